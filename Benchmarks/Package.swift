@@ -6,8 +6,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// A separate package, so that it does not become part of a user's build. Targets that it measures directly are symbolic
-// links in `Sources`. `run` builds and starts the servers.
+// This is a separate package, so that it does not become part of a user's build. The targets that it measures directly are
+// symbolic links in `Sources`. `run` builds and starts the servers.
 let package = Package(
     name: "benchmarks",
     platforms: [.macOS(.v15)],

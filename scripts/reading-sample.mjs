@@ -66,7 +66,7 @@ const printers = {
     ...matches(['web/app/*.html'], />\s*([^<>{}]*[a-zA-Z]{2}[^<>{}]*?)\s*</g),
     ...matches(['web/app/*.html'], /(?:aria-label|title|placeholder|alt|content)="([^"]*[a-zA-Z]{2}[^"]*)"/g),
     ...matches(['web/app/*strings.js', 'web/app/*/strings.js', 'web/app/sw.js', 'web/app/try/*.js'], /['`]([A-Z][^'`\n]*)['`]/g),
-    ...matches(['Sources/Command/*.swift'], new RegExp(`(?:help|abstract|discussion):\\s*\\.?(?:init\\()?${literal}`, 'g')),
+    ...matches(['Sources/Command/*.swift'], new RegExp(`(?:help|abstract|discussion):\\s*\\.?(?:init\\(\\s*)?${literal}`, 'g')),
     ...matches(['Sources/Server/Configuration/*.swift'], new RegExp(`"[a-zA-Z.]+", \\\\[^"]*${literal}`, 'g')),
   ],
 };

@@ -1,12 +1,12 @@
-// The minimum work of an SFU: receives one publisher's SRTP over UDP, decrypts it, encrypts it again for each
-// subscriber with that subscriber's key (AES-128-GCM, RFC 7714), and sends it. It has no ICE, RTCP, history, rewriting
-// or checks. It is the lower bound for `confab bench sfu`.
+// The minimum work of an SFU. It receives one publisher's SRTP over UDP, decrypts it, encrypts it for each subscriber with that
+// subscriber's key (AES-128-GCM, RFC 7714), and sends it. It has no ICE, RTCP, history, rewriting or checks, so it is the lower
+// bound for `confab bench sfu`.
 //
 //   cc -O2 -o loop loop.c -lcrypto
 //   ./loop SUBSCRIBERS SECONDS      prints one JSON object
 //
-// The publisher and the subscribers run in a second process. It sends 26 frames of four packets of 1200 bytes and 50
-// audio packets of 100 bytes per second, as the robots do. Each subscriber has its own socket.
+// The publisher and the subscribers run in a second process. Per second, the publisher sends 26 frames of four packets of 1200
+// bytes, and 50 audio packets of 100 bytes, as the robots do. Each subscriber has its own socket.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ enum {
     burst = 64,
     longest = 2048,
     tag_length = 16,
-    // Includes the MID header extension, which receivers of several sections need (RFC 8843 §9.2).
+    // The header includes the MID extension, which receivers of several sections need (RFC 8843 §9.2).
     header_length = 20,
     arena_size = 512 * 1024,
     most_messages = 256,
@@ -67,7 +67,7 @@ static EVP_CIPHER_CTX *cipher(int encrypts, uint8_t seed) {
     return context;
 }
 
-// RFC 7714 §8.1 without a salt: two zeros, the SSRC, the rollover counter and the sequence number.
+// The nonce without a salt: two zero bytes, the SSRC, the rollover counter and the sequence number (RFC 7714 §8.1).
 static void nonce(uint8_t *iv, const uint8_t *header) {
     memset(iv, 0, 12);
     memcpy(iv + 2, header + 8, 4);
@@ -122,7 +122,7 @@ static void publish(int out, const struct sockaddr_in *server, EVP_CIPHER_CTX *c
 }
 
 static void load(int out, struct sockaddr_in server, const int *sockets, int subscribers) {
-    // Like the robots, do not preempt the process under test.
+    // Do not preempt the process under test. The robots do the same.
     sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     int poller = epoll_create1(0);
     for (int index = 0; index < subscribers; index++) {
@@ -204,7 +204,7 @@ static void commit(struct arena *arena, int descriptor, uint8_t *packet, uint16_
         }
     }
     if (arena->count == most_messages) {
-        // The packet being committed lies after everything that is sent now.
+        // The packet being committed lies after all packets that are sent now.
         memmove(arena->memory, packet, length);
         send_all(arena, descriptor);
         packet = arena->memory;
@@ -228,7 +228,7 @@ static void commit(struct arena *arena, int descriptor, uint8_t *packet, uint16_
 
 struct packet {
     uint8_t *bytes;
-    // Header and payload, without the tag.
+    // The length of the header and payload, without the tag.
     int length;
 };
 

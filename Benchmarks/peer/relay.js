@@ -1,6 +1,7 @@
 // The reference for the relay benchmark: a server on Debian's `ws` that handles `session.signal` as the protocol
-// requires. It parses JSON, checks every member, tracks who is in which session, numbers and acknowledges messages,
-// relays to all members of the session and answers `ok`. It does not support resume, budgets, roulette or storage.
+// requires. It parses JSON, checks every JSON member, tracks which connections are in which session, numbers and
+// acknowledges messages, relays signals to all connections in the session, and responds with `ok`. It does not support
+// resume, budgets, roulette or storage.
 //
 //   NODE_PATH=/usr/share/nodejs node relay.js SECRET     prints "ready PORT" once it listens
 'use strict';
@@ -13,7 +14,7 @@ const pingMs = 10000;
 const missedPings = 3;
 const limits = { message: 64 * 1024, description: 256 * 1024, interests: 10, signal: 8 * 1024 };
 
-/** Session id -> members, in the order of joining. */
+/** A map from session id to the session's connections, in the order in which they joined. */
 const sessions = new Map();
 
 class Refusal extends Error {
@@ -52,10 +53,10 @@ function verifyToken(token, id) {
   const mac = createHmac('sha256', secret).update(`${parts[0]}.${parts[1]}`).digest();
   const given = Buffer.from(parts[2], 'base64url');
   if (given.length !== mac.length || !timingSafeEqual(given, mac)) {
-    throw new Refusal('token_signature', 'The token was not signed with this project\'s secret.');
+    throw new Refusal('token_signature', 'The token was not signed with this project\'s secret. Sign it with that secret.');
   }
   const claims = JSON.parse(Buffer.from(parts[1], 'base64url').toString());
-  if (claims.session_id !== id) throw new Refusal('token_session', 'The token is for another session.');
+  if (claims.session_id !== id) throw new Refusal('token_session', 'The token is for another session. Create one for this session.');
   if (!(claims.exp > Date.now() / 1000)) throw new Refusal('token_expired', 'The token has expired.');
   return claims;
 }
@@ -71,7 +72,7 @@ class Connection {
     this.unanswered = 0;
   }
 
-  /** Numbered and acknowledged, as the protocol has it. */
+  /** Sends a message with its number and an acknowledgment, as the protocol requires. */
   send(type, members) {
     this.sent += 1;
     this.socket.send(JSON.stringify({ type, seq: this.sent, ack: this.received, ...members }));
@@ -153,7 +154,7 @@ class Connection {
     if (session === undefined) throw new Refusal('not_joined', 'Join the session first (session.join).');
     if (!session.maySignal) throw new Refusal('not_permitted', 'The token\'s role does not allow signalling.');
     if (signalType !== undefined && !/^[A-Za-z0-9_~-]{0,128}$/.test(signalType)) {
-      throw new Refusal('signal_invalid', 'A signal\'s type can have up to 128 characters of A-Z a-z 0-9 - _ ~.');
+      throw new Refusal('signal_invalid', 'A signal\'s type must have at most 128 characters. Letters (A-Z, a-z), digits, "-", "_" and "~" are allowed.');
     }
     if (data !== undefined && Buffer.byteLength(data) > limits.signal) {
       throw new Refusal('signal_too_large', 'Split it.');
@@ -162,7 +163,7 @@ class Connection {
     let members = session.members;
     if (to !== undefined) {
       members = members.filter((member) => member.to.id === to);
-      if (members.length === 0) throw new Refusal('not_found', 'This connection is no longer in the session.');
+      if (members.length === 0) throw new Refusal('not_found', 'This connection is no longer in the session. Choose a connection that is still in the session.');
     }
     for (const member of members) member.to.send('session.signal', event);
     this.send('ok', { re });

@@ -1,9 +1,9 @@
-// Symmetric ciphers for SRTP. A context is created once for each session key. A packet only sets its IV, so nothing
-// allocates while media flows. Functions that can fail return 1 for success and 0 for failure.
+// Symmetric ciphers for SRTP. A context is created once for each session key. Each packet only sets the context's IV, so no
+// memory is allocated while media flows. Functions that can fail return 1 for success and 0 for failure.
 #ifndef CONFAB_CIPHERS_H
 #define CONFAB_CIPHERS_H
 
-// OpenSSL 3 deprecates direct use of SHA-1 in favor of EVP, but EVP copies the state of every HMAC into newly allocated memory.
+// OpenSSL 3 deprecates using SHA-1 directly instead of through EVP, but EVP allocates memory for every HMAC to copy its state.
 #ifndef OPENSSL_SUPPRESS_DEPRECATED
 #define OPENSSL_SUPPRESS_DEPRECATED
 #endif
@@ -16,11 +16,11 @@
 #include <stdint.h>
 #include <string.h>
 
-/// Call this before the first use of OpenSSL. It disables cleanup at exit, because other threads may still free OpenSSL
-/// objects then, which would use locks that no longer exist.
+/// Disables OpenSSL's cleanup at exit, and must be called before OpenSSL is used. Otherwise other threads may free OpenSSL
+/// objects during exit, which would use locks that no longer exist.
 static inline void confab_openssl_stays(void) { OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); }
 
-/// Returns a cipher with a 16-byte key; NULL if OpenSSL has no memory or does not support it.
+/// Returns a cipher with a 16-byte key; NULL if OpenSSL has no memory or does not support the cipher.
 static inline EVP_CIPHER_CTX *confab_cipher_new(const EVP_CIPHER *cipher, const void *key, int encrypting) {
     confab_openssl_stays();
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
@@ -31,7 +31,7 @@ static inline EVP_CIPHER_CTX *confab_cipher_new(const EVP_CIPHER *cipher, const 
     return NULL;
 }
 
-/// In counter mode, encryption and decryption are the same operation.
+/// Returns an AES cipher in counter mode, in which encryption and decryption are the same operation.
 static inline EVP_CIPHER_CTX *confab_aes_ctr_new(const void *key) {
     return confab_cipher_new(EVP_aes_128_ctr(), key, 1);
 }
@@ -40,19 +40,19 @@ static inline EVP_CIPHER_CTX *confab_aes_gcm_new(const void *key, int encrypting
     return confab_cipher_new(EVP_aes_128_gcm(), key, encrypting);
 }
 
-/// Begins a packet with a new IV: 16 bytes for counter mode, 12 for GCM. Keeps key and direction.
+/// Begins a packet with a new IV, 16 bytes for counter mode or 12 for GCM. Keeps the key and the direction.
 static inline int confab_cipher_begin(EVP_CIPHER_CTX *context, const void *iv) {
     return EVP_CipherInit_ex(context, NULL, NULL, NULL, (const unsigned char *)iv, -1) == 1;
 }
 
-/// Adds data that GCM authenticates but does not encrypt. All of it must come before the first `confab_cipher_update`.
+/// Adds data that GCM authenticates but does not encrypt. All such data must be added before the first `confab_cipher_update`.
 static inline int confab_gcm_authenticate(EVP_CIPHER_CTX *context, const void *data, size_t length) {
     int written = 0;
     return EVP_CipherUpdate(context, NULL, &written, (const unsigned char *)data, (int)length) == 1;
 }
 
-/// Encrypts or decrypts. `out` may equal `in`. Length 0 succeeds without calling EVP, to which a null pointer means
-/// something else.
+/// Encrypts or decrypts `length` bytes. `out` may equal `in`. Length 0 succeeds without calling EVP, because EVP gives a null
+/// pointer another meaning.
 static inline int confab_cipher_update(EVP_CIPHER_CTX *context, const void *in, size_t length, void *out) {
     int written = 0;
     if (length == 0) return 1;
@@ -60,7 +60,7 @@ static inline int confab_cipher_update(EVP_CIPHER_CTX *context, const void *in, 
         && (size_t)written == length;
 }
 
-/// Writes the 16-byte tag.
+/// Writes GCM's 16-byte tag.
 static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
     unsigned char nothing[16];
     int written = 0;
@@ -68,7 +68,7 @@ static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
         && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag) == 1;
 }
 
-/// Verifies the 16-byte tag in constant time.
+/// Verifies GCM's 16-byte tag in constant time.
 static inline int confab_gcm_verify(EVP_CIPHER_CTX *context, const void *tag) {
     unsigned char nothing[16];
     int written = 0;
@@ -85,7 +85,7 @@ typedef struct confab_srtp_mac {
     SHA_CTX outer;
 } confab_srtp_mac;
 
-/// - Parameter length: the length of the key, at most one block (64 bytes).
+/// - Parameter length: the length of the key in bytes, at most one block (64 bytes).
 static inline int confab_srtp_mac_init(confab_srtp_mac *mac, const void *key, size_t length) {
     uint8_t inner[SHA_CBLOCK] = {0}, outer[SHA_CBLOCK];
     if (length > sizeof inner) return 0;
@@ -101,8 +101,8 @@ static inline int confab_srtp_mac_init(confab_srtp_mac *mac, const void *key, si
     return fine;
 }
 
-/// Computes the digest of a message followed by a word in network byte order: the rollover counter in SRTP, the E flag and
-/// the index in SRTCP (RFC 3711 §4.2).
+/// Computes the digest of a message followed by a word in network byte order. The word is the rollover counter in SRTP, and the
+/// E flag with the index in SRTCP (RFC 3711 §4.2).
 static inline void confab_srtp_mac_sum(
     const confab_srtp_mac *mac, const void *message, size_t length, uint32_t word, uint8_t digest[SHA_DIGEST_LENGTH]
 ) {
@@ -117,7 +117,7 @@ static inline void confab_srtp_mac_sum(
     SHA1_Final(digest, &state);
 }
 
-/// Writes the first 10 bytes of the digest, the 80 bits of AES_CM_128_HMAC_SHA1_80.
+/// Writes the first 10 bytes of the digest, which are the 80 bits of the tag in AES_CM_128_HMAC_SHA1_80.
 static inline void confab_srtp_mac_write(
     const confab_srtp_mac *mac, const void *message, size_t length, uint32_t word, void *tag
 ) {
@@ -135,7 +135,7 @@ static inline int confab_srtp_mac_verify(
     return CRYPTO_memcmp(digest, tag, 10) == 0;
 }
 
-/// The version of the library in use, such as 3.0.19.
+/// Returns the version of the OpenSSL library in use, such as 3.0.19.
 static inline const char *confab_openssl_version(void) { return OpenSSL_version(OPENSSL_VERSION_STRING); }
 
 #endif

@@ -1,5 +1,5 @@
-// DTLS 1.2 over memory (RFC 6347, RFC 5764), and the HMAC that authenticates STUN. Functions here wrap OpenSSL's macros,
-// and sequences of calls that belong together.
+// DTLS 1.2 over memory (RFC 6347, RFC 5764), and the HMAC that authenticates STUN. The functions wrap OpenSSL's macros and
+// sequences of calls that belong together.
 #ifndef CONFAB_DTLS_H
 #define CONFAB_DTLS_H
 
@@ -14,7 +14,7 @@
 #include <openssl/srtp.h>
 #include <openssl/x509.h>
 
-// Computes STUN's MESSAGE-INTEGRITY (RFC 8489 §14.5). `code` needs room for 20 bytes. Returns 1 on success.
+// Computes STUN's MESSAGE-INTEGRITY (RFC 8489 §14.5). `code` must have room for 20 bytes. Returns 1 on success.
 static inline int confab_hmac_sha1(const void *key, int keyLength, const void *data, size_t length, unsigned char *code) {
     unsigned int written = 0;
     return HMAC(EVP_sha1(), key, keyLength, (const unsigned char *)data, length, code, &written) != NULL && written == 20;
@@ -25,15 +25,15 @@ static inline EVP_PKEY *confab_p256_key(void) {
     return EVP_EC_gen("P-256");
 }
 
-// Creates a self-signed certificate. Only its fingerprint matters (RFC 8122 §5), so it does not expire and needs no clock.
-// RFC 5280 §4.1.2.5 defines the expiry date for that.
+// Creates a self-signed certificate. Only its fingerprint matters (RFC 8122 §5), so the certificate never expires and creating
+// it needs no clock. RFC 5280 §4.1.2.5 defines the expiry date for such certificates.
 static inline X509 *confab_self_signed(EVP_PKEY *key) {
     X509 *certificate = X509_new();
     unsigned char serial[8];
     if (certificate == NULL || RAND_bytes(serial, sizeof serial) != 1) goto failed;
     uint64_t number = 0;
     for (size_t index = 0; index < sizeof serial; index++) number = number << 8 | serial[index];
-    // The serial number must be positive (RFC 5280 §4.1.2.2).
+    // The serial number of a certificate must be positive (RFC 5280 §4.1.2.2).
     if (ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), (number >> 1) | 1) != 1) goto failed;
     X509_NAME *name = X509_get_subject_name(certificate);
     if (X509_set_version(certificate, X509_VERSION_3) != 1 || X509_set_pubkey(certificate, key) != 1
@@ -49,14 +49,14 @@ failed:
     return NULL;
 }
 
-// Accepts any certificate during the handshake. Its fingerprint is compared afterwards.
+// Accepts any certificate during the handshake. The certificate's fingerprint is compared afterwards.
 static int confab_any_certificate(int verified, X509_STORE_CTX *context) {
     (void)verified;
     (void)context;
     return 1;
 }
 
-// Creates a context for both roles. `longest` limits the size of the peer's certificates in bytes.
+// Creates a context for both DTLS roles. `longest` limits the size of the peer's certificates in bytes.
 static inline SSL_CTX *confab_dtls_context(EVP_PKEY *key, X509 *certificate, long longest) {
     SSL_CTX *context = SSL_CTX_new(DTLS_method());
     if (context == NULL) return NULL;
@@ -75,7 +75,7 @@ static inline SSL_CTX *confab_dtls_context(EVP_PKEY *key, X509 *certificate, lon
                "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305:ECDHE-RSA-AES256-GCM-SHA384") != 1
         || SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384") != 1
         || SSL_CTX_use_certificate(context, certificate) != 1 || SSL_CTX_use_PrivateKey(context, key) != 1
-        // Unlike the others, this function returns 0 on success.
+        // Unlike the other functions, SSL_CTX_set_tlsext_use_srtp returns 0 on success.
         || SSL_CTX_set_tlsext_use_srtp(context, "SRTP_AEAD_AES_128_GCM:SRTP_AES128_CM_SHA1_80") != 0) {
         SSL_CTX_free(context);
         return NULL;
@@ -83,15 +83,15 @@ static inline SSL_CTX *confab_dtls_context(EVP_PKEY *key, X509 *certificate, lon
     return context;
 }
 
-// Returns an hour in microseconds, so that OpenSSL's timer, which reads the wall clock, never fires. The owner of the
-// connection retransmits flights by its own clock.
+// Returns an hour in microseconds as the timeout, so that OpenSSL's timer, which reads the wall clock, never fires. The owner
+// of the connection retransmits flights by its own clock.
 static unsigned int confab_never(SSL *connection, unsigned int microseconds) {
     (void)connection;
     (void)microseconds;
     return 3600000000u;
 }
 
-// `mtu` limits the size of a record including its header, in bytes.
+// Creates a connection. `mtu` limits the size of a record in bytes, including the record's header.
 static inline SSL *confab_dtls_open(SSL_CTX *context, int isServer, long mtu) {
     SSL *connection = SSL_new(context);
     BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
@@ -101,7 +101,7 @@ static inline SSL *confab_dtls_open(SSL_CTX *context, int isServer, long mtu) {
         BIO_free(out);
         return NULL;
     }
-    // An empty BIO means "try again", not the end of the stream.
+    // Make an empty BIO mean "try again", not the end of the stream.
     BIO_set_mem_eof_return(in, -1);
     BIO_set_mem_eof_return(out, -1);
     SSL_set_bio(connection, in, out);
@@ -112,21 +112,22 @@ static inline SSL *confab_dtls_open(SSL_CTX *context, int isServer, long mtu) {
     return connection;
 }
 
-// Passes one datagram to OpenSSL and discards the rest of the previous one: a memory BIO is a stream without boundaries.
+// Passes one datagram to OpenSSL. Discards the rest of the previous datagram, because a memory BIO is a stream without
+// boundaries.
 static inline int confab_dtls_give(SSL *connection, const void *datagram, int length) {
     BIO *in = SSL_get_rbio(connection);
     (void)BIO_reset(in);
     return BIO_write(in, datagram, length) == length;
 }
 
-// Returns the number of bytes to take.
+// Returns the number of bytes that OpenSSL has written and that wait to be sent.
 static inline size_t confab_dtls_pending(SSL *connection) { return BIO_ctrl_pending(SSL_get_wbio(connection)); }
 
 static inline int confab_dtls_take(SSL *connection, void *bytes, int length) {
     return BIO_read(SSL_get_wbio(connection), bytes, length);
 }
 
-// Writes OpenSSL's message for the oldest error of this thread, and clears the error queue.
+// Writes OpenSSL's message for this thread's oldest error, and clears the error queue.
 static inline void confab_last_error(char *text, size_t length) {
     ERR_error_string_n(ERR_get_error(), text, length);
     ERR_clear_error();

@@ -1,4 +1,4 @@
-// OpenSSL for Swift. Swift does not import macros and variadic functions, so these headers wrap the ones it needs.
+// OpenSSL for Swift. Swift imports neither macros nor variadic functions, so these headers wrap those that Confab uses.
 #ifndef CONFAB_OPENSSL_SHIM_H
 #define CONFAB_OPENSSL_SHIM_H
 

@@ -22,7 +22,7 @@ struct confab_batch {
     struct mmsghdr *messages;
     struct iovec *vectors;
     struct sockaddr_storage *sources;
-    // One control message for each datagram, if segments are expected.
+    // One control message for each received datagram, allocated if segments are expected.
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
@@ -63,7 +63,7 @@ void confab_batch_free(confab_batch *batch) {
 }
 
 int confab_batch_receive(confab_batch *batch, int socket) {
-    // Reset the buffer lengths, which the kernel overwrites with the lengths it used.
+    // Reset the buffer lengths, because the kernel overwrites them with the lengths it used.
     for (uint32_t index = 0; index < batch->count; index++) {
         batch->messages[index].msg_hdr.msg_namelen = sizeof(struct sockaddr_storage);
         if (batch->controls != NULL) {
@@ -79,7 +79,7 @@ uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index) {
 }
 
 uint32_t confab_batch_length(const confab_batch *batch, uint32_t index) {
-    // Ignore truncated datagrams: no media datagram is that long.
+    // Ignore truncated datagrams, because no media datagram is that long.
     if (batch->messages[index].msg_hdr.msg_flags & MSG_TRUNC) return 0;
     return batch->messages[index].msg_len;
 }
@@ -112,7 +112,7 @@ struct confab_sends {
     struct mmsghdr *messages;
     struct iovec *vectors;
     struct sockaddr_storage *addresses;
-    // One control message for each message, aligned as the kernel requires.
+    // One control message for each message to send, aligned as the kernel requires.
     union {
         char bytes[CMSG_SPACE(sizeof(uint16_t))];
         struct cmsghdr align;
@@ -178,7 +178,7 @@ int confab_has_segmentation(int socket) {
 
 void confab_give_way(void) {
     const struct sched_param none = {0};
-    // Needs no privilege. If a sandbox forbids it, the policy simply stays unchanged.
+    // SCHED_BATCH needs no privilege. If a sandbox forbids the call, the policy stays unchanged.
     (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 

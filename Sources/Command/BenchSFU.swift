@@ -11,7 +11,7 @@ struct Bench: AsyncParsableCommand {
         abstract: "Benchmark the server on this machine.", subcommands: [BenchSFU.self])
 }
 
-/// The `confab bench sfu` command. Sends media through a server and measures its load.
+/// The `confab bench sfu` command. Sends media through a server and measures the server's load.
 struct BenchSFU: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sfu",
@@ -26,7 +26,7 @@ struct BenchSFU: AsyncParsableCommand {
             """
     )
 
-    /// Maximum simulated clients per process. Each needs one or two descriptors in both the client and the server.
+    /// Maximum simulated clients per process. Each client needs one or two file descriptors on its own side and in the server.
     static let maxRobots = 5000
 
     @OptionGroup var data: DataOptions
@@ -49,14 +49,19 @@ struct BenchSFU: AsyncParsableCommand {
     @Option(help: "URL of a running server. Sessions are created with the project in --data-dir.")
     var server: String?
 
-    @Option(help: "HTTP API of a Janus server to measure instead: http://127.0.0.1:8088/janus.")
+    @Option(
+        help: .init(
+            "URL of a Janus server's HTTP API, to measure that server instead "
+                + "(for example http://127.0.0.1:8088/janus)."))
     var janus: String?
 
-    @Option(help: "Process ID of that server, if it runs on this machine.")
+    @Option(help: "Process ID of the server being measured, if it runs on this machine.")
     var pid: Int32?
 
     @Option(
-        help: "Metrics URL of that server, to tell its packet loss from the machine's: http://127.0.0.1:9464/metrics.")
+        help: .init(
+            "Metrics URL of the server being measured, to distinguish packet loss in the server from loss on this "
+                + "machine (for example http://127.0.0.1:9464/metrics)."))
     var metrics: String?
 
     @Flag(help: "Print the result as JSON.")
@@ -71,7 +76,7 @@ struct BenchSFU: AsyncParsableCommand {
         }
         guard shape.receivers > 0, shape.senders > 0, shape.receivers + shape.senders <= Self.maxRobots else {
             throw ValidationError(
-                "At least one publisher and one subscriber are required, and at most \(Self.maxRobots) clients.")
+                "Use at least one publisher and one subscriber, and at most \(Self.maxRobots) clients in total.")
         }
         guard (1...3600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 3600.") }
     }
@@ -135,8 +140,9 @@ struct BenchSFU: AsyncParsableCommand {
     }
 }
 
-/// Raises the limit of open files. Each simulated client needs a WebSocket and one or two sockets.
-private func raiseDescriptorLimit() {
+/// Raises the limit of open files, because each simulated client needs a WebSocket and one or two sockets for media.
+/// Raises the limit of open files as far as the system allows: each client needs one.
+func raiseDescriptorLimit() {
     var limit = rlimit()
     #if os(Linux)
     let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
@@ -157,7 +163,7 @@ private struct MeasuredServer {
     private let process: Process
     private let directory: URL
 
-    /// A server is usually ready within a second, or a few on a busy machine.
+    /// How long to wait for the server. A server is usually ready within a second, or within a few seconds on a busy machine.
     private static let readyTimeout: TimeInterval = 60
     private static let readyMark = "Confab is ready: "
 
@@ -210,7 +216,7 @@ private struct MeasuredServer {
 
     /// Waits until the server is ready.
     ///
-    /// - Returns: the URL of the server, and the URL of its metrics if they are served.
+    /// - Returns: the server's URL, and the URL of the server's metrics if it serves any.
     private static func ready(_ process: Process, _ log: URL) throws -> (String, metrics: String?) {
         let end = Date().addingTimeInterval(readyTimeout)
         while process.isRunning, Date() < end {
@@ -239,7 +245,7 @@ private struct MeasuredServer {
 }
 
 extension LoadReport {
-    /// The report as text.
+    /// The benchmark's results as text.
     var text: String {
         func figure(_ value: Double, _ digits: Int) -> String {
             value.isFinite ? String(format: "%.\(digits)f", value) : "unknown"

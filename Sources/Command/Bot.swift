@@ -18,7 +18,7 @@ struct BotCommand: AsyncParsableCommand {
             """
     )
 
-    /// Maximum bots per process. Each has a WebSocket and two media connections, and they share one thread.
+    /// Maximum bots per process. Each bot has a WebSocket and two media connections. All bots share one thread.
     static let maxBots = 100
 
     @Option(help: "URL of the server.")
@@ -179,7 +179,7 @@ struct BotCommand: AsyncParsableCommand {
         return files
     }
 
-    /// In bytes, about half an hour of good video. The whole file is kept in memory.
+    /// Maximum file size in bytes, about half an hour of good video. A file is kept in memory as a whole.
     private static let maxFile = 512 << 20
 
     private func bytes(of path: String) throws -> [UInt8] {

@@ -10,7 +10,7 @@ struct Confab: AsyncParsableCommand {
         version: ConfabServer.version,
         subcommands: [
             Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, ReportCommand.self,
-            BanCommand.self, Backup.self, BotCommand.self, Bench.self,
+            BanCommand.self, Audit.self, Backup.self, BotCommand.self, Bench.self,
         ],
         defaultSubcommand: Serve.self
     )

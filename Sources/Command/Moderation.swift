@@ -7,7 +7,7 @@ import Wire
 struct ReportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report", abstract: "Review reports from users.",
-        subcommands: [List.self, Show.self, Close.self]
+        subcommands: [List.self, Show.self, Close.self, Export.self]
     )
 
     struct List: AsyncParsableCommand {
@@ -43,12 +43,13 @@ struct ReportCommand: AsyncParsableCommand {
             let report = stored.report
             print(
                 "Report \(stored.id), \(report.createdAt.text)" + (stored.closedAt.map { ", closed \($0.text)" } ?? ""))
-            print("against  \(report.against)\nby       \(report.by)\nmatch    \(report.match)")
+            print("against  \(report.against)\(place(report.againstAddress))")
+            print("by       \(report.by)\(place(report.byAddress))\nmatch    \(report.match)")
             print("reason   \(inert(report.reason))")
             for line in report.lines {
                 print("  \(line.at.text)  \(line.from == report.by ? "reporter" : "reported")  \(inert(line.text))")
             }
-            print("To ban the reported person: confab ban add \(report.against) --reason …")
+            print("To ban the reported person: confab ban add --report \(id) --reason …")
             try await storage.close()
         }
     }
@@ -63,6 +64,29 @@ struct ReportCommand: AsyncParsableCommand {
             guard try await storage.closeReport(id: id, at: .now) else {
                 throw CommandError(description: "Report \(id) does not exist or is already closed.")
             }
+            try await storage.note("report.close", "\(id)")
+            try await storage.close()
+        }
+    }
+
+    struct Export: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print reports as JSON, one per line, for example as evidence.")
+        @OptionGroup var data: DataOptions
+        @Argument(help: "The report's number (default: all reports, closed ones too).") var id: Int64?
+
+        func run() async throws {
+            let storage = try data.storage()
+            var reports: [StoredReport] = []
+            if let id {
+                guard let report = try await storage.report(id: id) else {
+                    throw CommandError(description: "Report \(id) does not exist.")
+                }
+                reports = [report]
+            } else {
+                reports = try await storage.reports(includingClosed: true, limit: 1_000_000)
+            }
+            for report in reports { print(try report.json()) }
             try await storage.close()
         }
     }
@@ -80,7 +104,9 @@ struct BanCommand: AsyncParsableCommand {
             throw ValidationError(
                 "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
-        return .address("\(block)")
+        // Limits and bans treat a /64 as one client, so a ban of one IPv6 address would stop nobody.
+        let isLone = !block.network.isIPv4 && block.prefixLength > 64
+        return .address("\(isLone ? block.network.limitingBlock : block)")
     }
 
     struct Add: AsyncParsableCommand {
@@ -88,12 +114,20 @@ struct BanCommand: AsyncParsableCommand {
             abstract: "Add a ban. A running server applies it within a second."
         )
         @OptionGroup var data: DataOptions
-        @Argument(help: "Identity, IP address or block of addresses (203.0.113.0/24).") var subject: String
+        @Argument(help: "Identity, IP address or block of addresses (203.0.113.0/24). An IPv6 address bans its /64.")
+        var subject: String?
+        @Option(help: "Ban the person that this report is about, and the person's address if the report has it.")
+        var report: Int64?
         @Option(help: "Reason, for your own records.") var reason = ""
         @Option(help: "Duration, for example 2h or 30d (default: permanent).") var expires: String?
 
+        func validate() throws {
+            guard (subject == nil) != (report == nil) else {
+                throw ValidationError("Specify either an identity or address, or --report with a report's number.")
+            }
+        }
+
         func run() async throws {
-            let subject = try BanCommand.subject(subject)
             var end: Timestamp?
             if let expires {
                 guard let duration = Duration(expires) else {
@@ -102,8 +136,21 @@ struct BanCommand: AsyncParsableCommand {
                 end = .now + duration
             }
             let storage = try data.storage()
-            try await storage.addBan(Ban(subject: subject, reason: reason, createdAt: .now, expiresAt: end))
+            for subject in try await subjects(storage) {
+                try await storage.addBan(Ban(subject: subject, reason: reason, createdAt: .now, expiresAt: end))
+                try await storage.note("ban.add", subject.text, detail: reason)
+                print("Banned \(subject.text) \(end.map { "until \($0.text)" } ?? "permanently").")
+            }
             try await storage.close()
+        }
+
+        private func subjects(_ storage: any Storage) async throws -> [BanSubject] {
+            if let subject { return [try BanCommand.subject(subject)] }
+            guard let report, let stored = try await storage.report(id: report) else {
+                throw CommandError(description: "Report \(report ?? 0) does not exist.")
+            }
+            let address = stored.report.againstAddress
+            return [.identity(stored.report.against)] + (address.isEmpty ? [] : [try BanCommand.subject(address)])
         }
     }
 
@@ -118,6 +165,7 @@ struct BanCommand: AsyncParsableCommand {
             guard try await storage.removeBan(subject) else {
                 throw CommandError(description: "There is no ban for this identity or address. See `confab ban list`.")
             }
+            try await storage.note("ban.remove", subject.text)
             try await storage.close()
         }
     }
@@ -130,12 +178,9 @@ struct BanCommand: AsyncParsableCommand {
             let storage = try data.storage()
             let bans = try await storage.bans(at: .now)
             for ban in bans {
-                let subject =
-                    switch ban.subject {
-                    case .identity(let id): "\(id)"
-                    case .address(let text): text
-                    }
-                print("\(subject)  \(ban.expiresAt.map { "until \($0.text)" } ?? "permanent")  \(inert(ban.reason))")
+                print(
+                    "\(ban.subject.text)  \(ban.expiresAt.map { "until \($0.text)" } ?? "permanent")  \(inert(ban.reason))"
+                )
             }
             if bans.isEmpty { print("No bans.") }
             try await storage.close()
@@ -143,12 +188,37 @@ struct BanCommand: AsyncParsableCommand {
     }
 }
 
+struct Audit: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List what operators and moderators did, newest first.")
+    @OptionGroup var data: DataOptions
+    @Option(help: "How far back, for example 2h or 30d (default: everything that is kept).") var since: String?
+
+    func run() async throws {
+        var start = Timestamp(milliseconds: 0)
+        if let since {
+            guard let duration = Duration(since) else {
+                throw ValidationError("--since must be a number and a unit, for example 2h or 30d.")
+            }
+            start = .now - duration
+        }
+        let storage = try data.storage()
+        let entries = try await storage.audit(since: start, limit: 10_000)
+        for entry in entries {
+            let detail = entry.detail.isEmpty ? "" : "  \(inert(entry.detail))"
+            print("\(entry.at.text)  \(entry.actor)  \(entry.action)  \(entry.subject)\(detail)")
+        }
+        if entries.isEmpty { print("No entries.") }
+        try await storage.close()
+    }
+}
+
 struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Write a consistent copy of the database. The server may be running."
+        abstract: "Write a consistent copy of the database, even while the server is running."
     )
     @OptionGroup var data: DataOptions
-    @Argument(help: "File to write. It must not exist.") var file: String
+    @Argument(help: "File to write. It must not exist yet.") var file: String
 
     func run() async throws {
         let storage = try data.storage()
@@ -166,4 +236,55 @@ private func inert(_ text: String) -> String {
             default: Character(scalar)
             }
         })
+}
+
+private func place(_ address: String) -> String { address.isEmpty ? "" : "  from \(address)" }
+
+extension BanSubject {
+    fileprivate var text: String {
+        switch self {
+        case .identity(let id): "\(id)"
+        case .address(let text): text
+        }
+    }
+}
+
+extension Storage {
+    /// Adds what this command did to the audit log.
+    fileprivate func note(_ action: String, _ subject: String, detail: String = "") async throws {
+        try await record(
+            AuditEntry(at: .now, actor: AuditEntry.operatorActor, action: action, subject: subject, detail: detail))
+    }
+}
+
+extension StoredReport {
+    /// The report with everything that is stored about it.
+    fileprivate func json() throws -> String {
+        struct Line: Encodable {
+            var at: String
+            var from: String
+            var text: String
+        }
+        struct Document: Encodable {
+            var id: Int64
+            var createdAt: String
+            var closedAt: String?
+            var match: String
+            var reason: String
+            var against: String
+            var againstAddress: String
+            var by: String
+            var byAddress: String
+            var lines: [Line]
+        }
+        let document = Document(
+            id: id, createdAt: report.createdAt.text, closedAt: closedAt?.text, match: "\(report.match)",
+            reason: report.reason, against: "\(report.against)", againstAddress: report.againstAddress,
+            by: "\(report.by)",
+            byAddress: report.byAddress,
+            lines: report.lines.map { Line(at: $0.at.text, from: "\($0.from)", text: $0.text) })
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(document), as: UTF8.self)
+    }
 }

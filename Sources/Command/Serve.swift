@@ -22,7 +22,8 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "Address announced to browsers for media (default: this machine's address).")
     var mediaAddress: String?
 
-    @Flag(help: "Serve the local network: listen on all interfaces, use a local CA and show a QR code.")
+    @Flag(
+        help: "Make the server available on the local network: use all interfaces and a local CA, and show a QR code.")
     var lan = false
 
     @Flag(help: "Print all settings with their defaults and meanings.")
@@ -30,6 +31,7 @@ struct Serve: AsyncParsableCommand {
 
     func run() async throws {
         if helpConfig { return print(ConfabConfiguration.help, terminator: "") }
+        raiseDescriptorLimit()
         var overrides: [String: String] = [:]
         overrides["host"] = host
         overrides["port"] = port.map(String.init)

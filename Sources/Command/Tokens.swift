@@ -105,7 +105,8 @@ struct TokenCommand: ParsableCommand {
 
         private func userToken(_ user: String, _ project: Project, _ lifetime: Duration) throws -> String {
             guard !user.isEmpty, user.utf8.count <= Limits.name, name?.utf8.count ?? 0 <= Limits.name else {
-                throw ValidationError("--user must not be empty; --user and --name may have \(Limits.name) bytes.")
+                throw ValidationError(
+                    "--user must not be empty. --user and --name must each be at most \(Limits.name) bytes long.")
             }
             try check(lifetime, longest: Project.longestUserToken)
             return project.makeUserToken(user: user, name: name, now: .now, lifetime: lifetime)
@@ -113,8 +114,8 @@ struct TokenCommand: ParsableCommand {
 
         private func check(_ lifetime: Duration, longest: Duration) throws {
             guard lifetime > .zero, lifetime <= longest else {
-                throw ValidationError(
-                    "--expires must be above zero and at most \(longest.components.seconds / 3600)h for this token.")
+                let hours = longest.components.seconds / 3600
+                throw ValidationError("--expires must be more than zero and at most \(hours)h for this token.")
             }
         }
     }

@@ -1,31 +1,31 @@
 import RTC
 
-/// A send buffer: datagrams back to back in one block of memory, until the loop sends them all at once.
+/// A send buffer. Datagrams are stored back to back in one block of memory until the loop sends them all at once.
 ///
-/// Consecutive datagrams of the same path and length are joined into one message, which the kernel splits again (UDP GSO).
+/// Consecutive datagrams with the same path and length are joined into one message, which the kernel splits again (UDP GSO).
 /// The packets of a video frame then cost one system call instead of several.
 ///
-/// A class, so that its owner can hold it in a `let` and avoids an exclusivity check for each packet.
+/// The arena is a class, so its owner can store it in a `let` and avoids an exclusivity check for each packet.
 package final class DatagramArena {
     package struct Message {
         package var path: Path
         package var offset: Int
         package var length: Int
-        /// The length of each datagram in the message; the last may be shorter.
+        /// The length of each datagram in the message; the last datagram may be shorter.
         package var segment: Int
         package var count: Int
     }
 
-    /// Enough for most iterations of the loop. More data is sent in parts.
+    /// The size of the buffer in bytes, enough for most iterations of the loop. More data is sent in several rounds.
     package static let size = 512 * 1024
-    /// The kernel's UDP_MAX_SEGMENTS.
+    /// The maximum number of datagrams in a message, which is the kernel's UDP_MAX_SEGMENTS.
     package static let maxSegments = 64
-    /// The maximum of IPv4, less some room for headers.
+    /// The maximum length of a message in bytes: the maximum of IPv4, minus some room for headers.
     package static let longestMessage = 65_000
 
     private let memory: UnsafeMutableRawBufferPointer
     private var used = 0
-    /// The number of bytes that may be committed.
+    /// The number of bytes that the caller may commit.
     package private(set) var prepared = 0
     package private(set) var messages: [Message] = []
     private let joins: Bool
@@ -76,7 +76,8 @@ package final class DatagramArena {
 }
 
 extension DatagramArena.Message {
-    /// Whether another datagram can join this message: it must not be longer, and no earlier one may be shorter.
+    /// Whether another datagram can join this message. It must not be longer than the others, and none of the others may be
+    /// shorter.
     func takes(_ size: Int, on path: Path) -> Bool {
         size <= segment && length == segment * count && count < DatagramArena.maxSegments
             && length + size <= DatagramArena.longestMessage && self.path == path

@@ -12,26 +12,26 @@ package struct DatagramSocket: Sendable {
 
 /// Receives and sends datagrams in batches.
 package protocol DatagramIO: AnyObject {
-    /// Whether messages of several segments can be sent (UDP GSO).
+    /// Whether one message may contain several segments (UDP GSO).
     var joins: Bool { get }
-    /// Receives one batch and calls `body` for each datagram. The memory stays valid until the next call.
-    /// - Returns: the number of messages; fewer than `burst` means that the socket is empty.
+    /// Receives one batch and calls `body` for each datagram. The datagrams' memory stays valid until the next call.
+    /// - Returns: the number of received messages. Fewer than `burst` means that the socket is empty.
     func receive(
         _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
     ) -> Int
     var burst: Int { get }
-    /// Sends all datagrams. Those that do not fit into the socket's buffer are lost, as in any full network queue.
+    /// Sends all datagrams. Datagrams that do not fit into the socket's buffer are lost, as in any full network queue.
     /// - Returns: the number of lost messages.
     func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int
 }
 
-/// No media datagram is longer.
+/// The maximum length of a received datagram in bytes. No media datagram is longer.
 private let longestDatagram = 2048
 
 #if os(Linux)
 /// Datagram I/O with recvmmsg, sendmmsg, and segmentation by the kernel.
 package final class BatchedDatagrams: DatagramIO {
-    /// The maximum size of datagrams that the kernel has joined (UDP GRO).
+    /// The maximum size in bytes of several datagrams that the kernel has joined (UDP GRO).
     private static let longestPiece = 65_536
 
     package let burst: Int
@@ -117,7 +117,8 @@ package final class BatchedDatagrams: DatagramIO {
             if result > 0 {
                 sent += UInt32(result)
             } else {
-                // The first message failed: the buffer is full or the address is unreachable. Others may succeed.
+                // The first remaining message failed, because the buffer is full or the address is unreachable. Other messages
+                // may succeed.
                 sent += 1
                 lost += 1
             }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The addresses of this machine's active interfaces.
+/// The addresses of this host's active network interfaces.
 package enum HostAddresses {
     /// Returns the IPv4 addresses in host byte order, loopback last.
     package static func ipv4() -> [UInt32] {

@@ -9,7 +9,7 @@ extension MediaTime {
 }
 
 extension NTPTime {
-    /// The wall clock at the origin of the monotonic clock.
+    /// The wall-clock time at the origin of the monotonic clock.
     package static var monotonicOrigin: NTPTime {
         let time = confab_wall_clock().quotientAndRemainder(dividingBy: 1_000_000_000)
         // The seconds from 1900 to 1970 (RFC 5905 §6).

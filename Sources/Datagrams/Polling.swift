@@ -4,7 +4,7 @@ import Foundation
 /// Waits until any of several sockets is readable or writable.
 package protocol Poller: AnyObject {
     func add(_ descriptor: Int32, tag: UInt32)
-    /// Sets whether to wait for writability too.
+    /// Sets whether to wait until the socket is writable, in addition to readable.
     func watch(_ descriptor: Int32, tag: UInt32, writing: Bool)
     func remove(_ descriptor: Int32)
     /// Waits at most `milliseconds` (-1 means no limit), and calls `body` for each socket that is ready.
@@ -40,7 +40,7 @@ package final class EpollPoller: Poller {
         guard count > 0 else { return }
         for index in 0..<Int(count) {
             let event = events[index]
-            // Report errors and hang-ups as readable; reading returns the error.
+            // Report errors and hang-ups as readable, because reading from the socket returns the error.
             let readable = event.events & ~EPOLLOUT.rawValue != 0
             body(event.data.u32, readable, event.events & EPOLLOUT.rawValue != 0)
         }
@@ -48,7 +48,7 @@ package final class EpollPoller: Poller {
 }
 #endif
 
-/// A poller with poll(2), which every system supports. It scans all sockets each time.
+/// A poller that uses poll(2), which every system supports. It scans all sockets in each call.
 package final class PlainPoller: Poller {
     private var entries: [pollfd] = []
     private var tags: [UInt32] = []
@@ -73,7 +73,7 @@ package final class PlainPoller: Poller {
 
     package func wait(_ milliseconds: Int32, _ body: (UInt32, Bool, Bool) -> Void) {
         guard poll(&entries, nfds_t(entries.count), milliseconds) > 0 else { return }
-        // `body` may add and remove sockets.
+        // Collect the ready sockets first, because `body` may add and remove sockets.
         let ready = zip(entries, tags).filter { $0.0.revents != 0 }
         for (entry, tag) in ready {
             body(tag, entry.revents & ~Int16(POLLOUT) != 0, entry.revents & Int16(POLLOUT) != 0)

@@ -2,7 +2,7 @@ import CSockets
 import Foundation
 import RTC
 
-/// Conversion from and to the system's socket addresses.
+/// Conversion between transport addresses and the system's socket addresses.
 extension TransportAddress {
     package init?(_ storage: sockaddr_storage) {
         var storage = storage
@@ -35,7 +35,7 @@ extension TransportAddress {
         self.init(high: high, low: low, port: UInt16(bigEndian: address.sin6_port))
     }
 
-    /// Returns the address for a socket of the given family; nil if that socket cannot reach it.
+    /// Returns the address for a socket of the given family; nil if such a socket cannot reach the address.
     package func storage(ipv6: Bool) -> (sockaddr_storage, socklen_t)? {
         var storage = sockaddr_storage()
         if ipv6 {

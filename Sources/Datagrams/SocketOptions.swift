@@ -4,9 +4,10 @@ import RTC
 
 /// Creates sockets and sets their options.
 package enum SocketOptions {
-    /// More than two seconds at 8 Mbit/s, so that a short delay of the loop loses nothing.
+    /// The size of a UDP socket's kernel buffers in bytes. It is enough for more than two seconds at 8 Mbit/s, so a short delay
+    /// of the loop loses nothing.
     private static let datagramBuffer: Int32 = 4 << 20
-    /// The kernel's send buffer of a TCP connection. It is small, so that congestion shows early.
+    /// The size of a TCP connection's send buffer in the kernel, in bytes. It is small so that congestion shows early.
     private static let streamBuffer: Int32 = 128 << 10
 
     package static func makeNonBlocking(_ descriptor: Int32) {
@@ -26,15 +27,15 @@ package enum SocketOptions {
         set(descriptor, SOL_SOCKET, SO_RCVBUF, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, datagramBuffer)
         #if os(Linux)
-        // Exceed the system's limit if the process has the privilege.
+        // Exceed the system's limit, which works only if the process has the privilege.
         set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, datagramBuffer)
         #endif
         return descriptor
     }
 
-    /// Lets the kernel join datagrams that one sender sent in one call (UDP GRO), if supported.
-    /// - Returns: true if supported.
+    /// Allows the kernel to join datagrams that one sender sent in one call (UDP GRO).
+    /// - Returns: true if the kernel supports this.
     @discardableResult
     package static func joinSegments(_ descriptor: Int32) -> Bool {
         #if os(Linux)

@@ -1,19 +1,18 @@
 import RTC
 
-/// A priority queue of timeouts: a binary heap that tracks the position of each entry, so that a changed time moves the
-/// entry instead of adding a second one.
+/// A priority queue of timeouts. It is a binary heap that tracks the position of each entry, so changing a time moves the entry
+/// instead of adding a second one.
 struct DueQueue {
     private var heap: [(at: MediaTime, number: Int)] = []
-    /// Position in the heap of each number; -1 if absent.
+    /// The position of each number in the heap; -1 if the number is not in the heap.
     private var places: [Int] = []
 
     var first: (at: MediaTime, number: Int)? { heap.first }
 
     /// Sets the time of a number.
     ///
-    /// - Parameters:
-    ///   - number: a small index from 0. Memory grows with the largest one.
-    ///   - at: nil removes the entry.
+    /// - Parameter number: a small index, counted from 0. Memory grows with the largest number.
+    /// - Parameter at: the time, or nil to remove the entry.
     mutating func set(_ number: Int, _ at: MediaTime?) {
         while places.count <= number { places.append(-1) }
         let place = places[number]

@@ -7,7 +7,7 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// A `confab.v1` client over NIO that drives a `ClientLine`. It does not resume: when its connection breaks, it ends.
+/// A `confab.v1` client over NIO that drives a `ClientLine`. It does not resume: if its connection breaks, the client ends.
 ///
 /// ```swift
 /// let client = try await RobotClient.connect(to: "http://127.0.0.1:8080")
@@ -16,7 +16,7 @@ import Wire
 /// ```
 public final class RobotClient: Sendable {
     public let welcome: Welcome
-    /// All messages except responses, in order. Ends with the connection. Supports one consumer.
+    /// All messages except responses, in order. The stream ends with the connection and supports one consumer.
     public let events: AsyncStream<ServerMessage>
     private let line: RobotLine
 
@@ -27,9 +27,10 @@ public final class RobotClient: Sendable {
     /// Opens a WebSocket and sends `hello`.
     ///
     /// - Parameters:
-    ///   - server: `http://host:port`, or `https`, `ws` or `wss`. A path is kept and precedes `/v1/socket`.
-    ///   - source: the local address to connect from. Use several when one address would hit the server's limits.
-    /// - Throws: a `RobotError` if the server cannot be reached or is not Confab, a `WireError` if it rejects the
+    ///   - server: the server's address, `http://host:port`, or with `https`, `ws` or `wss`. If it has a path, `/v1/socket` is
+    ///     appended to that path.
+    ///   - source: the local address to connect from. Use several addresses if one would exceed the server's limits.
+    /// - Throws: a `RobotError` if the server cannot be reached or is not Confab, or a `WireError` if the server rejects the
     ///   client.
     public static func connect(
         to server: String, hello: Hello = Hello(), from source: String? = nil, on group: (any EventLoopGroup)? = nil
@@ -54,16 +55,14 @@ public final class RobotClient: Sendable {
     // MARK: Requests
 
     /// Sends a request and waits for the response.
-    /// - Throws: the server's `WireError`, or a `RobotError` if the connection ends first.
+    /// - Throws: the `WireError` that the server sent, or a `RobotError` if the connection ended before the response.
     @discardableResult
     public func ask(_ message: ClientMessage) async throws -> ServerMessage { try await line.ask(message) }
 
     public func join(_ session: SessionID, token: String) async throws -> SessionNotice.Joined {
-        guard
-            case .session(.joined(let joined)) = try await ask(
-                .session(.join(.init(session: session, token: token))))
-        else {
-            throw RobotError.unexpected
+        let answer = try await ask(.session(.join(.init(session: session, token: token))))
+        guard case .session(.joined(let joined)) = answer else {
+            throw RobotError.answered(answer, insteadOf: "session.joined")
         }
         return joined
     }
@@ -72,10 +71,11 @@ public final class RobotClient: Sendable {
         try await ask(.session(.leave(.init(session: session))))
     }
 
-    /// Publishes over the transceivers named in `publish.mids`.
+    /// Publishes a stream over the transceivers that `publish.mids` names.
     public func publish(_ publish: SessionVerb.Publish) async throws -> StreamInfo {
-        guard case .session(.published(let published)) = try await ask(.session(.publish(publish))) else {
-            throw RobotError.unexpected
+        let answer = try await ask(.session(.publish(publish)))
+        guard case .session(.published(let published)) = answer else {
+            throw RobotError.answered(answer, insteadOf: "session.published")
         }
         return published.stream
     }
@@ -93,7 +93,7 @@ public final class RobotClient: Sendable {
         try await ask(.session(.signal(.init(session: session, type: type, data: data, to: to))))
     }
 
-    /// Enters the roulette queue. `roulette.matched` follows as an event.
+    /// Enters the roulette queue. The server then sends `roulette.matched` as an event.
     public func start(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws {
         try await ask(.roulette(.start(start)))
     }
@@ -102,21 +102,25 @@ public final class RobotClient: Sendable {
     }
     public func stop() async throws { try await ask(.roulette(.stop)) }
 
-    /// Sends an offer and returns the server's answer.
+    /// Sends an offer and returns the answer from the server.
     public func offer(_ side: MediaSide, sdp: String) async throws -> String {
-        guard case .media(.answer(let answer)) = try await ask(.media(.offer(.init(side: side, sdp: sdp))))
-        else {
-            throw RobotError.unexpected
+        let message = try await ask(.media(.offer(.init(side: side, sdp: sdp))))
+        guard case .media(.answer(let answer)) = message else {
+            throw RobotError.answered(message, insteadOf: "media.answer")
         }
         return answer.sdp
     }
 
-    /// Leaves and closes the connection.
+    /// Sends `bye` and closes the connection.
     public func close() async { await line.leave() }
 }
 
 extension RobotError {
     static let unexpected = RobotError("The server sent an unexpected response.")
+
+    static func answered(_ message: ServerMessage, insteadOf expected: String) -> RobotError {
+        RobotError("The server answered \(message.type) instead of \(expected).")
+    }
 }
 
 /// The location of a server.

@@ -1,10 +1,10 @@
 import RTC
 
-/// One peer connection without a browser: ICE, DTLS, SRTP, RTP and RTCP as a state machine.
+/// One peer connection without a browser. It implements ICE, DTLS, SRTP, RTP and RTCP as a state machine.
 ///
-/// It has no socket, clock or thread. Its owner passes in datagrams and the time: `RobotLoop` over real sockets, tests
-/// over a simulated network. It must be used on one thread at a time. If the server is ICE-lite, this side is
-/// controlling and the DTLS client, whichever side offers. If a full ICE agent makes the offer, this side is ICE-lite.
+/// The connection has no socket, clock or thread. Its owner passes in datagrams and the time; `RobotLoop` does so with real
+/// sockets, tests with a simulated network. A connection must be used on one thread at a time. If the server is ICE-lite, this
+/// side is controlling and the DTLS client, whichever side offers. If a full ICE agent makes the offer, this side is ICE-lite.
 ///
 /// ```swift
 /// let offer = connection.offer([.audio(mid: "a", .sendonly), .video(mid: "v", .sendonly)])
@@ -13,9 +13,9 @@ import RTC
 /// connection.source = player
 /// ```
 ///
-/// Unchecked: only the owner's thread uses it. Other threads just pass it around.
+/// The class is `@unchecked Sendable` because only the owner's thread uses it. Other threads only pass the reference on.
 public final class RobotConnection: @unchecked Sendable {
-    /// Maximum datagram size in bytes.
+    /// The maximum size of a datagram in bytes.
     static let maxDatagram = 1500
     private static let reportInterval = MediaInterval.seconds(1)
 
@@ -23,42 +23,42 @@ public final class RobotConnection: @unchecked Sendable {
     public var source: (any RobotSource)? { didSet { reschedule() } }
     /// Receives packets and state changes.
     public weak var handler: (any RobotHandler)?
-    /// Whether it sends NACKs and keyframe requests. Load tests turn this off to save CPU time.
+    /// Whether the connection sends NACKs and keyframe requests. Load tests turn this off to save CPU time.
     public var sendsFeedback = true
-    /// Not used here; free for the owner.
+    /// A number that the owner may use for any purpose. The connection does not use it.
     public var tag = 0
-    /// Candidates to offer to a full ICE agent. If set, this side is ICE-lite (RFC 8445 §2.5) and the DTLS server. Set
-    /// them before the first offer.
+    /// The candidates to offer to a full ICE agent, to be set before the first offer. If not empty, this side is ICE-lite (RFC
+    /// 8445 §2.5) and the DTLS server.
     public var liteCandidates: [Candidate] = []
     /// Whether this side is ICE-lite.
     public internal(set) var isLite = false
 
-    /// IP versions that its socket supports.
+    /// The IP versions that the connection's socket supports.
     public var reachesIPv4 = true
     public var reachesIPv6 = false
 
-    /// In the order of the offer. Layers of a section follow each other.
+    /// All tracks, in the order of the offer. The layers of a section are next to each other.
     public internal(set) var tracks: [RobotTrack] = []
     public internal(set) var receptions: [RobotReception] = []
     public private(set) var state = TransportState.new
-    /// When to call `handleTimeout` next.
+    /// The time at which to call `handleTimeout` next.
     public private(set) var nextTimeout: MediaTime? {
         didSet { if nextTimeout != oldValue { onTimeoutChange?(nextTimeout) } }
     }
-    /// Notifies the owner of the connection.
+    /// Notifies the connection's owner that `nextTimeout` has changed.
     var onTimeoutChange: ((MediaTime?) -> Void)?
-    /// Packets with an SSRC that was not announced.
+    /// The number of packets with an SSRC that was not announced.
     public private(set) var strayPackets = 0
-    /// Malformed packets, and datagrams that were not addressed to this connection.
+    /// The number of malformed packets, and of datagrams that were not addressed to this connection.
     public internal(set) var malformed = 0
 
     let certificate: DTLSCertificate
     let sink: any DatagramSink
-    /// The index of its socket, used in paths.
+    /// The index of the connection's socket, used in paths.
     public let socket: UInt32
     let clockOrigin: NTPTime
     var random: any RandomNumberGenerator
-    /// Created by the first offer or answer.
+    /// The transport, which the first offer or answer creates.
     public internal(set) var transport: PeerTransport?
     var negotiation: RobotNegotiation
     private var bySSRC: [UInt32: RobotReception] = [:]
@@ -69,9 +69,9 @@ public final class RobotConnection: @unchecked Sendable {
     let reportSSRC: UInt32
 
     /// - Parameters:
-    ///   - sink: sends its datagrams.
-    ///   - socket: index of its socket, used in paths.
-    ///   - clockOrigin: wall clock time at the origin of the monotonic clock, for sender reports.
+    ///   - sink: sends the connection's datagrams.
+    ///   - socket: the index of the connection's socket, used in paths.
+    ///   - clockOrigin: the wall-clock time at the origin of the monotonic clock, for sender reports.
     public init(
         certificate: DTLSCertificate, sink: any DatagramSink, socket: UInt32 = 0, clockOrigin: NTPTime,
         random: any RandomNumberGenerator = SystemRandomNumberGenerator()
@@ -117,8 +117,8 @@ public final class RobotConnection: @unchecked Sendable {
         )
     }
 
-    /// Restores the original packet from a retransmission: moves the header over the original sequence number, which
-    /// precedes the payload (RFC 4588 §4).
+    /// Restores the original packet from a retransmission. Moves the header over the original sequence number, which precedes
+    /// the payload (RFC 4588 §4).
     private func takeRetransmission(
         _ header: RTPPacket, _ bytes: UnsafeMutableRawBufferPointer, _ reception: RobotReception, _ now: MediaTime
     ) {
@@ -140,7 +140,7 @@ public final class RobotConnection: @unchecked Sendable {
         )
     }
 
-    /// Assigns an unannounced SSRC to a section by the MID header extension (RFC 8843 §9.2).
+    /// Assigns an unannounced SSRC to a section, by the packet's MID header extension (RFC 8843 §9.2).
     private func bind(_ header: RTPPacket, _ bytes: UnsafeRawBufferPointer) -> RobotReception? {
         guard bySSRC.count < SRTPReceiver.maxSources, let midExtension,
             let range = header.headerExtension(midExtension, in: bytes),
@@ -156,7 +156,7 @@ public final class RobotConnection: @unchecked Sendable {
         return reception
     }
 
-    /// Sets the SSRCs that the remote side announced last.
+    /// Sets the SSRCs that the remote side has most recently announced.
     func announce(_ sources: [UInt32: RobotReception]) { bySSRC = sources }
     func reception(of ssrc: UInt32) -> RobotReception? { bySSRC[ssrc] }
 
@@ -165,9 +165,9 @@ public final class RobotConnection: @unchecked Sendable {
     /// Sends one packet of a track.
     ///
     /// - Parameters:
-    ///   - payload: at most `RobotTrack.maxPayload` bytes.
-    ///   - level: the audio level.
-    /// - Returns: false if it is not connected or the payload is too long.
+    ///   - payload: the payload, at most `RobotTrack.maxPayload` bytes.
+    ///   - level: the audio level to send with the packet.
+    /// - Returns: false if the connection is not connected or the payload is too long.
     @discardableResult
     public func send(
         _ payload: UnsafeRawBufferPointer, of track: RobotTrack, timestamp: UInt32, marker: Bool, now: MediaTime,
@@ -210,7 +210,7 @@ public final class RobotConnection: @unchecked Sendable {
     func sendControl(_ write: (inout ByteWriter) -> Void) {
         guard let transport, let path = transport.selectedPath else { return }
         let memory = sink.prepare(Self.maxDatagram)
-        // Leave room for the SRTCP trailer.
+        // Reserve room for the SRTCP trailer.
         var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<(Self.maxDatagram - 64)]))
         write(&writer)
         guard writer.count > 0, !writer.overflowed,
@@ -236,7 +236,7 @@ public final class RobotConnection: @unchecked Sendable {
         reschedule()
     }
 
-    /// Closes the connection. The owner handles signaling.
+    /// Closes the connection. The owner is responsible for signaling.
     public func close(now: MediaTime) {
         if isConnected { sendBye() }
         transport?.close(sink: sink)
@@ -250,7 +250,7 @@ public final class RobotConnection: @unchecked Sendable {
         if transport.state != state {
             state = transport.state
             if isConnected {
-                // Spread the first reports, for when many connections start together.
+                // Spread the first reports, because many connections can start at the same time.
                 let part = Int64(reportSSRC % 1000)
                 reportAt = reportAt ?? now + .milliseconds(500 + part)
             }
@@ -273,7 +273,7 @@ public final class RobotConnection: @unchecked Sendable {
         nextTimeout = next
     }
 
-    /// Schedules `sendFeedback`; nil if nothing is missing.
+    /// Schedules a call of `sendFeedback`. A time of nil means that no packet is missing.
     func scheduleFeedback(at time: MediaTime?) {
         feedbackAt = time
         reschedule()

@@ -9,15 +9,16 @@ import Wire
 
 /// The WebSocket of a `RobotClient`. It carries out the effects of a `ClientLine`.
 ///
-/// Unchecked: everything except `ended` is used only on the channel's event loop.
+/// The class is `@unchecked Sendable` because everything except `ended` is used only on the channel's event loop.
 final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
     private typealias Waiting<Answer> = CheckedContinuation<Answer, any Error>
 
-    /// Larger than the longest message from the server, an answer with 256 KiB of SDP.
+    /// The maximum size of a WebSocket frame in bytes. It is larger than the longest message from the server, an answer with
+    /// 256 KiB of SDP.
     private static let maxFrame = 1 << 20
-    /// A server that many robots connect to at once may be this slow.
+    /// How long to wait for `welcome`. A server to which many robots connect at once may be this slow.
     private static let welcomeTimeout = Duration.seconds(20)
 
     private let ended = Mutex<String?>(nil)
@@ -29,7 +30,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     private var greeting: Waiting<Welcome>?
     private var waiting: [ClientLine.RequestID: Waiting<ServerMessage>] = [:]
     private var requestCount: UInt64 = 0
-    /// Effects to carry out. Carrying one out can cause events that add more.
+    /// The effects to carry out. Carrying out an effect can cause events that add more effects.
     private var effects: [ClientLine.Effect] = []
     private var isCarryingOut = false
     private var timeout: (at: Timestamp, task: Scheduled<Void>)?
@@ -109,7 +110,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
 
     private func onLoop<Answer: Sendable>(_ body: @escaping @Sendable (Waiting<Answer>) -> Void) async throws -> Answer
     {
-        guard let channel else { throw RobotError("The connection is not open.") }
+        guard let channel else { throw RobotError("The connection is not open. Connect first.") }
         return try await withCheckedThrowingContinuation { continuation in
             channel.eventLoop.execute { body(continuation) }
         }
@@ -149,7 +150,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         switch effect {
         case .open(let socket): self.socket = socket
         case .send(let bytes, _): write(.text, ByteBuffer(bytes: bytes))
-        // No close frame is needed after a bye.
+        // No close frame is needed after `bye`.
         case .close: context?.close(promise: nil)
         case .connected(let welcome, _):
             greeting?.resume(returning: welcome)
@@ -173,7 +174,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         context?.close(promise: nil)
     }
 
-    /// Keeps one scheduled task for the earliest timeout. A task that fires too early schedules the next one.
+    /// Schedules one task for the earliest timeout. A task that runs too early schedules the next one.
     private func schedule() {
         guard let next = line.nextTimeout, let loop = context?.eventLoop else {
             timeout?.task.cancel()
@@ -241,7 +242,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
 
 extension RobotPlace {
     var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
-    /// The server name for TLS; nil for IP addresses, which SNI does not allow.
+    /// The server name for TLS. Nil for an IP address, which SNI does not allow.
     var serverName: String? {
         let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
         return isAddress ? nil : host

@@ -6,7 +6,7 @@ import Synchronization
 
 /// A thread that runs many `RobotConnection`s, each with its own UDP socket.
 ///
-/// `perform` and `run` schedule work on the thread. Connections must be created, used and closed there.
+/// `perform` and `run` schedule work on this thread. Connections must be created, used and closed on it.
 ///
 /// ```swift
 /// let loop = try RobotLoop()
@@ -16,19 +16,19 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Unchecked: the inbox is locked, and everything else is used only on the thread.
+/// The class is `@unchecked Sendable` because the inbox is locked and everything else is used only on the thread.
 public final class RobotLoop: DatagramSink, @unchecked Sendable {
-    /// Reads per socket before the other sockets get their turn.
+    /// The number of reads from a socket before the other sockets get their turn.
     private static let readsPerTurn = 8
     private static let wakeTag: UInt32 = .max
-    /// A machine has few networks, and checks of more candidates only take time.
+    /// The maximum number of host candidates. A host has few networks, and checking more candidates only takes time.
     private static let maxCandidates = 4
 
     private let inbox: RobotInbox
     private let certificate: DTLSCertificate
     private let clockOrigin = NTPTime.monotonicOrigin
 
-    // Used only on the thread.
+    // The properties from here on are used only on the thread.
     private let poller: any Poller
     private let io: any DatagramIO
     private let takesPieces: Bool
@@ -38,15 +38,15 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     private var due = DueQueue()
     private var arena: DatagramArena
     public private(set) var now = MediaTime.monotonic
-    /// Datagrams that the kernel did not accept.
+    /// The number of datagrams that the kernel did not accept.
     public private(set) var unsent = 0
 
     /// Starts the thread. `stop` ends it.
     ///
     /// - Parameters:
-    ///   - certificate: used for all connections. If nil, a new one is created.
-    ///   - givesWay: if true, an arriving datagram never preempts another thread for this one. Otherwise a load test
-    ///     would interrupt the server it measures while that sends, and its work would be counted as the server's.
+    ///   - certificate: the certificate for all connections. If nil, a new one is created.
+    ///   - givesWay: if true, an arriving datagram never makes this thread preempt another one. Otherwise a load test would
+    ///     interrupt the server while it sends, and the load test's work would be counted as the server's.
     /// - Throws: `RobotError` if the system is out of descriptors or OpenSSL fails.
     public init(certificate: DTLSCertificate? = nil, givesWay: Bool = false) throws {
         guard let certificate = certificate ?? DTLSCertificate.make() else {
@@ -78,7 +78,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Runs `body` on the thread, in the order of the calls.
+    /// Runs `body` on the thread. Calls run in order.
     ///
     /// - Returns: false if the thread has ended and `body` will never run.
     @discardableResult
@@ -92,7 +92,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         }
     }
 
-    /// Ends the thread after all scheduled work and closes its sockets. Close the connections first.
+    /// Ends the thread after all scheduled work, and closes its sockets. Connections must be closed before that.
     public func stop() { inbox.end() }
 
     // MARK: On the thread
@@ -127,11 +127,11 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         return SocketOptions.port(of: sockets[Int(connection.socket)].descriptor)
     }
 
-    /// Returns the host candidates of a connection, IPv4 only.
+    /// Returns the host candidates of a connection. They are only for IPv4.
     public func hostCandidates(of connection: RobotConnection) -> [Candidate] {
         guard let port = port(of: connection) else { return [] }
         return HostAddresses.ipv4().prefix(Self.maxCandidates).enumerated().map { index, address in
-            // RFC 8445 §5.1.2.1: type preference, local preference and component.
+            // The priority combines type preference, local preference and component (RFC 8445 §5.1.2.1).
             let priority = UInt32(126) << 24 | UInt32(65_535 - index) << 8 | 255
             return Candidate(
                 foundation: "\(index + 1)", transport: .udp, priority: priority,
@@ -192,7 +192,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     }
 
     private func handleTimeouts() {
-        // Handle each connection at most once per pass, so that one that is always due cannot starve the others.
+        // Handle each connection at most once per pass, so that a connection that is always due cannot starve the others.
         var left = connections.count
         while left > 0, let next = due.first, next.at <= now {
             left -= 1
@@ -228,7 +228,7 @@ public struct RobotError: Error, CustomStringConvertible, Sendable {
     public init(_ description: String) { self.description = description }
 }
 
-/// Work that other threads have scheduled on a loop.
+/// The work that other threads have scheduled on a loop.
 final class RobotInbox: Sendable {
     private struct State {
         var requests: [@Sendable () -> Void] = []
@@ -281,9 +281,9 @@ final class RobotInbox: Sendable {
         }
     }
 
-    /// Runs the scheduled work.
+    /// Passes each scheduled piece of work to `body`.
     ///
-    /// - Returns: false once the loop should end.
+    /// - Returns: false if the loop should end.
     func takeAll(_ body: (@Sendable () -> Void) -> Void) -> Bool {
         let (requests, isOver) = state.withLock { state in
             defer { state.requests = [] }

@@ -1,18 +1,20 @@
 import RTC
 
-/// A source of media for a connection: a clip player, a load generator or a test camera.
+/// A source of media for a connection, such as a clip player, a load generator or a test camera.
 ///
-/// Used only on the connection's thread, like everything in this file.
+/// All types in this file are used only on the connection's thread.
 public protocol RobotSource: AnyObject {
-    /// When to call `produce` next; nil for never. Read again after each call of either function.
+    /// The time at which to call `produce` next; nil for never. The connection reads it again after each call of either
+    /// function.
     var nextDue: MediaTime? { get }
-    /// Sends what is due with `RobotConnection.send`. Called only while the connection is connected.
+    /// Sends the media that is due, with `RobotConnection.send`. Called only while the connection is connected.
     func produce(over connection: RobotConnection, now: MediaTime)
-    /// Called when a receiver requests a keyframe (PLI or FIR). The track's next frame should be one.
+    /// Called when a receiver requests a keyframe (PLI or FIR). The track's next frame should be a keyframe.
     func keyframeWanted(of track: RobotTrack)
 }
 
-/// Receives packets and state changes of a connection, on its thread. It may call the connection, but must not end it
+/// Receives packets and state changes of a connection, on the connection's thread. The handler may call the connection's
+/// functions, but must not end the connection in `received`.
 /// in `received`.
 public protocol RobotHandler: AnyObject {
     func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection)
@@ -24,14 +26,14 @@ extension RobotHandler {
     public func stateChanged(of connection: RobotConnection) {}
 }
 
-/// A received RTP packet, decrypted. A retransmission (RFC 4588) is restored to the original packet.
+/// A received RTP packet, decrypted. If it was retransmitted (RFC 4588), this is the restored original packet.
 public struct RobotPacket {
     public let header: RTPPacket
-    /// The whole packet, valid only during the call.
+    /// The bytes of the whole packet, valid only during the call.
     public let bytes: UnsafeRawBufferPointer
-    /// The sequence number, extended so that it does not wrap and receivers can reorder packets.
+    /// The sequence number, extended so that it does not wrap. Receivers use it to reorder packets.
     public let number: Int64
-    /// True if the packet came in an RTX stream (RFC 4588).
+    /// Whether the packet arrived in an RTX stream (RFC 4588).
     public let isRetransmission: Bool
     public let at: MediaTime
 
@@ -40,27 +42,27 @@ public struct RobotPacket {
 
 /// One encoding sent in one section: its counters, and recent packets for retransmission.
 public final class RobotTrack {
-    /// Maximum payload in bytes: fits a 1500-byte datagram with headers and the authentication tag.
+    /// The maximum size of a payload in bytes. With headers and the authentication tag, it fits into a datagram of 1500 bytes.
     public static let maxPayload = 1300
-    /// Number of packets kept for retransmission: two seconds at 1 Mbit/s. A power of two.
+    /// The number of packets stored for retransmission, two seconds at 1 Mbit/s. A power of two.
     static let kept = 256
 
     public let mid: String
     public let kind: MediaKind
-    /// RID of a simulcast layer.
+    /// The RID of the simulcast layer.
     public let rid: String?
     public let ssrc: UInt32
     public let repairSSRC: UInt32?
-    /// The negotiated codec. Before the answer, the first one offered.
+    /// The negotiated codec. Before the answer arrives, this is the first offered codec.
     public internal(set) var codec: Codec
     public private(set) var packetsSent: UInt32 = 0
     public private(set) var bytesSent: UInt32 = 0
-    /// Packets sent again in an RTX stream because the server asked for them.
+    /// The number of packets retransmitted in an RTX stream because the server requested them.
     public internal(set) var retransmissionsSent = 0
     public internal(set) var keyframesRequested = 0
-    /// The last report block from the remote side.
+    /// The most recent report block from the remote side.
     public internal(set) var lastReport: RTCP.ReportBlock?
-    /// Not used here; free for the creator of the track.
+    /// A number that the track's creator may use for any purpose. The track does not use it.
     public var tag = 0
 
     var extensions: [HeaderExtension: UInt8] = [:] { didSet { remember() } }
@@ -72,8 +74,8 @@ public final class RobotTrack {
     private var transportID: UInt8?
     private var levelID: UInt8?
 
-    // Start in the lower half, so that the sequence number does not wrap before the receiver sees the first packet: it
-    // assumes rollover counter 0 (RFC 3711 §3.3.1).
+    // Start in the lower half, so that the sequence number does not wrap before the receiver gets the first packet. The
+    // receiver assumes rollover counter 0 for that packet (RFC 3711 §3.3.1).
     private(set) var sequence: UInt16
     var repairSequence: UInt16
     private(set) var lastTimestamp: UInt32 = 0
@@ -149,7 +151,7 @@ public final class RobotTrack {
     }
 }
 
-/// The last packets of a track, in preallocated memory.
+/// The most recent packets of a track, in preallocated memory.
 final class RobotHistory {
     struct Packet {
         var sequence: UInt16
@@ -169,7 +171,7 @@ final class RobotHistory {
     private let memory: UnsafeMutableRawBufferPointer
     private var slots: [Slot]
 
-    /// - Parameter count: a power of two.
+    /// - Parameter count: the number of packets to store, a power of two.
     init(count: Int, size: Int) {
         self.size = size
         memory = .allocate(byteCount: count * size, alignment: 16)
@@ -185,7 +187,8 @@ final class RobotHistory {
         UnsafeMutableRawBufferPointer(rebasing: memory[index * size..<(index + 1) * size]).copyMemory(from: payload)
     }
 
-    /// - Returns: the packet. Its payload stays valid until 256 more packets are kept.
+    /// - Returns: the packet with this sequence number, if it is stored. Its payload stays valid until 256 more packets are
+    ///   stored.
     func packet(_ sequence: UInt16) -> Packet? {
         let index = Int(sequence) & (slots.count - 1)
         let slot = slots[index]

@@ -3,11 +3,11 @@ import RTC
 /// The state of a connection's offers.
 struct RobotNegotiation {
     var offered: [OfferedMedia] = []
-    /// The offer that waits for its answer.
+    /// The offer that has no answer yet.
     var pending: SessionDescription?
-    /// New ICE credentials of a restart that waits for its answer.
+    /// The new ICE credentials of a restart that has no answer yet.
     var credentials: ICECredentials?
-    /// The session id in SDP, below 2^63 (RFC 8829 §5.2.1).
+    /// The session id in SDP, which must be below 2^63 (RFC 8829 §5.2.1).
     let sessionID: UInt64
     var version: UInt64 = 0
 
@@ -15,10 +15,10 @@ struct RobotNegotiation {
 }
 
 extension RobotConnection {
-    /// Creates the first offer or a new one. Sections are identified by their mids and must keep their order. A section
-    /// that sends gets a source unless it has one.
+    /// Creates an offer, which can be the initial one or a later one. Sections are identified by their mids and must keep their
+    /// order. A section that sends gets a source if it has none.
     ///
-    /// - Returns: the offer, to be passed to `answer` on the remote side.
+    /// - Returns: the offer. The remote side must pass it to `answer`.
     public func offer(_ media: [OfferedMedia]) -> String {
         var media = media
         for index in media.indices where media[index].direction.sends { prepare(&media[index]) }
@@ -27,8 +27,8 @@ extension RobotConnection {
         return offer(credentials: ensureClient().local)
     }
 
-    /// Creates an offer for an ICE restart (RFC 8445 §9). Keys and media stay the same, and nothing changes until the
-    /// answer.
+    /// Creates an offer for an ICE restart (RFC 8445 §9). Keys and media stay the same, and nothing changes until the answer
+    /// arrives.
     public func restart() -> String {
         let credentials = ICECredentials(using: &random)
         negotiation.credentials = credentials
@@ -61,7 +61,7 @@ extension RobotConnection {
         return made
     }
 
-    /// Creates the tracks of a section, one per layer, unless they exist.
+    /// Creates the tracks of a section, one per layer, unless they already exist.
     private func prepare(_ section: inout OfferedMedia) {
         guard let codec = section.codecs.first else { return }
         let hasRepair = codec.rtxPayloadType != nil
@@ -77,7 +77,7 @@ extension RobotConnection {
             track.extensions = section.extensions
             tracks.append(track)
         }
-        // Simulcast layers are announced only by their RIDs.
+        // Announce no source for simulcast layers, which only have RIDs.
         if section.rids.isEmpty, section.source == nil, let track = track(section.mid) {
             section.source = LocalSource(
                 ssrc: track.ssrc, rtxSSRC: track.repairSSRC,
@@ -86,11 +86,11 @@ extension RobotConnection {
     }
 
     private func newSSRC() -> UInt32 {
-        // RTCP uses SSRC 0 for none.
+        // Exclude 0, because RTCP uses SSRC 0 to mean none.
         UInt32.random(in: 1...UInt32.max, using: &random)
     }
 
-    /// Applies the answer to the last offer. Connectivity checks start with the next `handleTimeout`.
+    /// Applies the answer to the most recent offer. Connectivity checks start with the next `handleTimeout`.
     ///
     /// - Throws: `SDPError` if the answer is invalid or not supported.
     public func accept(answer text: String, now: MediaTime) throws(SDPError) {
@@ -118,7 +118,7 @@ extension RobotConnection {
         settle(now)
     }
 
-    /// Applies an offer of the remote side and returns the answer.
+    /// Applies an offer from the remote side and returns the answer.
     ///
     /// - Parameter candidates: the candidates of this side, for an offer from a full ICE agent.
     public func answer(offer text: String, candidates: [Candidate] = [], now: MediaTime) throws(SDPError) -> String {

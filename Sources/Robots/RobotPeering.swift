@@ -2,10 +2,10 @@ import RTC
 import Wire
 
 extension RobotClient {
-    /// Opens one of the two media connections with the server: creates it on the loop, sends an offer and applies the
-    /// answer. It then connects automatically.
+    /// Opens one of the two media connections with the server. Creates the connection on the loop, sends an offer, and applies
+    /// the answer. The connection then connects automatically.
     ///
-    /// - Parameter prepare: runs on the loop's thread, configures the connection and returns its offer.
+    /// - Parameter prepare: configures the connection on the loop's thread and returns the offer to send.
     public func openMedia(
         _ side: MediaSide, on loop: RobotLoop, _ prepare: @escaping @Sendable (RobotConnection) -> String
     ) async throws -> RobotConnection {

@@ -1,30 +1,30 @@
 import RTC
 
-/// One received section of a connection: its counters and its missing packets.
+/// One section in which a connection receives: its counters and its missing packets.
 public final class RobotReception {
-    /// How long to wait before requesting a packet again. Round trips within a machine or a continent are shorter.
+    /// How long to wait before requesting a packet again. Round trips within one host or one continent are shorter.
     static let roundTrip = MediaInterval.milliseconds(60)
-    /// Minimum interval between two keyframe requests.
+    /// The minimum interval between two keyframe requests.
     static let keyframeInterval = MediaInterval.milliseconds(500)
 
     public let mid: String
     public let kind: MediaKind
     public internal(set) var codecs: [Codec]
-    /// Announced in SDP, or learned from the MID header extension.
+    /// The section's SSRC, announced in SDP or learned from the MID header extension.
     public private(set) var ssrc: UInt32?
     public private(set) var repairSSRC: UInt32?
-    /// The msid that the remote side announced.
+    /// The msid that the remote side announced for the section.
     public internal(set) var msid: MediaStreamID?
-    /// Packets received, without retransmissions.
+    /// The number of packets received, without retransmissions.
     public private(set) var packets = 0
-    /// Bytes with RTP headers, without the SRTP authentication tag.
+    /// The number of bytes received, with RTP headers and without the SRTP authentication tag.
     public private(set) var bytes = 0
     public private(set) var retransmissions = 0
-    /// Packets requested again with NACK.
+    /// The number of retransmissions requested with NACK.
     public internal(set) var retransmissionsRequested = 0
     public internal(set) var keyframesRequested = 0
     public private(set) var lastAt: MediaTime?
-    /// Not used here; free for the handler.
+    /// A number that the handler may use for any purpose. The reception does not use it.
     public var tag = 0
 
     private var statistics: ReceiverStatistics?
@@ -37,11 +37,11 @@ public final class RobotReception {
         if sendsFeedback, kind == .video, codecs.contains(where: \.nack) { nacks = NACKGenerator() }
     }
 
-    /// Missing packets. Negative if duplicates arrived.
+    /// The number of missing packets. Negative if duplicates arrived.
     public var lost: Int64 { statistics?.lost ?? 0 }
-    /// Number of packets that should have arrived.
+    /// The number of packets that should have arrived.
     public var expected: Int64 { Int64(packets) + lost }
-    /// In RTP timestamp units.
+    /// The interarrival jitter in RTP timestamp units.
     public var jitter: UInt32 { statistics?.jitter ?? 0 }
 
     public func codec(_ payloadType: UInt8) -> Codec? { codecs.first { $0.payloadType == payloadType } }
@@ -59,7 +59,8 @@ public final class RobotReception {
     func bindRepair(_ ssrc: UInt32) { repairSSRC = ssrc }
 
     /// Counts a packet that is not a retransmission.
-    /// - Returns: its extended sequence number.
+    ///
+    /// - Returns: the packet's extended sequence number.
     func take(_ packet: RTPPacket, length: Int, at now: MediaTime) -> Int64 {
         packets &+= 1
         bytes &+= length
@@ -70,7 +71,7 @@ public final class RobotReception {
         return number
     }
 
-    /// Counts a retransmission. It does not reduce `lost`, which measures the network.
+    /// Counts a retransmission. `lost` does not decrease, because it measures the network.
     func takeRetransmission(_ sequence: UInt16, at now: MediaTime) -> Int64 {
         retransmissions &+= 1
         let number = statistics?.nearest(sequence) ?? 0
@@ -89,7 +90,7 @@ public final class RobotReception {
         codecs.first { $0.rtxPayloadType == payloadType }?.payloadType
     }
 
-    /// When to send the next NACK; nil if no packet is missing.
+    /// The time at which to send the next NACK; nil if no packet is missing.
     var feedbackDue: MediaTime? {
         guard let nacks, nacks.outstanding > 0 else { return nil }
         return nacks.nextTimeout

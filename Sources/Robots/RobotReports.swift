@@ -1,6 +1,6 @@
 import RTC
 
-// The RTCP part of a connection.
+// The handling of RTCP in a connection.
 extension RobotConnection {
     // MARK: Receiving
 
@@ -21,7 +21,7 @@ extension RobotConnection {
             case .sourceDescription, .bye, .remb, .transportFeedback, .unknown: break
             }
         }
-        // The source may produce the keyframe immediately.
+        // Reschedule, because the source may have produced the keyframe immediately.
         reschedule()
     }
 
@@ -37,7 +37,7 @@ extension RobotConnection {
 
     // MARK: Sending
 
-    /// Sends a PLI, rate-limited per reception.
+    /// Sends a PLI, rate-limited per received section.
     public func requestKeyframe(of reception: RobotReception, now: MediaTime) {
         guard let ssrc = reception.ssrc, isConnected else { return }
         if let last = reception.keyframeRequestedAt, now - last < RobotReception.keyframeInterval { return }
@@ -87,7 +87,7 @@ extension RobotConnection {
                     packetCount: track.packetsSent, octetCount: track.bytesSent)
                 RTCP.writeSenderReport(info, to: &writer)
             }
-            // A compound packet must begin with a report, even an empty one (RFC 3550 §6.1).
+            // A compound packet must begin with a report, even if the report is empty (RFC 3550 §6.1).
             if sending.isEmpty || !blocks.isEmpty {
                 RTCP.writeReceiverReport(sender: reportSSRC, blocks: blocks, to: &writer)
             }

@@ -2,15 +2,16 @@ import RTC
 
 /// Detects the active speaker of a session from the audio levels in publishers' packets (RFC 6464).
 ///
-/// Loudness is smoothed, and another stream must be clearly louder to take over, so a cough does not change the speaker.
+/// Loudness is smoothed, and another stream must be clearly louder to take over, so a cough does not change the active speaker.
 struct ActiveSpeaker: Sendable {
-    /// How often the active speaker is decided; faster changes would be hard to follow.
+    /// The time between decisions about the active speaker. Faster changes would be hard to follow.
     static let interval = MediaInterval.milliseconds(300)
-    /// The least loudness of a speaker, in decibels above silence (127 minus the level of RFC 6464). Quiet rooms stay below it.
+    /// The minimum loudness of a speaker, in decibels above silence (127 minus the level of RFC 6464). Quiet rooms stay below
+    /// it.
     static let audible = 60.0
-    /// How many decibels louder than the current speaker another stream must be.
+    /// The number of decibels by which another stream must be louder than the current speaker to take over.
     static let margin = 6.0
-    /// The weight of a new packet in the moving average, at 50 packets a second.
+    /// The weight of each new packet in the moving average, chosen for 50 packets a second.
     private static let weight = 0.05
 
     private struct Voice: Sendable {
@@ -34,11 +35,11 @@ struct ActiveSpeaker: Sendable {
 
     mutating func remove(_ stream: Key) { voices[stream] = nil }
 
-    /// Decides again; returns true if the active speaker changed.
+    /// Decides who the active speaker is. Returns true if the speaker changed.
     mutating func update(now: MediaTime) -> Bool {
         let before = current
         for (stream, voice) in voices where now - voice.lastPacketAt > Self.interval {
-            // No packets (muted, or DTX) means silence.
+            // A stream without packets, because it is muted or uses DTX, counts as silent.
             voices[stream]?.loudness = voice.loudness * 0.5
         }
         let loudest = voices.max { ($0.value.loudness, $0.key.low) < ($1.value.loudness, $1.key.low) }

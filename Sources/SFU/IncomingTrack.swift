@@ -1,43 +1,43 @@
 import RTC
 
-/// One media section that a client publishes: a microphone or a camera. It has one encoding, or several of the same video
-/// (simulcast, RFC 8853), and a list of its subscribers.
+/// One media section that a client publishes, such as a microphone or a camera. The track consists of one encoding, or of
+/// several encodings of the same video (simulcast, RFC 8853), and a list of its subscribers.
 final class IncomingTrack {
     unowned let peer: Peer
     let mid: String
     let kind: MediaKind
     private(set) var codecs: [Codec] = []
-    /// Index into `codecs` by payload type, or -1; looked up for every packet.
+    /// The index into `codecs` by payload type; -1 if there is no codec. It is looked up for every packet.
     private var codecByPayloadType = [Int8](repeating: -1, count: 128)
-    /// The payload type of the original packets by RTX payload type, or 255.
+    /// The payload type of the original packets, by RTX payload type; 255 if there is none.
     private var repairedByPayloadType = [UInt8](repeating: 255, count: 128)
     var extensions: [HeaderExtension: UInt8] = [:]
-    /// A bit for each header extension id that is forwarded to subscribers. Ids of 63 and above share the last bit.
+    /// One bit per header extension id that is forwarded to subscribers. Ids of 63 and above share the highest bit.
     private(set) var forwardedExtensions: UInt64 = 0
     var audioLevelID: UInt8 = 0
     /// Whether the publisher answers NACKs (RFC 4585).
     private(set) var supportsNACK = false
-    /// Whether keyframes are requested by PLI; otherwise by FIR.
+    /// Whether keyframes are requested with PLI. If false, FIR is used.
     private(set) var supportsPLI = true
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
     private(set) var encodings: [IncomingEncoding] = []
-    /// The state of each encoding that layer selection needs, in the order of `encodings`.
+    /// For each encoding, in the order of `encodings`, the state that layer selection needs.
     var layers: [Layer] = []
     /// Whether layers must be selected again for all subscribers.
     var needsSelection = false
     var announcement = LayerAnnouncement()
-    /// The stream that this track belongs to.
+    /// The published stream that this track belongs to.
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []
 
-    /// More encodings of one video than browsers send.
+    /// The maximum number of encodings, which is more than browsers send of one video.
     static let maxEncodings = 4
 
     init(peer: Peer, mid: String, kind: MediaKind) {
         (self.peer, self.mid, self.kind) = (peer, mid, kind)
     }
 
-    /// Applies the negotiated parameters; called after each offer.
+    /// Applies the negotiated parameters. Must be called after each offer.
     func update(_ media: NegotiatedMedia) {
         codecs = media.codecs
         codecByPayloadType = .init(repeating: -1, count: 128)
@@ -61,8 +61,8 @@ final class IncomingTrack {
         return index < 0 ? nil : Int(index)
     }
 
-    /// Whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so for those it
-    /// can be true needlessly, which costs only time.
+    /// Whether this header extension may be forwarded to subscribers. Ids of 63 and above share one bit, so the result can be
+    /// true for an extension that is not forwarded. This only costs time.
     func forwardsExtension(_ extensionID: UInt8) -> Bool {
         forwardedExtensions >> UInt64(min(extensionID, 63)) & 1 == 1
     }
@@ -73,7 +73,7 @@ final class IncomingTrack {
         return repaired == 255 ? nil : repaired
     }
 
-    /// Returns the encoding with this RID, and creates it if it is new; nil if there are too many.
+    /// Returns the encoding with this RID, and creates it if it does not exist. Returns nil if there are too many encodings.
     func encoding(rid: String?) -> IncomingEncoding? {
         if let known = encodings.first(where: { $0.rid == rid }) { return known }
         guard encodings.count < Self.maxEncodings, peer.encodingCount < Peer.maxEncodings else { return nil }
@@ -99,26 +99,26 @@ final class IncomingTrack {
 final class IncomingEncoding {
     unowned let track: IncomingTrack
     let rid: String?
-    /// Its index in the track's `encodings`.
+    /// The encoding's index in the track's `encodings`.
     let index: Int
-    /// Whether a subscriber receives it or is about to. The packets of an unwatched encoding are neither kept nor requested
-    /// again when lost.
+    /// Whether a subscriber receives this encoding or is about to. If false, its packets are not stored, and lost ones are not
+    /// requested.
     var isWatched = false
     private(set) var ssrc: UInt32 = 0
     var repairSSRC: UInt32?
-    /// Nil until the SSRC is known.
+    /// The receiver statistics; nil until the SSRC is known.
     var statistics: ReceiverStatistics?
     var missing = NACKGenerator()
     private(set) var history: PacketHistory?
     var keyframes = KeyframeRequests()
-    /// Packets that arrived since the last flush, in order of arrival.
+    /// The packets that arrived since the previous flush, in order of arrival.
     var pending: [PendingPacket] = []
     var lastPacketAt: MediaTime?
-    /// The publisher's last sender report.
+    /// The most recent sender report from the publisher.
     var report: SourceReport?
     var firSequence: UInt8 = 0
 
-    /// No keyframes are requested from a stream that has sent nothing for this long.
+    /// How long an encoding may send nothing before no more keyframes are requested from it.
     private static let silence = MediaInterval.seconds(2)
 
     init(track: IncomingTrack, rid: String?) {
@@ -126,7 +126,7 @@ final class IncomingEncoding {
         pending.reserveCapacity(64)
     }
 
-    /// Starts over with a new SSRC: discards the statistics and the history of the former one.
+    /// Starts receiving a new SSRC: discards the statistics and the history of the former SSRC.
     func begin(_ ssrc: UInt32) {
         self.ssrc = ssrc
         statistics = ReceiverStatistics(ssrc: ssrc, clockRate: track.clockRate)
@@ -150,7 +150,7 @@ final class IncomingEncoding {
     }
 }
 
-/// A packet between its arrival and the flush. Its bytes lie in the receive buffer.
+/// A packet between its arrival and the flush. The packet's bytes are in the receive buffer.
 struct PendingPacket {
     var bytes: UnsafeRawBufferPointer
     var packet: RTPPacket
@@ -165,18 +165,18 @@ struct PendingPacket {
     var isLayerSync = false
     /// Whether this is the first packet of a picture.
     var startsPicture = false
-    /// The VP8 descriptor, if it contains picture ids that are rewritten for each subscriber.
+    /// The VP8 descriptor, if it contains the picture ids that are rewritten for each subscriber.
     var descriptor: VP8Descriptor?
-    /// Whether some of its header extensions are forwarded.
+    /// Whether any of the packet's header extensions are forwarded.
     var hasExtensions = false
 
-    /// The `temporalLayer` of a packet without one.
+    /// The value of `temporalLayer` for a packet that states none.
     static let noLayer: UInt8 = 255
 
     var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange]) }
 
-    /// Writes one subscriber's picture ids into the payload in place, over those of the previous subscriber. The router
-    /// owns the buffer, and a contiguous payload can be encrypted in one call.
+    /// Writes one subscriber's picture ids into the payload, over those of the previous subscriber. This is done in place,
+    /// because the router owns the buffer and because a contiguous payload can be encrypted in one call.
     func renumber(_ numbers: Rewriting.Numbers) {
         guard let descriptor else { return }
         _ = descriptor.rewrite(

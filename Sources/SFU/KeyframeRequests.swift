@@ -1,12 +1,13 @@
 import RTC
 
 /// Decides when to request a keyframe from a publisher. A keyframe is about ten times as large as an ordinary frame, so the
-/// requests of many subscribers become one. A request without an answer is sent again.
+/// requests of many subscribers are combined into one. A request is sent again if no keyframe arrives.
 struct KeyframeRequests: Sendable {
-    /// The answer takes a round trip and a frame. A second request sooner than that would produce a second keyframe.
+    /// The minimum time between two requests. A keyframe takes a round trip and a frame to arrive, so an earlier second request
+    /// would produce a second keyframe.
     static let shortestInterval = MediaInterval.milliseconds(300)
-    /// At most one keyframe in this interval for subscribers that report losses, however often they do. New subscribers do
-    /// not wait for it.
+    /// The minimum time between two keyframes for subscribers that report losses, however often they report them. New
+    /// subscribers do not have to wait for this time to pass.
     static let refreshInterval = MediaInterval.milliseconds(1000)
 
     private(set) var isWanted = false
@@ -27,7 +28,7 @@ struct KeyframeRequests: Sendable {
         answeredAt = now
     }
 
-    /// Returns true if a request should be sent now; at most once in each `shortestInterval`.
+    /// Returns true if a request should be sent now, which is at most once per `shortestInterval`.
     mutating func isDue(now: MediaTime) -> Bool {
         guard isWanted else { return false }
         if let requestedAt, now - requestedAt < Self.shortestInterval { return false }
@@ -36,10 +37,10 @@ struct KeyframeRequests: Sendable {
     }
 }
 
-/// The bytes that may be retransmitted to a subscriber: as many as it was sent originally, plus a burst. A subscriber that
-/// requests everything many times gets no more, so spoofed requests cannot more than double the traffic.
+/// The number of bytes that may be retransmitted to a subscriber: as many as were originally sent to it, plus a burst. A
+/// subscriber that requests all packets many times gets no more than that, so spoofed requests can at most double the traffic.
 struct RetransmissionBudget: Sendable {
-    /// About 100 packets, in case they are lost together.
+    /// The burst in bytes. It covers about 100 packets that are lost together.
     static let burst = 150_000
 
     private var bytes = burst

@@ -1,25 +1,25 @@
 import RTC
 
-/// One transceiver over which a client receives. It is one RTP stream for as long as the connection lives, whichever source
-/// it shows.
+/// One transceiver over which a client receives media. The track is a single RTP stream for the lifetime of the connection,
+/// even when its source changes.
 final class OutgoingTrack {
-    // The fields that each packet needs are stored together: with many subscribers, few cache lines stay in the processor's
-    // cache.
+    // The fields that each packet needs are stored together, because with many subscribers few cache lines stay in the
+    // processor's cache.
     let ssrc: UInt32
     /// Whether forwarding is paused because of congestion.
     var isPaused = false
     var temporalFilter = TemporalLayerFilter()
     var packets: UInt32 = 0
     var octets: UInt32 = 0
-    /// The peer's transport, stored here to save an indirection.
+    /// The peer's transport, stored here too to save an indirection.
     let transport: PeerTransport
-    /// The encoding that is being forwarded; `target` replaces it at the target's next keyframe.
+    /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
-    /// The encoding to switch to.
+    /// The encoding to switch to at its next keyframe.
     var target: IncomingEncoding?
-    /// The subscriber's payload types, by the index of the source's codec.
+    /// The subscriber's payload types, indexed like the codecs of the source.
     private(set) var codecMap: [MappedCodec] = []
-    /// The subscriber's header extension id, by the source's id (0 to 255); 0 if the extension is not forwarded.
+    /// The subscriber's header extension ids, indexed by the source's id (0 to 255); 0 if the extension is not forwarded.
     private(set) var extensionMap = [UInt8](repeating: 0, count: 256)
     var budget = RetransmissionBudget()
     var rewriting: Rewriting
@@ -31,19 +31,19 @@ final class OutgoingTrack {
     private(set) var codecs: [Codec] = []
     private(set) var extensions: [HeaderExtension: UInt8] = [:]
 
-    /// The track that is sent over this transceiver now.
+    /// The publisher's track that is currently sent over this transceiver.
     private(set) weak var source: IncomingTrack?
     weak var subscription: Subscription?
     var preference = VideoPreference() {
         didSet { if preference != oldValue { source?.needsSelection = true } }
     }
-    /// False while the client's description says that the transceiver does not receive.
+    /// Whether the client's description says that the transceiver receives.
     private(set) var isWanted = true
-    /// Whether the subscriber cannot decode the source's codec.
+    /// Whether forwarding is stopped because the subscriber cannot decode the source's codec.
     private(set) var isRefused = false
-    /// The reason to report to the subscriber for sending no video.
+    /// The reason why no video is sent, to be reported to the subscriber; nil if video is sent.
     var pause: PauseReason? { isPaused ? .slow : isRefused ? .codec : nil }
-    /// Nil until the first retransmission request.
+    /// The times of recent retransmissions; nil until the first retransmission request.
     var retransmissionTimes: RetransmissionTimes?
     var repairSequence: UInt16
     var reportedAt: MediaTime?
@@ -57,7 +57,7 @@ final class OutgoingTrack {
         (self.repairSSRC, self.rewriting, self.repairSequence) = (repairSSRC, rewriting, repair)
     }
 
-    /// Reads a field of each cache line that forwarding needs; see `Router.warm`.
+    /// Reads a field in each cache line that forwarding needs; see `Router.warm`.
     @inline(__always)
     func warm() -> UInt64 {
         UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.warm() &+ (encoding == nil ? 0 : 1)
@@ -70,7 +70,7 @@ final class OutgoingTrack {
         if let source { remap(source) }
     }
 
-    /// Switches to another source; video starts at its next keyframe.
+    /// Switches to another source. Video starts at the next keyframe of the new source.
     func attach(_ source: IncomingTrack?) {
         guard self.source !== source else {
             if let source { remap(source) }
@@ -86,7 +86,7 @@ final class OutgoingTrack {
         remap(source)
     }
 
-    /// Stops forwarding. The next packet begins a new segment.
+    /// Stops forwarding. The next forwarded packet begins a new segment.
     func pauseForwarding() {
         encoding = nil
         reportedAt = nil
@@ -98,12 +98,12 @@ final class OutgoingTrack {
         self.encoding = encoding
         isRefused = false
         temporalFilter.begin()
-        // The former encoding may have no subscribers left.
+        // The former encoding may have no subscribers left, so layers must be selected again.
         encoding.track.needsSelection = true
     }
 
-    /// Stops forwarding a codec that the subscriber cannot decode. The dropped packets leave no gap that it would report as
-    /// lost.
+    /// Stops forwarding because the subscriber cannot decode the codec. The dropped packets leave no gap in the sequence
+    /// numbers, so the subscriber does not report them as lost.
     func refuse() {
         if encoding != nil { pauseForwarding() }
         isRefused = true
@@ -118,9 +118,9 @@ final class OutgoingTrack {
     }
 }
 
-/// A publisher's codec with the subscriber's payload types. Plain numbers, because each packet needs them.
+/// A publisher's codec with the subscriber's payload types. These are plain numbers, because each packet needs them.
 struct MappedCodec: Equatable, Sendable {
-    /// The subscriber's payload type; 255 if it cannot decode the codec.
+    /// The subscriber's payload type; 255 if the subscriber cannot decode the codec.
     var payloadType: UInt8 = 255
     /// The payload type of retransmissions (RTX, RFC 4588); 255 if RTX was not negotiated.
     var repairPayloadType: UInt8 = 255
@@ -144,12 +144,12 @@ struct MappedCodec: Equatable, Sendable {
 }
 
 extension HeaderExtension {
-    /// Whether the extension describes the media and is forwarded. The others concern only one connection and are rewritten
-    /// or dropped.
+    /// Whether the extension describes the media and is forwarded. Extensions that concern only one connection are rewritten or
+    /// dropped.
     var isForwarded: Bool {
         switch self {
         case .audioLevel, .videoOrientation, .dependencyDescriptor, .absCaptureTime: true
-        // The receiver's transceiver keeps a playout delay, so it would also delay the next source.
+        // Do not forward a playout delay. The receiver's transceiver would keep applying it, also to the next source.
         case .playoutDelay: false
         default: false
         }
@@ -161,18 +161,20 @@ extension Codec.Kind {
     func decodes(_ other: Codec.Kind) -> Bool {
         switch (self, other) {
         case (.h264(let profile, let mode), .h264(let theirs, let theirMode)):
-            // Compare profile and constraints, not the level (RFC 6184 §8.1): browsers use asymmetric levels.
+            // Compare the profile and its constraints but not the level (RFC 6184 §8.1), because browsers use asymmetric
+            // levels.
             profile >> 8 == theirs >> 8 && mode == theirMode
         default: self == other
         }
     }
 }
 
-/// The time of the last retransmission of each packet, indexed by the low bits of the sequence number. Takes a fixed 2 kB.
+/// The time of the most recent retransmission of each packet, indexed by the low bits of the sequence number. This takes a
+/// fixed 2 kB.
 struct RetransmissionTimes: Sendable {
-    /// The shortest time in milliseconds between two retransmissions of one packet, however often it is requested.
+    /// The minimum time in milliseconds between two retransmissions of a packet, however often subscribers request it.
     private static let interval: UInt32 = 20
-    /// Clock time in milliseconds, wrapped; 0 means never.
+    /// The clock's time in milliseconds, wrapped to 32 bits; 0 means never.
     private var times = ContiguousArray<UInt32>(repeating: 0, count: PacketHistory.capacity)
 
     /// Returns true if the packet may be retransmitted now, and records the retransmission.
@@ -186,7 +188,7 @@ struct RetransmissionTimes: Sendable {
 }
 
 extension Codec.Kind {
-    /// The format of its video payload; nil for audio.
+    /// The codec's video payload format; nil for audio, and for codecs that the router cannot parse.
     var payloadFormat: VideoPayloadFormat? {
         switch self {
         case .opus, .red: nil

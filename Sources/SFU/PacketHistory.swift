@@ -1,18 +1,20 @@
 import RTC
 
-/// The last packets of one video encoding, unencrypted, for retransmission to subscribers that report losses
-/// (RFC 4585 §6.2.1).
+/// The most recent packets of one video encoding, unencrypted, for retransmission to subscribers that report losses (RFC 4585
+/// §6.2.1).
 ///
-/// All subscribers share one copy. Memory is allocated once, when the first packet arrives, and a slot is found by the low
-/// bits of the sequence number. So storing or finding a packet neither allocates nor searches.
+/// All subscribers share one history. Its memory is allocated once, when the first packet arrives. A packet's slot is
+/// determined by the low bits of its sequence number, so neither storing nor finding a packet allocates or searches.
 final class PacketHistory {
-    /// About a second of video at 4 Mbit/s; for older losses a keyframe is faster. Must be a power of two.
+    /// The number of packets stored, about a second of video at 4 Mbit/s. For older losses, a keyframe is faster. Must be a
+    /// power of two.
     static let capacity = 512
-    /// The longest packet that fits an Ethernet frame. Browsers send at most 1200 bytes.
+    /// The maximum size of a stored packet in bytes, the longest that fits in an Ethernet frame. Browsers send at most 1200
+    /// bytes.
     static let slotSize = 1472
 
-    /// Older packets are not retransmitted: they would arrive too late to be shown, and a keyframe helps instead. This also
-    /// keeps a network path that recovers after seconds from filling with outdated packets.
+    /// The maximum age of a retransmitted packet. An older packet would arrive too late to be shown, and a keyframe helps
+    /// instead. The limit also keeps a network path that recovers after seconds from filling with outdated packets.
     static let maxAge = MediaInterval.seconds(1)
 
     private struct Slot {
@@ -41,13 +43,13 @@ final class PacketHistory {
         slots[index] = Slot(sequence: sequence, storedAt: now, packet: packet, length: bytes.count)
     }
 
-    /// Whether the packet is out of date, as opposed to not received yet.
+    /// Whether this packet or a later one that uses the same slot was stored. False if the packet has not been received yet.
     func isPast(_ sequence: Int64) -> Bool {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].sequence >= sequence
     }
 
-    /// Returns the packet with this extended sequence number, if it is stored and recent enough. The bytes are valid until
-    /// the next `store`.
+    /// Returns the packet with this extended sequence number, if it is stored and recent enough. Its bytes are valid until the
+    /// next `store`.
     func packet(_ sequence: Int64, now: MediaTime) -> (UnsafeRawBufferPointer, RTPPacket)? {
         let index = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
         guard slots[index].sequence == sequence, let packet = slots[index].packet,

@@ -6,29 +6,30 @@ final class Peer {
     let client: Key
     let side: Side
     let transport: PeerTransport
-    /// Identifies the client's `RTCPeerConnection` (RFC 8829 §5.2.1).
+    /// The session id in the `o=` line, which identifies the client's `RTCPeerConnection` (RFC 8829 §5.2.1).
     let originSessionID: String
     var remoteUfrag = ""
-    /// Tracks in the order of the description's media sections.
+    /// The tracks that the client publishes, in the order of the description's media sections.
     var incoming: [IncomingTrack] = []
     var outgoing: [OutgoingTrack] = []
     /// The encoding that each SSRC belongs to, and whether the SSRC carries retransmissions (RTX).
     private(set) var sources: [UInt32: Source] = [:]
     private(set) var outgoingBySSRC: [UInt32: OutgoingTrack] = [:]
-    /// The ids of the header extensions that identify a packet's section and encoding; the same in all sections of a bundle.
+    /// The ids of the header extensions that identify a packet's section and encoding. They are the same in all sections of a
+    /// bundle.
     var midID: UInt8 = 0
     var ridID: UInt8 = 0
     var repairedRidID: UInt8 = 0
     var transportSequenceID: UInt8 = 0
-    /// Arrival times for a publisher that negotiated transport-wide congestion control; takes 33 kB.
+    /// Arrival times of the publisher's packets, if transport-wide congestion control was negotiated. They take 33 kB.
     var arrivals: TransportFeedback?
     var feedbackAt: MediaTime?
     var reportsAt: MediaTime?
-    /// Ticks have nothing to do for this subscriber before this time.
+    /// Until this time, ticks have nothing to do for this subscriber.
     var idleUntil = MediaTime(nanoseconds: .min)
-    /// The offset to add to the client's wall clock to get the server's.
+    /// The offset to add to the client's wall clock to get the server's wall clock.
     var clockOffset: MediaInterval?
-    /// Whether the queue to the subscriber is too long.
+    /// Whether the queue of data to send to the subscriber is too long.
     var isBehind = false
     var hasFailed = false
     /// The connection state that was last reported to the router's owner.
@@ -36,14 +37,14 @@ final class Peer {
     /// The server's SSRC in RTCP packets (RFC 3550 §6.4.2).
     let ownSSRC: UInt32
     let cname: String
-    /// The number of answers so far, for the version in `o=` (RFC 3264 §8).
+    /// The number of answers so far, used as the version in `o=` (RFC 3264 §8).
     var descriptions: UInt64 = 0
     /// The local username fragments that the client's checks may use, including those from before an ICE restart.
     var ufrags: [String] = []
-    /// Its current and former paths, the newest last.
+    /// The peer's current and former paths, the newest last.
     var paths: [Path] = []
     static let maxPaths = 16
-    /// TCP connections that closed since the last tick; at most as many as there were paths.
+    /// The sockets of TCP connections that closed since the previous tick, at most as many as there were paths.
     var closedSockets: [UInt32] = []
     /// The certificate fingerprint of the first description. A different one requires a new connection (RFC 8842 §3.1).
     var remoteFingerprint: Fingerprint?
@@ -55,10 +56,11 @@ final class Peer {
         var isRepair: Bool
     }
 
-    /// More than a camera, a screen and a microphone need in three encodings each. Further SSRCs are ignored.
+    /// The maximum number of SSRCs, more than a camera, a screen and a microphone need in three encodings each. Further SSRCs
+    /// are ignored.
     static let maxSources = 64
-    /// The maximum number of encodings in all sections: four times a camera and a screen in three encodings each, with
-    /// their audio. The history of a video encoding takes 750 kB.
+    /// The maximum number of encodings in all sections. This is four times as many as a camera and a screen need in three
+    /// encodings each with their audio. The history of a video encoding takes 750 kB.
     static let maxEncodings = 32
     var encodingCount: Int { incoming.reduce(0) { $0 + $1.encodings.count } }
 
@@ -68,14 +70,14 @@ final class Peer {
     ) {
         (self.client, self.side, self.transport, self.originSessionID) = (client, side, transport, originSessionID)
         ownSSRC = UInt32.random(in: 1...UInt32.max, using: &generator)
-        // Random, so that it identifies nobody, and the same for audio and video (RFC 7022 §4.2).
+        // The CNAME is random, so it identifies no user, and is the same for audio and video (RFC 7022 §4.2).
         cname = String(UInt64.random(in: 0...UInt64.max, using: &generator), radix: 36)
     }
 
     func incoming(_ mid: String) -> IncomingTrack? { incoming.first { $0.mid == mid } }
     func outgoing(_ mid: String) -> OutgoingTrack? { outgoing.first { $0.mid == mid } }
 
-    /// Whether the connection has ended and can carry nothing more.
+    /// Whether the connection has ended and can no longer carry anything.
     var isOver: Bool {
         switch transport.state {
         case .closed, .failed(.dtls): true
@@ -98,7 +100,8 @@ final class Peer {
         outgoingBySSRC[track.ssrc] = track
     }
 
-    /// Records the encoding that an SSRC belongs to. The first assignment stays, so a later packet cannot take over an SSRC.
+    /// Records the encoding that an SSRC belongs to. The initial assignment stays, so no later packet can move the SSRC to
+    /// another encoding.
     func learn(_ ssrc: UInt32, _ encoding: IncomingEncoding, isRepair: Bool) {
         guard sources[ssrc] == nil, sources.count < Self.maxSources else { return }
         sources[ssrc] = Source(encoding: encoding, isRepair: isRepair)
@@ -114,7 +117,8 @@ final class Peer {
         sources = sources.filter { $0.value.encoding !== encoding }
     }
 
-    /// Returns the source of a packet with a new SSRC from its MID and RID header extensions (RFC 8843 §9.2), and records it.
+    /// Finds the source of a packet with a new SSRC by its MID and RID header extensions (RFC 8843 §9.2), and records that
+    /// source.
     func identify(_ packet: RTPPacket, in bytes: UnsafeRawBufferPointer) -> Source? {
         if let known = sources[packet.ssrc] { return known }
         guard let track = section(of: packet, in: bytes) else { return nil }

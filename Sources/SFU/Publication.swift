@@ -1,6 +1,6 @@
 import RTC
 
-/// A stream in a session: the client and transceivers that it comes from, and whether its audio and video are forwarded.
+/// A stream in a session: the client and the transceivers that publish it, and whether its audio and video are forwarded.
 final class Publication {
     let stream: Key
     let session: String
@@ -28,7 +28,7 @@ final class Subscription {
     var audio: Bool
     var video: Bool
     var preference = VideoPreference()
-    /// The pause that was last reported to the client, and when.
+    /// The pause that was most recently reported to the client, and the time of that report.
     var reportedPause: PauseReason?
     var pauseReportedAt: MediaTime?
 
@@ -41,7 +41,7 @@ final class Subscription {
 
     func wants(_ kind: MediaKind) -> Bool { kind == .audio ? audio : video }
 
-    /// Gives up these transceivers to another subscription.
+    /// Gives these transceivers up, so that another subscription can use them.
     func release(_ taken: Mids) {
         let names = [taken.audio, taken.video].compactMap { $0 }
         if let mid = mids.audio, names.contains(mid) { mids.audio = nil }

@@ -1,10 +1,9 @@
 import RTC
 
-/// Joins segments of several RTP streams into one continuous stream: sequence numbers without gaps, timestamps that follow
-/// the clock, and consecutive VP8 picture ids. The receiver's decoder and jitter buffer do not notice that the source
-/// changed.
+/// Joins segments of several RTP streams into one continuous stream. Sequence numbers have no gaps, timestamps follow the
+/// clock, and VP8 picture ids are consecutive. The receiver's decoder and jitter buffer do not notice when the source changes.
 struct Rewriting: Sendable {
-    /// Added to each sequence number of the current source.
+    /// The number to add to each sequence number of the current source.
     private(set) var sequenceOffset: Int64 = 0
     private(set) var timestampOffset: UInt32 = 0
     private(set) var pictureOffset: UInt16 = 0
@@ -17,29 +16,30 @@ struct Rewriting: Sendable {
     private(set) var lastPicture: UInt16 = 0
     private(set) var lastLayerZero: UInt8 = 0
     private(set) var lastSentAt: MediaTime?
-    /// The least timestamp step between two segments, so that none share a timestamp. A frame at 30 fps is 3000 ticks.
+    /// The minimum timestamp step between two segments, so that no two segments share a timestamp. A frame at 30 fps is 3000
+    /// ticks.
     private static let minStep: UInt32 = 960
-    /// How far the timestamps are ahead of the clock, because segments followed each other faster than `minStep`.
+    /// How far the timestamps are ahead of the clock, because a segment began sooner than `minStep` after the previous one.
     private var ahead: UInt32 = 0
     private var dropped = DroppedPackets()
     private var droppedPicture: UInt16?
 
-    /// Creates a stream that begins after these numbers, which should be random (RFC 3550 §5.1).
+    /// Creates a stream whose numbers continue from these, which should be random (RFC 3550 §5.1).
     init(sequence: UInt16, timestamp: UInt32) {
-        // Starts above zero, because packets from before the beginning have extended sequence numbers too.
+        // Start above zero, because packets from before the beginning must get extended sequence numbers too.
         lastSequence = 0x1_0000 + Int64(sequence)
         lastTimestamp = timestamp
     }
 
-    /// See `Router.warm`.
+    /// Reads the fields that forwarding needs; see `Router.warm`.
     @inline(__always)
     func warm() -> UInt64 { UInt64(lastTimestamp) &+ UInt64(bitPattern: dropped.last) }
 
-    /// Begins a segment: another source, or the same one after a pause.
+    /// Begins a segment with another source, or with the same source after a pause.
     /// - Parameters:
     ///   - sequence: the extended sequence number of the segment's first packet.
-    ///   - picture: the picture id of that packet, if it has one.
-    ///   - layerZero: its TL0PICIDX (RFC 7741 §4.2), if it has one.
+    ///   - picture: the picture id of the segment's first packet, if it contains one.
+    ///   - layerZero: the TL0PICIDX of that packet (RFC 7741 §4.2), if it contains one.
     mutating func begin(
         sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, clockRate: UInt32, now: MediaTime
     ) {
@@ -58,7 +58,8 @@ struct Rewriting: Sendable {
         if let layerZero { layerZeroOffset = lastLayerZero &+ 1 &- layerZero }
     }
 
-    /// Returns the numbers to send a packet of the current source with; nil for a packet from before the segment.
+    /// Returns the numbers under which to send a packet of the current source; nil if the packet is from before the segment or
+    /// was dropped.
     mutating func numbers(
         sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, now: MediaTime
     ) -> Numbers? {
@@ -66,8 +67,8 @@ struct Rewriting: Sendable {
         var number = sequence + sequenceOffset
         var picturesBefore = pictureOffset
         if sequence <= dropped.last {
-            // This packet arrived after a later one that was dropped. Its sequence number was kept free, unless it was
-            // dropped itself.
+            // This packet arrived after a later one that was dropped. Its sequence number is still free unless this packet was
+            // dropped too.
             guard dropped.remembers(sequence), !dropped.contains(sequence) else { return nil }
             let after = dropped.counts(after: sequence)
             number += after.packets
@@ -87,8 +88,9 @@ struct Rewriting: Sendable {
         return numbers
     }
 
-    /// Drops a packet; later packets are numbered as if it had never existed.
-    /// - Returns: false if it is too late, because a later packet was sent and its sequence number is already reserved.
+    /// Drops a packet. Later packets are numbered as if it had never existed.
+    /// - Returns: false if it is too late, because a later packet was sent and a sequence number is already reserved for this
+    ///   one.
     mutating func drop(sequence: Int64, picture: UInt16?) -> Bool {
         guard sequence >= firstSequence else { return true }
         guard sequence > dropped.last, sequence + sequenceOffset > lastSequence else {
@@ -102,13 +104,12 @@ struct Rewriting: Sendable {
         return true
     }
 
-    /// Whether the gap before this packet is too large to fill, or the source's sequence numbers have jumped. A receiver
-    /// could lose count of the rollovers (RFC 3711 §3.3.1) and could then decrypt nothing more, so a new segment begins
-    /// instead.
+    /// Whether the gap before this packet is too large to fill, or the source's sequence numbers have jumped. A receiver could
+    /// lose count of the rollovers (RFC 3711 §3.3.1) and then decrypt nothing more, so a new segment begins instead.
     func exceedsMaxGap(_ sequence: Int64) -> Bool { sequence + sequenceOffset - lastSequence > NACKGenerator.maxGap }
 
     /// Returns the source's extended sequence number for a 16-bit number of this stream, whether that packet was sent or is
-    /// still missing; nil if it is from before the segment.
+    /// still missing. Returns nil if the packet is from before the segment.
     func source(of number: UInt16) -> Int64? {
         let sequence = lastSequence - Int64(UInt16(truncatingIfNeeded: lastSequence) &- number)
         var source = sequence - sequenceOffset
@@ -119,9 +120,9 @@ struct Rewriting: Sendable {
         return source >= firstSequence ? source : nil
     }
 
-    /// Maps a timestamp of the current source to this stream.
+    /// Converts a timestamp of the current source to one of this stream.
     func timestamp(_ source: UInt32) -> UInt32 { source &+ timestampOffset }
-    /// Maps a picture id in this packet of the current source to this stream.
+    /// Converts a picture id in this packet of the current source to one of this stream.
     func picture(_ source: UInt16, in sequence: Int64) -> UInt16 {
         source &+ pictureOffset &+ UInt16(truncatingIfNeeded: dropped.counts(after: sequence).pictures)
     }
@@ -130,7 +131,7 @@ struct Rewriting: Sendable {
     struct Numbers: Equatable, Sendable {
         var sequence: Int64
         var timestamp: UInt32
-        /// Not masked yet; the descriptor has 7 or 15 bits for it.
+        /// The picture id in 16 bits. It must be cut to the 7 or 15 bits that the descriptor has for it.
         var picture: UInt16
         var layerZero: UInt8
     }

@@ -1,9 +1,10 @@
 import RTC
 
-/// Congestion control for slow subscribers. Layers are not selected by bandwidth yet, so the video of a subscriber is
-/// paused while its queue is too long.
+/// Congestion control for slow subscribers. Layers are not selected by bandwidth yet, so a subscriber's video is paused while
+/// the queue of data to send is too long.
 extension Router {
-    /// Pauses the video to a subscriber whose queue is too long, and resumes it at half that length. Audio continues.
+    /// Pauses the video to a subscriber whose queue is too long, and resumes it once the queue is half that long. Audio
+    /// continues.
     func updateCongestionPause(of peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath, path.isTCP || peer.isBehind else { return }
         let queued = sink.queuedTime(on: path)
@@ -17,7 +18,7 @@ extension Router {
         }
     }
 
-    /// Limits pause events, in case a publisher changes its codec with every packet.
+    /// The minimum time between two pause events for a subscription, in case a publisher changes its codec with every packet.
     private static let pauseEventInterval = MediaInterval.seconds(1)
 
     /// Reports which of the subscriber's videos were paused or resumed.

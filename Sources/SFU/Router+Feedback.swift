@@ -1,7 +1,7 @@
 import RTC
 
-/// RTCP (RFC 3550 §6, RFC 4585, RFC 5104) from and to clients. No RTCP packet is forwarded: a subscriber's feedback is
-/// about the server's stream, and a publisher's report uses its own clock.
+/// RTCP (RFC 3550 §6, RFC 4585, RFC 5104) from and to clients. No RTCP packet is forwarded, because a subscriber's feedback is
+/// about the server's stream, and a publisher's report uses the publisher's clock.
 extension Router {
     func receiveControl(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
         guard let compound = RTCPCompound(bytes) else {
@@ -17,7 +17,8 @@ extension Router {
             case .fir(let request) where peer.side == .receive:
                 for entry in request.entries { receiveKeyframeRequest(entry.ssrc, from: peer, now: now) }
             case .malformed: counters.malformed &+= 1
-            // Bandwidth estimates and statistics are not used yet. A BYE is ignored: signaling ends streams.
+            // Bandwidth estimates and statistics are not used yet. A BYE is ignored, because streams are ended through
+            // signaling.
             default: break
             }
         }
@@ -27,8 +28,8 @@ extension Router {
         guard let source = peer.sources[info.ssrc], !source.isRepair else { return }
         source.encoding.statistics?.receive(senderReport: info.ntp, at: now)
         source.encoding.report = SourceReport(ntp: info.ntp, timestamp: info.rtpTimestamp)
-        // Offset from the publisher's clock to ours. Keep the minimum: the report with the least network delay is the most
-        // accurate.
+        // This is the offset from the publisher's clock to the server's. Keep the minimum, because the report with the least
+        // network delay is the most accurate.
         let offset = wallClock(now) - info.ntp
         peer.clockOffset = peer.clockOffset.map { min($0, offset) } ?? offset
     }
@@ -58,7 +59,7 @@ extension Router {
             let sequence = track.rewriting.source(of: number)
         else { return }
         guard let (bytes, packet) = encoding.history?.packet(sequence, now: now) else {
-            // A packet that we have not received ourselves may still arrive.
+            // Do nothing if the packet has not arrived from the publisher, because it may still arrive.
             if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.requestRefresh(now: now) }
             return
         }
@@ -92,18 +93,19 @@ extension Router {
         if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
         guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
         guard track.budget.spend(length + Self.repairGrowth) else {
-            // With this many losses a keyframe costs less than the retransmissions.
+            // With so many losses, a keyframe costs less than the retransmissions.
             encoding.keyframes.requestRefresh(now: now)
             return false
         }
         return true
     }
 
-    /// The original sequence number and the longest SRTP tag. The header is no longer than the publisher's.
+    /// How many bytes a retransmission can be longer than the payload: two for the original sequence number, 16 for the longest
+    /// SRTP tag. Its header is no longer than the publisher's.
     private static let repairGrowth = 2 + 16
 
-    /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was sent,
-    /// and the rest of the payload.
+    /// Writes and encrypts an RTX payload: the original sequence number (RFC 4588 §4), the VP8 descriptor as it was sent, and
+    /// the rest of the payload.
     private func writeRepair(
         _ number: UInt16, of sequence: Int64, _ descriptor: VP8Descriptor?, _ payload: UnsafeRawBufferPointer,
         _ memory: UnsafeMutableRawBufferPointer, _ headerLength: Int, _ track: OutgoingTrack
@@ -126,7 +128,7 @@ extension Router {
     // MARK: To subscribers
 
     /// Sends a sender report for each stream every second, so that the receiver can synchronize audio and video (RFC 3550
-    /// §6.4.1). The first is sent as soon as the publisher has reported.
+    /// §6.4.1). The first report is sent as soon as the publisher has sent one.
     func sendSenderReports(to peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         for track in peer.outgoing {
@@ -143,14 +145,15 @@ extension Router {
     }
 
     private static let reportInterval = MediaInterval.seconds(1)
-    /// The maximum length of a report in a datagram, before encryption.
+    /// The maximum length of the reports in a datagram in bytes, before encryption.
     private static let maxReport = 1200
 
-    /// Translates the publisher's last sender report to the server's clock and the subscriber's numbers; nil if there was none.
+    /// Converts the publisher's most recent sender report to the server's clock and the subscriber's numbers; nil if the
+    /// publisher has sent none.
     private func senderInfo(_ track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime) -> RTCP.SenderInfo? {
         guard let report = encoding.report, let offset = encoding.track.peer.clockOffset else { return nil }
         let wallClock = wallClock(now)
-        // The time since the report by the publisher's clock; the media clock has advanced by as much.
+        // This is the time since the report by the publisher's clock. The media clock has advanced by the same amount.
         let elapsed = (wallClock - report.ntp) - offset
         let rate = Int64(encoding.track.clockRate)
         let ticks = UInt32(truncatingIfNeeded: elapsed.nanoseconds / 1000 &* rate / 1_000_000)
@@ -170,7 +173,7 @@ extension Router {
 
     // MARK: To publishers
 
-    /// Sends feedback to a publisher: NACKs as soon as they are due, transport-wide feedback every 100 ms, a receiver
+    /// Sends feedback to a publisher: NACKs as soon as they are due, transport-wide feedback every 100 ms, and a receiver
     /// report every second.
     func sendFeedback(to peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
@@ -194,7 +197,8 @@ extension Router {
             return
         }
         peer.feedbackAt = now
-        // A second of packets fills a few. The limit bounds the work if a client's sequence numbers jump.
+        // The packets of a second need only a few feedback packets. The limit bounds the work if a client's sequence numbers
+        // jump.
         for _ in 0..<8 {
             let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
             var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
@@ -218,7 +222,7 @@ extension Router {
         send(writer, in: memory, to: peer, on: path)
     }
 
-    /// Requests keyframes without waiting for the next tick, to save a new subscriber some milliseconds.
+    /// Requests keyframes immediately instead of at the next tick, to save a new subscriber some milliseconds.
     func requestKeyframes(_ peer: Peer, now: MediaTime) {
         guard let path = peer.transport.selectedPath else { return }
         for track in peer.incoming {
@@ -251,7 +255,7 @@ extension Router {
         peer.reportsAt = now
         var blocks: [RTCP.ReportBlock] = []
         for track in peer.incoming {
-            // One packet has room for 31 blocks.
+            // A receiver report has room for 31 blocks.
             for encoding in track.encodings where blocks.count < 31 {
                 if let block = encoding.statistics?.reportBlock(at: now) { blocks.append(block) }
             }

@@ -1,6 +1,6 @@
 import RTC
 
-/// Forwards media packets from a publisher's stream to the streams of its subscribers. Nothing here allocates memory for a
+/// Forwards media packets from a publisher's stream to the streams of its subscribers. No function here allocates memory for a
 /// packet.
 extension Router {
     func receiveMedia(_ bytes: UnsafeRawBufferPointer, from peer: Peer, now: MediaTime) {
@@ -21,7 +21,7 @@ extension Router {
         }
     }
 
-    /// Records the arrival of any packet, whatever it carries, for the publisher's bandwidth estimation.
+    /// Records the arrival of a packet with any content, for the publisher's bandwidth estimation.
     private func noteArrival(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ peer: Peer, now: MediaTime) {
         guard peer.transportSequenceID != 0, let range = packet.headerExtension(peer.transportSequenceID, in: bytes),
             range.count >= 2
@@ -39,7 +39,7 @@ extension Router {
             return
         }
         guard let sequence = number(packet, of: encoding, isRecovered: isRecovered, now: now) else { return }
-        // A retransmission may be of an old packet, so it does not show that the encoding is alive.
+        // A retransmission can repeat an old packet, so it does not show that the encoding is alive.
         if !isRecovered {
             encoding.lastPacketAt = now
             if !track.layers[encoding.index].isAlive { track.needsSelection = true }
@@ -49,7 +49,7 @@ extension Router {
             bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false
         )
         inspect(&pending, track.codecs[codec].kind)
-        // Browsers also retransmit to probe the bandwidth, so no subscriber starts with a retransmission.
+        // Browsers also retransmit to probe the bandwidth, so no subscriber should start with a retransmission.
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: now) }
         if track.forwardedExtensions != 0 {
@@ -79,8 +79,8 @@ extension Router {
         track.needsSelection = true
     }
 
-    /// Returns the packet's extended sequence number. A retransmission is not counted as received; nil if it is newer than
-    /// every original.
+    /// Returns the packet's extended sequence number. A retransmission is not counted as received. Returns nil if a
+    /// retransmission is newer than every original packet.
     private func number(
         _ packet: RTPPacket, of encoding: IncomingEncoding, isRecovered: Bool, now: MediaTime
     ) -> Int64? {
@@ -95,7 +95,7 @@ extension Router {
         )
     }
 
-    /// Reads from the payload what forwarding needs: whether a decoder can start here, and the picture ids.
+    /// Reads the information that forwarding needs from the payload: whether a decoder can start here, and the picture ids.
     private func inspect(_ pending: inout PendingPacket, _ codec: Codec.Kind) {
         let payload = UnsafeRawBufferPointer(rebasing: pending.bytes[pending.packet.payloadRange])
         if case .vp8 = codec {
@@ -115,18 +115,18 @@ extension Router {
         }
     }
 
-    /// Restores the original packet from a retransmission (RFC 4588 §4) and accepts it.
+    /// Restores the original packet from a retransmission (RFC 4588 §4) and processes it.
     private func recover(
         _ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, for encoding: IncomingEncoding, now: MediaTime
     ) {
         let range = packet.payloadRange
-        // A retransmission without a payload is only a bandwidth probe.
+        // A retransmission without a payload is only a bandwidth probe, so ignore it.
         guard range.count > 2, encoding.ssrc != 0, let payloadType = encoding.track.repaired(packet.payloadType) else {
             return
         }
         let original = bytes.bigEndian16(at: range.lowerBound)
-        // Restores the packet in place: moves the header over the two bytes of the original sequence number, and writes the
-        // original payload type, sequence number and SSRC into it.
+        // Restore the packet in place: move the header over the two bytes of the original sequence number, and write the
+        // original payload type, sequence number and SSRC into the header.
         let memory = UnsafeMutableRawBufferPointer(mutating: bytes)
         memory.moveHeader(length: packet.headerLength, by: 2)
         let shifted = UnsafeMutableRawBufferPointer(rebasing: memory[2..<range.upperBound])
@@ -139,7 +139,7 @@ extension Router {
         accept(repaired, UnsafeRawBufferPointer(shifted), of: encoding, isRecovered: true, now: now)
     }
 
-    /// Forwards the packets that have arrived since the last flush.
+    /// Forwards the packets that have arrived since the previous flush.
     public func flush(now: MediaTime) {
         for encoding in touched {
             let track = encoding.track
@@ -156,9 +156,9 @@ extension Router {
         urgent.removeAll(keepingCapacity: true)
     }
 
-    /// Prefetches what forwarding needs of each subscriber. Between two packets of a stream, other work evicts it from the
-    /// caches. During forwarding, each read would wait for memory in turn; in this loop the processor fetches the cache
-    /// lines of many subscribers in parallel.
+    /// Prefetches the memory of each subscriber that forwarding needs. Between two packets of a stream, other work evicts that
+    /// memory from the caches. During forwarding, each read would wait for memory in turn, but in this loop the processor
+    /// fetches the cache lines of many subscribers in parallel.
     private func warm(_ subscribers: [OutgoingTrack]) {
         subscribers.withUnsafeBufferPointer { all in
             var sum: UInt64 = 0
@@ -168,7 +168,7 @@ extension Router {
         }
     }
 
-    /// Forwards a burst to one subscriber, so that what all its packets share is looked up once.
+    /// Forwards a burst to one subscriber, so that data shared by all its packets is looked up only once.
     private func forward(
         _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
         now: MediaTime
@@ -223,7 +223,7 @@ extension Router {
         subscriber.budget.earn(length)
     }
 
-    /// Returns true, and switches the subscriber to this encoding, if it can start with this packet.
+    /// Switches the subscriber to this encoding and returns true, if the subscriber can start with this packet.
     private func begins(
         _ subscriber: OutgoingTrack, with encoding: IncomingEncoding, _ pending: PendingPacket, now: MediaTime
     ) -> Bool {
@@ -260,8 +260,8 @@ extension Router {
         )
     }
 
-    /// The most that a packet can grow: longer header extensions, the original sequence number of a retransmission, and the
-    /// SRTP tag.
+    /// The maximum number of bytes by which a packet can grow, because of longer header extensions, the original sequence
+    /// number of a retransmission, and the SRTP tag.
     static let maxGrowth = 128
 
     func copyExtensions(
@@ -278,10 +278,10 @@ extension Router {
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Moves the first `length` bytes up by `distance` bytes.
+    /// Moves the first `length` bytes of the buffer up by `distance` bytes.
     func moveHeader(length: Int, by distance: Int) {
         guard let base = baseAddress, length + distance <= count else { return }
-        // Overlapping is allowed (memmove).
+        // The two ranges may overlap (memmove).
         (base + distance).copyMemory(from: base, byteCount: length)
     }
 }

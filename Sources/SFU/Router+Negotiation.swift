@@ -1,9 +1,9 @@
 import RTC
 
-/// Offers and answers, and the end of connections.
+/// Offers, answers, and the closing of connections.
 extension Router {
-    /// Handles a client's offer for one of its two connections: a new connection, a change of its transceivers, or an ICE
-    /// restart (RFC 8829 §5.1 to §5.3).
+    /// Handles a client's offer for one of its two peer connections. The offer makes a new connection, changes the
+    /// transceivers, or restarts ICE (RFC 8829 §5.1 to §5.3).
     public func offer(_ client: Key, _ side: Side, sdp: String, now: MediaTime) throws(SDPError) -> String {
         let offer = try SessionDescription(parsing: sdp)
         let present = peer(client, side)
@@ -11,7 +11,7 @@ extension Router {
         if let present, present.originSessionID == origin, !present.isOver {
             return try answer(offer, to: present)
         }
-        // The peer is stored only if its offer can be answered.
+        // The peer is stored only if the offer can be answered.
         let peer = Peer(
             client: client, side: side,
             transport: PeerTransport(server: ICECredentials(using: &generator), certificate: certificate),
@@ -27,7 +27,7 @@ extension Router {
     private func answer(_ offer: SessionDescription, to peer: Peer) throws(SDPError) -> String {
         let ufrag = offer.sections.lazy.compactMap(\.transport.ufrag).first ?? offer.transport.ufrag
         let restarts = peer.remoteUfrag != "" && ufrag != peer.remoteUfrag
-        // These take effect only if the offer can be answered.
+        // These credentials take effect only if the offer can be answered.
         let credentials = restarts ? ICECredentials(using: &generator) : peer.transport.local
         for section in offer.sections {
             guard let mid = section.mid, let kind = peer.incoming(mid)?.kind ?? peer.outgoing(mid)?.kind else {
@@ -51,14 +51,15 @@ extension Router {
         return negotiated.answer
     }
 
-    /// Returns the SSRCs of the transceivers in which the client receives: existing ones, and new ones for new transceivers.
+    /// Returns the sources to send in the transceivers in which the client receives: existing sources, and new ones for new
+    /// transceivers.
     private func plannedSources(_ offer: SessionDescription, _ peer: Peer) -> [String: LocalSource] {
         guard peer.side == .receive else { return [:] }
         var sources: [String: LocalSource] = [:]
         var counts: [MediaKind: Int] = [:]
         for section in offer.sections {
             guard let mid = section.mid else { continue }
-            // The first audio section shares a stream id with the first video section, so that browsers synchronize them.
+            // Give the first audio section the same stream id as the first video section, so that browsers synchronize them.
             counts[section.kind, default: 0] += 1
             let name = MediaStreamID(stream: "slot\(counts[section.kind, default: 0])", track: "track\(mid)")
             let known = peer.outgoing(mid)
@@ -82,7 +83,7 @@ extension Router {
             throw SDPError(.unsupported, "The fingerprint has changed. Make a new RTCPeerConnection and offer again.")
         }
         peer.remoteFingerprint = remote.fingerprint
-        // An ICE restart changes the credentials of the checks, not the DTLS association (RFC 8842 §3.1).
+        // An ICE restart changes the credentials of the connectivity checks, not the DTLS association (RFC 8842 §3.1).
         if restarts {
             peer.transport.restart(local: credentials, remote: theirs)
         } else {
@@ -104,8 +105,8 @@ extension Router {
         relinkAll(peer.client, peer.side)
     }
 
-    /// Ends the tracks that the description no longer contains or has rejected (RFC 8829 §5.2.2). Another track may reuse
-    /// the MID.
+    /// Ends the tracks that the description no longer contains or has rejected (RFC 8829 §5.2.2). A new track may reuse the MID
+    /// of an ended one.
     private func endTracks(of peer: Peer, without media: [NegotiatedMedia]) {
         let mids = Set(media.lazy.filter { !$0.isRejected }.map(\.mid))
         for track in peer.incoming where !mids.contains(track.mid) {
@@ -118,7 +119,7 @@ extension Router {
         }
     }
 
-    /// Detaches all subscribers and drops the packets that were not forwarded yet.
+    /// Detaches all subscribers and drops the packets that have not been forwarded yet.
     private func end(_ track: IncomingTrack) {
         for subscriber in track.subscribers { subscriber.attach(nil) }
         touched.removeAll { $0.track === track }
@@ -154,7 +155,7 @@ extension Router {
             peer: peer, mid: media.mid, kind: media.kind, ssrc: source.ssrc,
             repairSSRC: media.codecs.contains { $0.rtxPayloadType != nil } ? source.rtxSSRC : nil,
             rewriting: Rewriting(
-                // The lower half, so that the number cannot wrap soon after the start (RFC 3711 §3.3.1).
+                // Use the lower half, so that the number cannot wrap soon after the start (RFC 3711 §3.3.1).
                 sequence: UInt16.random(in: 0..<0x8000, using: &generator),
                 timestamp: UInt32.random(in: 0...UInt32.max, using: &generator)
             ),
@@ -186,7 +187,7 @@ extension Router {
         }
     }
 
-    /// Closes one of the client's connections.
+    /// Closes one of the client's two peer connections.
     public func close(_ client: Key, _ side: Side) {
         guard let peer = peer(client, side) else { return }
         end(peer)
@@ -202,7 +203,7 @@ extension Router {
         for track in peer.outgoing { track.attach(nil) }
     }
 
-    /// Removes a client with its streams, subscriptions and connections.
+    /// Removes a client with all its streams, subscriptions and connections.
     public func leave(_ client: Key) {
         guard let entry = clients[client] else { return }
         for stream in entry.published { unpublish(stream) }

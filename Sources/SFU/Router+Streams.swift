@@ -2,7 +2,7 @@ import RTC
 
 /// Streams that clients publish and subscribe to.
 extension Router {
-    /// Publishes a stream, or changes the transceivers and kinds of media of a published one.
+    /// Publishes a stream, or changes the transceivers and kinds of media of a stream that is already published.
     public func publish(
         _ stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool
     ) {
@@ -41,8 +41,8 @@ extension Router {
         forgetIfEmpty(publication.client)
     }
 
-    /// Subscribes to a stream, or changes the transceivers and kinds of media of a subscription.
-    /// - Parameter preference: selects an encoding if the publisher sends several.
+    /// Subscribes to a stream, or changes the transceivers and kinds of media of an existing subscription.
+    /// - Parameter preference: selects the encoding if the publisher sends several.
     public func subscribe(
         _ stream: Key, client: Key, mids: Mids, audio: Bool, video: Bool,
         preferring preference: VideoPreference = VideoPreference()
@@ -65,7 +65,8 @@ extension Router {
         relink(subscription)
     }
 
-    /// Assigns transceivers to a subscription. A transceiver carries one stream at a time, so its former stream loses it.
+    /// Assigns transceivers to a subscription. A transceiver carries one stream at a time, so the stream that used it before
+    /// loses it.
     private func take(_ mids: Mids, for subscription: Subscription) {
         for stream in clients[subscription.client]?.subscribed ?? [] where stream != subscription.publication.stream {
             publications[stream]?.subscriptions[subscription.client]?.release(mids)
@@ -120,13 +121,13 @@ extension Router {
         relink(subscription, .video)
     }
 
-    /// Updates one transceiver to match what is published, subscribed and allowed. Idempotent.
+    /// Updates one transceiver to match what is published, subscribed and allowed. Calling it again changes nothing.
     private func relink(_ subscription: Subscription, _ kind: MediaKind) {
         let publication = subscription.publication
         guard let mid = subscription.mid(kind), let slot = clients[subscription.client]?.receive?.outgoing(mid),
             slot.kind == kind
         else { return }
-        // No other subscription of this client uses the slot: `take` released it.
+        // No other subscription of this client uses the slot, because `take` has released it.
         slot.subscription = subscription
         let source = publication.mid(kind).flatMap { clients[publication.client]?.send?.incoming($0) }
         let isOn = publication.forwards(kind) && subscription.wants(kind) && source?.kind == kind && slot.isWanted

@@ -1,22 +1,23 @@
 import RTC
 
-/// A selective forwarding unit (RFC 7667 §3.7): receives the datagrams of many clients, and forwards each media packet to
-/// the stream's subscribers.
+/// A selective forwarding unit (RFC 7667 §3.7). It receives the datagrams of many clients and forwards each media packet to the
+/// stream's subscribers.
 ///
-/// It owns the peer connections, publications and subscriptions. It has no sockets and no clock, and the session has
-/// already decided what each client may do. One event loop owns a router. Invariant: a packet reaches a client only through
-/// a subscription of that client to a publication that forwards it, and everything a client receives was encrypted for it
-/// alone.
+/// The router owns the peer connections, publications and subscriptions, and is itself owned by one event loop. It has no
+/// sockets and no clock, and it does not decide what each client may do, because the session already has. Invariant: a packet
+/// reaches a client only through that client's subscription to a publication that forwards it, and everything a client receives
+/// was encrypted for that client alone.
 ///
 /// The loop passes all datagrams that have arrived to `receive` and then calls `flush`. The datagrams' memory must stay
-/// unchanged until then. This way each subscriber gets a burst in one batch, which is cheap to send.
+/// unchanged until then. Each subscriber then gets a burst in one batch, which is cheap to send.
 public final class Router {
     let settings: RouterSettings
     let sink: any MediaSink
     let certificate: DTLSCertificate
     var generator: any RandomNumberGenerator
 
-    /// Peers by local username fragment, with which the username in a client's connectivity checks begins (RFC 8445 §7.3).
+    /// Peers by local username fragment, which is the beginning of the username in a client's connectivity checks (RFC 8445
+    /// §7.3).
     var peersByUfrag: [String: Peer] = [:]
     /// Peers by validated remote address.
     var peersByPath: [Path: Peer] = [:]
@@ -26,18 +27,18 @@ public final class Router {
     var publications: [Key: Publication] = [:]
     var speakers: [String: ActiveSpeaker] = [:]
     var speakersAt: MediaTime?
-    /// Keeps the compiler from removing the reads in `warm`; the value has no meaning.
+    /// The sum of the values read in `warm`. It has no meaning, but keeps the compiler from removing the reads.
     var warmth: UInt64 = 0
-    /// Encodings with packets that were not forwarded yet.
+    /// Encodings with packets that have not been forwarded yet.
     var touched: [IncomingEncoding] = []
-    /// Publishers from which a keyframe is needed at the next flush, for new subscribers.
+    /// Publishers from which keyframes for new subscribers must be requested at the next flush.
     var urgent: [Peer] = []
-    /// Lost sequence numbers of one NACK; stored to reuse the memory.
+    /// The lost sequence numbers in one NACK, stored here to reuse the memory.
     var lost: [UInt16] = []
     var events: [RouterEvent] = []
     public internal(set) var counters = RouterCounters()
 
-    /// A client connection's two peer connections.
+    /// The two peer connections of a client connection.
     struct Client {
         var send: Peer?
         var receive: Peer?
@@ -58,7 +59,7 @@ public final class Router {
         clients.values.reduce(0) { $0 + ($1.send == nil ? 0 : 1) + ($1.receive == nil ? 0 : 1) }
     }
 
-    /// Returns and removes the events since the last call.
+    /// Returns the events since the previous call and removes them.
     public func takeEvents() -> [RouterEvent] {
         defer { events.removeAll(keepingCapacity: true) }
         return events
@@ -66,14 +67,14 @@ public final class Router {
 
     // MARK: Datagrams
 
-    /// Processes a datagram, which is decrypted in place. Its memory must stay valid until `flush`.
+    /// Processes a datagram, which is decrypted in place. The datagram's memory must stay valid until `flush`.
     public func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
         counters.datagramsIn &+= 1
         guard let first = datagram.first else { return }
         let peer: Peer
         if let known = peersByPath[path] {
             peer = known
-            // A client can start another connection from the same address; the username in the check identifies it.
+            // A client can start another connection from the same address. The username in the check identifies the connection.
             if first < 4, let other = self.peer(checking: datagram), other !== known {
                 return receive(datagram, for: other, on: path, now: now)
             }
@@ -96,7 +97,7 @@ public final class Router {
     ) {
         switch peer.transport.receive(datagram, on: path, now: now, sink: sink) {
         case .nothing:
-            // Connectivity checks and handshakes are rare, and only they change the path or the state.
+            // Connectivity checks and handshakes are rare, and nothing else changes the path or the state.
             note(peer, path)
         case .rtp(let length):
             receiveMedia(UnsafeRawBufferPointer(rebasing: datagram[..<length]), from: peer, now: now)
@@ -126,8 +127,8 @@ public final class Router {
         }
     }
 
-    /// Whether a connected peer uses this path, so that a check with a forged source address cannot take it over. A peer
-    /// loses the path if it sends no checks for long enough (RFC 7675).
+    /// Whether a connected peer uses this path. If so, a check with a forged source address cannot take the path over. A peer
+    /// loses its path if it sends no checks for long enough (RFC 7675).
     private func isInUse(_ path: Path) -> Bool {
         guard let holder = peersByPath[path] else { return false }
         return holder.transport.state == .connected && holder.transport.selectedPath == path
@@ -141,7 +142,7 @@ public final class Router {
         if peersByPath[oldest] === peer { peersByPath[oldest] = nil }
     }
 
-    /// Whether this path belongs to a peer. A TCP connection that does not is closed.
+    /// Whether this path belongs to a peer. TCP connections for which this is false are closed.
     public func knows(_ path: Path) -> Bool { peersByPath[path] != nil }
 
     /// Handles the end of a TCP connection.
@@ -154,15 +155,16 @@ public final class Router {
 
     // MARK: Time
 
-    /// Does all work that is due. Call it every `interval` while the router is not idle.
+    /// Does all work that is due. Must be called every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
         for peer in peers { tick(peer, now: now) }
         updateActiveSpeakers(now: now)
     }
 
-    /// Short enough for DTLS retransmissions after 50 ms and NACKs after 20 ms.
+    /// The time between ticks, short enough for DTLS retransmissions after 100 ms and NACKs after 20 ms.
     public static let interval = MediaInterval.milliseconds(20)
-    /// How often reports and events for a subscriber are checked. Longer than a tick, because there are many subscribers.
+    /// The time between checks for reports and events to a subscriber. It is longer than a tick, because there are many
+    /// subscribers.
     static let subscriberInterval = MediaInterval.milliseconds(100)
 
     private func tick(_ peer: Peer, now: MediaTime) {
@@ -182,7 +184,7 @@ public final class Router {
             updateCongestionPause(of: peer, now: now)
             reportPauses(of: peer, now: now)
             sendSenderReports(to: peer, now: now)
-            // Only TCP connections have a queue, which must be checked at every tick.
+            // A TCP connection does not become idle, because its queue must be checked at every tick. UDP has no queue.
             guard peer.transport.selectedPath?.isTCP == false else { return }
             let rest = now + Self.subscriberInterval
             peer.idleUntil = peer.transport.nextTimeout.map { min($0, rest) } ?? rest
@@ -190,18 +192,19 @@ public final class Router {
     }
 }
 
-/// The destination of the router's datagrams.
+/// A destination for the router's datagrams.
 public protocol MediaSink: DatagramSink {
     /// Returns how long the oldest queued data for this path has been waiting. A UDP socket has practically no queue.
     func queuedTime(on path: Path) -> MediaInterval
 }
 
 public struct RouterSettings: Sendable {
-    /// The server's ICE candidates in all descriptions, the best first.
+    /// The server's ICE candidates, in order of preference, that all descriptions contain.
     public var candidates: [Candidate]
-    /// Pauses the video to a subscriber whose queue is longer than this, until it is half as long.
+    /// The maximum time that data to a subscriber may wait in the queue before the video is paused. Video resumes at half this
+    /// time.
     public var longestQueue = MediaInterval.milliseconds(500)
-    /// The wall clock at `MediaTime` 0.
+    /// The wall-clock time at `MediaTime` 0.
     public var clockOrigin: NTPTime
     public init(candidates: [Candidate], clockOrigin: NTPTime) {
         (self.candidates, self.clockOrigin) = (candidates, clockOrigin)
@@ -211,7 +214,7 @@ public struct RouterSettings: Sendable {
 /// Counters for metrics, summed over all peers.
 public struct RouterCounters: Equatable, Sendable {
     public var datagramsIn: UInt64 = 0
-    /// Datagrams of no known peer.
+    /// The number of datagrams that belong to no known peer.
     public var strayDatagrams: UInt64 = 0
     public var packetsIn: UInt64 = 0
     public var packetsForwarded: UInt64 = 0

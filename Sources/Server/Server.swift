@@ -23,7 +23,7 @@ public struct ConfabServer: Sendable {
     public let configuration: ConfabConfiguration
     private let project: ProjectFile
     private let storage: any Storage
-    /// Held as long as the server exists.
+    /// The lock on the data directory, held as long as the server exists.
     private let lock: DirectoryLock?
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
@@ -73,6 +73,7 @@ public struct ConfabServer: Sendable {
         let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes)
         media?.deliver { event in gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) } }
         endpoints.tell(gateway)
+        try await restoreModeration(to: gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let application = try application(gateway, lan, group)
@@ -118,12 +119,12 @@ public struct ConfabServer: Sendable {
         }
         try await storage.close()
         try await group.shutdownGracefully()
-        // A supervisor restarts the server only after a failure.
+        // Report the failure, because a supervisor restarts the server only after an error.
         if let error = storageFault.withLock({ $0 }) { throw error }
         logger.info("Stopped")
     }
 
-    // MARK: Parts
+    // MARK: Building the components
 
     /// Opens the media sockets and logs warnings about the configuration.
     private func startMedia() throws -> RunningMedia {
@@ -158,7 +159,8 @@ public struct ConfabServer: Sendable {
                 hubSettings: hubSettings, storage: storage, media: media, pushNotifier: pushNotifier,
                 trouble: StorageTrouble(
                     busyLimit: configuration.storage.busyTimeout, faultLimit: configuration.storage.faultTimeout),
-                clock: clock, logger: logger, metrics: metrics, eventLoop: eventLoop
+                maxHeldBytes: configuration.limits.sendQueue, clock: clock, logger: logger, metrics: metrics,
+                eventLoop: eventLoop
             )
             let gateway = Gateway(
                 runner: runner, reception: Reception(project: keys), storage: storage,
@@ -186,6 +188,15 @@ public struct ConfabServer: Sendable {
         logger.info("Calls restored", metadata: ["count": "\(calls.count)"])
     }
 
+    /// Restores revoked tokens and mutes before anyone can join a session.
+    private func restoreModeration(to gateway: NIOLoopBound<Gateway>) async throws {
+        let now = try await gateway.eventLoop.submit { gateway.value.runner.now }.get()
+        let sessions = try await storage.moderation(at: now)
+        try await gateway.eventLoop.submit {
+            for session in sessions { gateway.value.runner.submit(.moderated(session)) }
+        }.get()
+    }
+
     private func application(
         _ gateway: NIOLoopBound<Gateway>, _ lan: LocalNetwork?, _ group: MultiThreadedEventLoopGroup
     ) throws -> some Service {
@@ -197,7 +208,7 @@ public struct ConfabServer: Sendable {
         return Application(
             responder: Routes(gateway: gateway, configuration: configuration, lan: lan).router().buildResponder(),
             server: server,
-            // After an outage all pages reconnect at the same time.
+            // Use a long backlog, because all pages reconnect at the same time after an outage.
             configuration: .init(
                 address: .hostname(host, port: configuration.port), serverName: nil, backlog: 4096
             ),

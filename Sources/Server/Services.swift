@@ -23,8 +23,11 @@ struct Drain: Service {
         logger.info("Stopping", metadata: ["sockets": "\(count)"])
         let end = ContinuousClock.now + configuration.shutdown.grace
         while ContinuousClock.now < end {
-            let left = try await gateway.eventLoop.submit { gateway.value.openConnections }.get()
-            if left == 0 { break }
+            // What was decided before the stop has to be stored too.
+            let isDone = try await gateway.eventLoop.submit {
+                gateway.value.openConnections == 0 && gateway.value.runner.isSettled
+            }.get()
+            if isDone { break }
             try await Task.sleep(for: .milliseconds(20))
         }
     }
@@ -61,7 +64,7 @@ struct BanWatch: Service {
     }
 }
 
-/// Deletes reports and logged calls older than the configured retention, once per hour.
+/// Deletes records older than the configured retention, once per hour.
 struct Retention: Service {
     let storage: any Storage
     let clock: ServerClock
@@ -72,20 +75,19 @@ struct Retention: Service {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 let now = clock.now
-                await delete("reports") {
-                    try await storage.deleteReports(olderThan: now - configuration.retention.reports)
-                }
-                await delete("calls") {
-                    try await storage.deleteCalls(olderThan: now - configuration.retention.calls)
-                }
+                let retention = configuration.retention
+                await delete(.reports, "reports", olderThan: now - retention.reports)
+                await delete(.calls, "calls", olderThan: now - retention.calls)
+                await delete(.audit, "audit entries", olderThan: now - retention.audit)
+                await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
                 try? await Task.sleep(for: .seconds(3600))
             }
         }
     }
 
-    private func delete(_ what: String, _ body: () async throws -> Int) async {
+    private func delete(_ records: OldRecords, _ what: String, olderThan moment: Timestamp) async {
         do {
-            let count = try await body()
+            let count = try await storage.deleteOld(records, olderThan: moment)
             if count > 0 { logger.info("Old \(what) deleted", metadata: ["count": "\(count)"]) }
         } catch {
             logger.error("Deleting old \(what) failed", metadata: ["error": "\(error)"])

@@ -1,7 +1,7 @@
 import Wire
 
 extension Duration {
-    /// The duration in one unit, rounded up, for error messages: "5 minutes".
+    /// The duration in one unit, rounded up, such as "5 minutes". For error messages.
     var roundedText: String {
         let seconds = Swift.max(1, (wholeMilliseconds + 999) / 1000)
         let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]

@@ -1,31 +1,31 @@
 import Wire
 
-/// Identifies one WebSocket or one WHIP or WHEP resource; the shell assigns the numbers. A client connection outlives its
-/// sockets.
+/// Identifies one WebSocket or one WHIP or WHEP resource. The shell assigns the numbers. A client connection can use several
+/// sockets, one after another.
 public struct SocketID: Hashable, Sendable, RawRepresentable {
     public var rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// A side effect that a machine requests from the shell. Effects are plain values, not closures. Order matters: a `persist` is
-/// committed before any later effect of the same event is carried out.
+/// A side effect that a state machine requests from the shell. Effects are plain values, not closures. Order matters: a
+/// `persist` is committed before any later effect of the same event is carried out.
 public enum Effect: Equatable, Sendable {
     case persist(Change)
     case transmit(SocketID, [UInt8])
-    /// For the media plane, which executes commands in order.
+    /// A command for the media plane, which executes commands in order.
     case media(MediaCommand)
     /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
     case reply(SocketID, ResourceReply)
-    /// Sends the close frame, after everything that was transmitted before.
+    /// Sends a close frame after all earlier messages on this socket.
     case close(SocketID, CloseCode, String)
-    /// Queries storage or another part of the shell. `Input.answered` carries the result.
+    /// Sends a query to storage or another part of the shell. The result arrives as `Input.answered`.
     case inquire(Question)
     /// Sends a push notification to this person's devices.
     case push(IdentityID, PushNotice)
 }
 
-/// An event with its address, sent from one machine to another. The hub delivers it: directly on a single node, otherwise
-/// through the node that owns the machine.
+/// An event with its address, sent from one state machine to another. The hub delivers the event directly on a single node, and
+/// otherwise through the node that owns the receiving state machine.
 public enum Letter: Equatable, Sendable {
     case client(ConnectionID, ClientEvent)
     case person(IdentityID, PersonEvent)
@@ -39,9 +39,9 @@ public enum Letter: Equatable, Sendable {
     case deviceCodes(DeviceCodesEvent)
     /// Looks up the person with this public id.
     case lookup(PersonID, LookupEvent)
-    /// An arrival that needs a new client connection, because it is new or its resume failed.
+    /// An arrival that needs a new client connection, because the client is new or could not resume.
     case reception(Arrival)
-    /// For the media plane, after the effects of all earlier letters.
+    /// A command for the media plane, executed after the effects of all earlier letters.
     case media(MediaCommand)
 }
 
@@ -49,14 +49,14 @@ public enum Letter: Equatable, Sendable {
 public struct Arrival: Equatable, Sendable {
     public var socket: SocketID
     public var identity: Identity
-    /// The secret to send to the client if the identity was just created.
+    /// The secret of the identity, if it was just created; the client must store it.
     public var newIdentitySecret: String?
     public var record: PersonRecord
     public var resume: Hello.Resume?
     /// The remote address in canonical text, for per-address limits.
     public var address: String
     public var name: String?
-    /// The identity whose secret was presented: the person's own, or that of a linked device.
+    /// The identity whose secret the client presented: the person's own identity, or the identity of a linked device.
     public var device: IdentityID
 
     public init(
@@ -75,15 +75,17 @@ public struct Arrival: Equatable, Sendable {
 }
 
 extension Arrival {
-    /// Returns the event that announces this arrival to the person's machine.
+    /// Returns the event that announces this arrival to the person's state machine.
     func event(for client: ConnectionID) -> PersonEvent {
         let name = identity.name.map(DeviceName.vouched) ?? name.map(DeviceName.chosen) ?? .none
         return .arrived(client, address: address, name, record, device: device)
     }
 
-    /// Returns the same arrival without its resume claim, after sending the client a `resume_failed` error.
+    /// Sends the client a `resume_failed` error, and returns the same arrival without the request to resume.
     func withoutResume(_ turn: inout Turn) -> Arrival {
-        let error = WireError(.resumeFailed, "The connection could not be resumed. A new connection was started.")
+        let error = WireError(
+            .resumeFailed,
+            "The connection could not be resumed, so a new one was started. Join your sessions again.")
         turn.transmit(socket, ServerMessage.error(.init(error)).encode())
         var arrival = self
         arrival.resume = nil

@@ -1,14 +1,14 @@
 import HeapModule
 import Wire
 
-/// Routes events to the machines: turns inputs from the shell into letters, delivers each letter to the machine it addresses,
-/// and returns the resulting effects in order.
+/// Routes events to the state machines. Turns each input from the shell into letters, delivers every letter to the machine that
+/// it is addressed to, and returns the resulting effects in order.
 ///
-/// The hub makes no decisions. Each client connection, person, session, match and call is a separate machine, and so is the
-/// pool; machines reach each other only through letters. With several nodes, the tables would mark some machines as remote, and
-/// no machine would notice.
-/// Invariants: letters are delivered in the order they were written, each completely before the next. A machine that is over is
-/// removed.
+/// The hub makes no decisions. Each client connection, person, session, match and call is a separate state machine, and so is
+/// the pool. Machines communicate only through letters. With several nodes, the hub's tables would mark some machines as
+/// remote, and the machines themselves would not change.
+/// Invariants: letters are delivered in the order in which they were written, and each is handled completely before the next. A
+/// machine that has finished is removed.
 public struct Hub: Sendable {
     var turn: Turn
     var clients = Clients()
@@ -39,6 +39,18 @@ public struct Hub: Sendable {
 
     public var nextTimeout: Timestamp? { timers.next }
 
+    /// Wakes the machine whose timer is due first.
+    ///
+    /// - Returns: nil if no timer is due.
+    public mutating func handleNextTimeout(now: Timestamp) -> [Effect]? {
+        turn.now = now
+        guard let timer = timers.take(until: now) else { return nil }
+        timers.schedule(timer.address, wake(timer))
+        deliverAll()
+        return turn.takeEffects()
+    }
+
+    /// Wakes all machines whose timers are due.
     public mutating func handleTimeout(now: Timestamp) -> [Effect] {
         turn.now = now
         while let timer = timers.take(until: now) {
@@ -50,7 +62,7 @@ public struct Hub: Sendable {
 
     // MARK: Delivering
 
-    /// Delivers letters, and the letters they cause, until only effects remain.
+    /// Delivers all letters, including the letters that these cause, until none are left.
     private mutating func deliverAll() {
         while let letter = turn.nextLetter() { deliver(letter) }
     }
@@ -85,9 +97,9 @@ public struct Hub: Sendable {
     }
 }
 
-/// The scheduled wake-ups of all machines.
+/// The scheduled wake-ups of all state machines.
 struct Timers: Sendable {
-    /// The machine that a timer wakes.
+    /// The state machine that a timer wakes.
     enum Address: Hashable, Sendable {
         case client(ConnectionID)
         case person(IdentityID)
@@ -111,7 +123,7 @@ struct Timers: Sendable {
 
     var next: Timestamp? { heap.min?.at }
 
-    /// - Parameter at: nil if there is no new wake-up to schedule.
+    /// - Parameter at: the time of the wake-up; nil to schedule nothing.
     mutating func schedule(_ address: Address, _ at: Timestamp?) {
         guard let at else { return }
         lastOrder += 1

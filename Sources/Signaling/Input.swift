@@ -3,12 +3,12 @@ import Wire
 /// An event that the shell observed.
 public enum Input: Equatable, Sendable {
     case arrived(Arrival)
-    /// A legacy client (RouletteTok's protocol) connected; `asked` carries its requests.
+    /// A legacy client (RouletteTok's protocol) connected. Its requests arrive as `asked`.
     case legacyArrived(LegacyArrival)
     case asked(SocketID, RouletteTokRequest)
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
-    /// A WHIP or WHEP resource is being created; `requested` carries later requests for it.
+    /// A client requested a new WHIP or WHEP resource. Later requests for the resource arrive as `requested`.
     case resourceArrived(ResourceArrival)
     case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
@@ -17,16 +17,18 @@ public enum Input: Equatable, Sendable {
     case unbanned(IdentityID)
     /// An event from the media plane.
     case media(MediaEvent)
-    /// The socket's address was banned, or an operator removes its client.
+    /// Disconnects the client on this socket, because its address was banned or an operator removed the client.
     case expel(SocketID, WireError, CloseCode)
-    /// Storage could not commit changes of these people, and those of the person on the socket, whose request `re` caused them.
-    case storageFailed(Set<IdentityID>, socket: SocketID?, re: UInt64?)
+    /// Storage could not commit changes of these people. The shell has closed their sockets.
+    case storageFailed(Set<IdentityID>)
     /// The result of an inquiry.
     case answered(Question, Finding)
-    /// The push services report that no device of this person can receive push notifications.
+    /// The push services report that no device of this person can receive push notifications any longer.
     case unreachable(IdentityID)
-    /// Restores a call that was active when the server stopped, with its two people. Sent at startup, before any client
-    /// arrives.
+    /// Restores a session's revoked tokens and mute. Sent at startup.
+    case moderated(SessionModeration)
+    /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
+    /// connects.
     case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 }
 
@@ -49,14 +51,12 @@ extension Hub {
             if case .identity(let identity) = ban.subject { turn.tell(.person(identity, .banned(ban))) }
         case .unbanned(let identity): turn.tell(.person(identity, .unbanned))
         case .media(let event): turn.tell(event.letter)
-        case .storageFailed(let identities, let socket, let re):
-            let client = socket.flatMap { clients.client(on: $0) }
-            for identity in identities.union(client.map { [$0.identity] } ?? []).sorted() {
-                turn.tell(.person(identity, .storageFailed(client: client?.id, re: re)))
-            }
+        case .storageFailed(let people):
+            for person in people.sorted() { turn.tell(.person(person, .storageFailed)) }
         case .answered(let question, let finding): question.answered(finding, &turn)
         case .unreachable(let identity):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
+        case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
         case .restored(let call, let caller, let callee):
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {
                 turn.tell(.person(identity, .lookedUp(record)))

@@ -8,17 +8,18 @@ public enum Inquiry: Equatable, Sendable {
     /// Stores a push registration. The shell decides whether to accept it.
     case register(PushRegistration)
     case unregister(PushVerb.Unregister)
-    /// Whether this person has any push registration left. Answered like `unregister`, but no client waits for the answer.
+    /// Checks whether this person has any push registration left. The answer is the same as for `unregister`, but no client is
+    /// waiting for it.
     case wakeable
 }
 
-/// An inquiry with the identity that makes it and the client request that it answers.
+/// An inquiry, with the identity and the client request that caused it.
 public struct Question: Equatable, Sendable {
     public var identity: IdentityID
     public var client: ConnectionID
     public var re: UInt64
     public var inquiry: Inquiry
-    /// The device that makes the request, for push registrations.
+    /// The device that sent the request. Only push registrations need it.
     public var device: IdentityID
 
     public init(
@@ -41,7 +42,7 @@ extension PushVerb {
 extension Question {
     var request: Request { Request(client, re) }
 
-    /// Delivers the result to the machine or client that waits for it.
+    /// Delivers the result to the state machine or client that is waiting for it.
     func answered(_ finding: Finding, _ turn: inout Turn) {
         switch (inquiry, finding) {
         case (.person(let person, let introduction), _):
@@ -51,7 +52,7 @@ extension Question {
             turn.send(.call(.log(log)), to: client)
         case (.wakeable, .push(let isReachable)):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
-        // No client waits for this answer. If the query failed, keep the previous state.
+        // No client is waiting for this answer. If the query failed, keep the previous state.
         case (.wakeable, _): break
         case (_, .push(let isReachable)):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
@@ -63,17 +64,18 @@ extension Question {
 }
 
 extension WireError {
-    /// The shell's answer does not match the question.
-    static let notAnswered = WireError(.internalError, "Internal error. Try again.", retryable: true)
+    /// Sent if the type of the shell's answer does not fit the question.
+    static let notAnswered = WireError(
+        .internalError, "Internal server error. Try again in a moment.", retryable: true)
 }
 
-/// The result of a question.
+/// The shell's answer to a question.
 public enum Finding: Equatable, Sendable {
     /// `nil` if no person was found.
     case person(FoundRecord?)
     /// `next` is the cursor for the next older page.
     case callLog([CallRecord], next: String?)
-    /// The registration changed; `isReachable` tells whether the person has any registration left.
+    /// A push registration was added or removed. `isReachable` tells whether the person still has any registration.
     case push(isReachable: Bool)
     case refused(WireError)
 }
@@ -84,7 +86,7 @@ public struct FoundRecord: Equatable, Sendable {
     public init(identity: IdentityID, record: PersonRecord) { (self.identity, self.record) = (identity, record) }
 }
 
-/// A request that names a person by public id, waiting for the lookup of the identity.
+/// A client's request that names another person by public id. It waits until the lookup has found that person's identity.
 public struct Introduction: Equatable, Sendable {
     public var identity: IdentityID
     public var client: ConnectionID

@@ -2,17 +2,17 @@ import Wire
 
 /// A state machine with one owner, driven only by letters.
 protocol Machine: Sendable {
-    /// `Never` for machines that exist exactly once, from the start.
+    /// The type of the ids. `Never` for a state machine that exists exactly once, from the start.
     associatedtype ID: Hashable & Sendable = Never
     associatedtype Event
 
-    /// Makes the machine; nil if this event does not create one.
+    /// Creates the state machine for an event, or returns nil if this event does not create one.
     static func make(_ id: ID, for event: Event, _ turn: inout Turn) -> Self?
-    /// Handles an event for a machine that does not exist.
+    /// Handles an event whose state machine does not exist.
     static func orphan(_ event: Event, _ id: ID, _ turn: inout Turn)
 
     var nextTimeout: Timestamp? { get }
-    /// True if the machine is finished and can be removed.
+    /// True if the state machine has finished and can be removed.
     var isOver: Bool { get }
     mutating func handle(_ event: Event, _ turn: inout Turn)
     mutating func handleTimeout(_ turn: inout Turn)
@@ -26,15 +26,15 @@ extension Machine {
     mutating func handleTimeout(_ turn: inout Turn) {}
 }
 
-/// A machine and its scheduled wake-up.
+/// A state machine and its scheduled wake-up.
 struct Slot<M: Machine>: Sendable {
     var machine: M
-    /// The earliest wake-up that was requested and has not fired.
+    /// The earliest wake-up that was requested and has not happened yet.
     private var scheduled: Timestamp?
 
     init(_ machine: M) { self.machine = machine }
 
-    /// - Returns: when to wake the machine, if that is earlier than the wake-up already scheduled.
+    /// - Returns: when to wake the state machine, or nil if a wake-up is already scheduled early enough.
     mutating func deliver(_ event: M.Event, _ turn: inout Turn) -> Timestamp? {
         machine.handle(event, &turn)
         return wakeUp()
@@ -48,7 +48,7 @@ struct Slot<M: Machine>: Sendable {
         return wakeUp()
     }
 
-    /// Returns the next wake-up if it is earlier than the scheduled one, so each machine has one current timer.
+    /// Returns the next wake-up if it is earlier than the scheduled one. Each state machine thus has only one valid timer.
     mutating func wakeUp() -> Timestamp? {
         guard !machine.isOver, let at = machine.nextTimeout, scheduled.map({ at < $0 }) ?? true else { return nil }
         scheduled = at
@@ -58,15 +58,15 @@ struct Slot<M: Machine>: Sendable {
 
 /// The result of delivering an event to a machine.
 struct Delivered<M: Machine>: Sendable {
-    /// When to wake the machine; nil if the schedule did not change.
+    /// When to wake the state machine; nil if the schedule did not change.
     var wakeUp: Timestamp?
-    /// The machine, if it is now over.
+    /// The state machine, if it has finished; otherwise nil.
     var ended: M?
 }
 
-/// All machines of one kind, mutated in place.
+/// All state machines of one kind. They are mutated in place.
 ///
-/// Invariant: contains no machine that is over.
+/// Invariant: contains no state machine that has finished.
 struct Machines<M: Machine>: Sendable {
     private var slots: [M.ID: Slot<M>] = [:]
 
@@ -77,7 +77,7 @@ struct Machines<M: Machine>: Sendable {
 
     func ids(where matches: (M) -> Bool) -> [M.ID] { slots.filter { matches($0.value.machine) }.map(\.key) }
 
-    /// - Returns: when to wake the machine.
+    /// - Returns: when to wake the new state machine; nil for never.
     mutating func insert(_ machine: M, _ id: M.ID) -> Timestamp? {
         var slot = Slot(machine)
         let wakeUp = slot.wakeUp()
@@ -85,7 +85,7 @@ struct Machines<M: Machine>: Sendable {
         return wakeUp
     }
 
-    /// Delivers an event to its machine, creating the machine if the event creates one.
+    /// Delivers an event to the state machine with this id, which the event may create.
     mutating func deliver(_ event: M.Event, to id: M.ID, _ turn: inout Turn) -> Delivered<M> {
         if let index = slots.index(forKey: id) {
             let wakeUp = slots.values[index].deliver(event, &turn)
@@ -105,10 +105,10 @@ struct Machines<M: Machine>: Sendable {
         return Delivered(wakeUp: wakeUp, ended: takeIfOver(index))
     }
 
-    /// Reads a machine outside a turn. Copies it, so this is not for every message.
+    /// Reads a state machine outside a turn. Do not call this for every message, because it copies the machine.
     func read<Result>(_ id: M.ID, _ body: (M) -> Result) -> Result? { slots[id].map { body($0.machine) } }
 
-    /// Reads or changes a machine outside a turn.
+    /// Reads or changes a state machine outside a turn.
     @discardableResult mutating func with<Result>(_ id: M.ID, _ body: (inout M) -> Result) -> Result? {
         guard let index = slots.index(forKey: id) else { return nil }
         let result = body(&slots.values[index].machine)
@@ -122,6 +122,7 @@ struct Machines<M: Machine>: Sendable {
 }
 
 extension Slot {
-    /// `mutating`, so that the machine is read in place: reading a value out of a dictionary copies it.
+    /// The getter is `mutating` so that the state machine is read in place, because reading a value out of a dictionary copies
+    /// it.
     fileprivate var isOver: Bool { mutating get { machine.isOver } }
 }

@@ -3,19 +3,19 @@ import Wire
 /// A command for the media plane, executed in order with the other effects.
 ///
 /// Every `publish` of a stream is followed by exactly one `unpublish`. Every `subscribe` ends with one `unsubscribe` or with
-/// the stream's `unpublish`. No command names a client after its `leave`.
+/// the stream's `unpublish`. No command refers to a client after that client's `leave`.
 public enum MediaCommand: Equatable, Sendable {
-    /// Answered exactly once, with `MediaEvent.answered` or `refused`.
+    /// A client's SDP offer. Answered exactly once, with `MediaEvent.answered` or `refused`.
     case offer(ConnectionID, re: UInt64, MediaSide, sdp: String)
     case close(ConnectionID, MediaSide)
-    /// The client connection is gone; both of its peer connections close.
+    /// The client connection has ended. Closes both of its peer connections.
     case leave(ConnectionID)
     /// Starts a stream, or moves it to other transceivers. `audio` and `video` tell which tracks to forward.
     case publish(StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool)
     /// Changes which tracks of the stream are forwarded.
     case update(StreamID, audio: Bool, video: Bool)
     case unpublish(StreamID)
-    /// Starts or changes a subscription. It replaces any earlier stream on these transceivers.
+    /// Starts or changes a subscription. The stream replaces any earlier stream on these transceivers.
     case subscribe(
         StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool,
         preferring: VideoPreference = VideoPreference()
@@ -37,7 +37,7 @@ public enum MediaEvent: Equatable, Sendable {
     /// The active speaker of a session changed; nil if no one speaks.
     case speaking(SessionID, StreamID?)
 
-    /// The letter for the machine concerned.
+    /// The letter that carries this event to the state machine concerned.
     var letter: Letter {
         switch self {
         case .answered(let client, let re, let side, let sdp):

@@ -1,15 +1,16 @@
 import Wire
 
-/// The context in which machines act: the current time, shared settings, and the letters and effects they produce.
+/// The context in which state machines handle events: the current time, shared settings, and lists of the letters and effects
+/// that they produce.
 ///
-/// The hub keeps one turn and lends it to every machine. A new turn per event would copy the rules, and ids would repeat if the
-/// generator's state were lost.
-/// Invariant: letters and effects are kept in the order in which machines produced them.
+/// The hub keeps one turn and passes it to every state machine. Creating a new turn per event would copy the rules, and would
+/// lose the state of the random number generator, so that ids repeat.
+/// Invariant: letters and effects are kept in the order in which the state machines produced them.
 public struct Turn: Sendable {
-    /// A broadcast in a large session produces one letter per member. A buffer larger than this is freed afterwards.
+    /// A larger buffer of letters is freed after use. A broadcast in a large session produces one letter per member.
     private static let maxKeptLetters = 4096
 
-    /// The current time, the same for everything that one input causes.
+    /// The current time. It stays the same for everything that one input causes.
     package var now = Timestamp(milliseconds: 0)
     let rules: Rules
     let project: Project
@@ -19,11 +20,11 @@ public struct Turn: Sendable {
     var random: Randomness
     var figures = Figures()
 
-    /// Effects for the shell.
+    /// Effects that the shell has not taken yet.
     private var effects: [Effect] = []
-    /// Letters for other machines.
+    /// Letters to other state machines.
     package private(set) var letters: [Letter] = []
-    /// Number of letters already taken.
+    /// The number of letters that were already taken from the list.
     private var taken = 0
 
     package init(_ hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
@@ -49,7 +50,7 @@ public struct Turn: Sendable {
         return letters[taken - 1]
     }
 
-    /// Removes and returns all effects so far, in order.
+    /// Removes and returns all effects, in order.
     mutating func takeEffects() -> [Effect] {
         defer { effects = [] }
         return effects
@@ -67,7 +68,7 @@ public struct Turn: Sendable {
 
     mutating func fail(_ error: WireError, _ request: Request) { fail(error, re: request.re, to: request.client) }
 
-    /// - Parameter re: nil if the error does not answer a request.
+    /// - Parameter re: the request that the error answers; nil if it answers none.
     mutating func fail(_ error: WireError, re: UInt64?, to client: ConnectionID) {
         send(.error(.init(error, re: re)), to: client)
     }
@@ -85,22 +86,23 @@ public struct Turn: Sendable {
 }
 
 extension Turn {
-    /// Makes a token for joining a session.
+    /// Returns a session and a new token for joining it.
     ///
     /// - Parameter match: the match or call whose end invalidates the token.
     mutating func admission(to session: SessionID, _ role: Role, match: MatchID?) -> Admission {
-        let token = project.makeSessionToken(
-            SessionTokenClaims(session: session, role: role, match: match, lifetime: rules.matchTokenLifetime),
-            now: now, using: &random)
+        let claims = SessionTokenClaims(
+            session: session, role: role, match: match, lifetime: rules.matchTokenLifetime)
+        let token = project.makeSessionToken(claims, now: now, using: &random)
         return Admission(session: session, token: token)
     }
 }
 
-/// The random number source for ids and tokens.
+/// The random number generator for ids and tokens.
 ///
-/// Holds an existential rather than making `Turn` generic. A type parameter would make every machine generic, and the shell,
-/// which is another module, would run them unspecialized. `SystemRandomNumberGenerator` has no state and a seeded generator has
-/// a few words, so both are stored inline without allocation. The remaining cost is one witness call per random number.
+/// Stores the generator as an existential, because a type parameter of `Turn` would make every state machine generic. The shell
+/// is another module and would run the generic code unspecialized. `SystemRandomNumberGenerator` has no state and a seeded
+/// generator has a few words, so both are stored inline without allocation. The remaining cost is one dynamic call per random
+/// number.
 struct Randomness: RandomNumberGenerator, Sendable {
     private var source: any RandomNumberGenerator & Sendable
 
@@ -112,16 +114,16 @@ struct Randomness: RandomNumberGenerator, Sendable {
 /// A request from a client connection, answered exactly once.
 struct Request: Equatable, Sendable {
     var client: ConnectionID
-    /// The request's number, which the answer repeats.
+    /// The number of the request. The answer has the same number.
     var re: UInt64
 
     init(_ client: ConnectionID, _ re: UInt64) { (self.client, self.re) = (client, re) }
 }
 
-/// Counts for metrics and `roulette.count`. With several nodes, each counts its own.
+/// Counts for metrics and `roulette.count`. With several nodes, each node counts only its own.
 struct Figures: Equatable, Sendable {
-    /// Clients that are connected or within their resume grace.
+    /// Clients that are connected or can still resume.
     var online = 0
-    /// People with a connected device that is present.
+    /// People who are online on at least one connected device.
     var present = 0
 }

@@ -1,5 +1,5 @@
-/// A random number generator that returns the same sequence for the same seed on every machine (SplitMix64; Steele, Lea
-/// and Flood 2014). Tests print the seed they used.
+/// A random number generator that returns the same sequence for the same seed on every computer (SplitMix64; Steele, Lea and
+/// Flood 2014). Tests print the seed they used.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

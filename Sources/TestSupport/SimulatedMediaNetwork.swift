@@ -1,11 +1,11 @@
 import RTC
 
-/// The loss, duplication and delay of a network. Datagrams are reordered when their delays differ.
+/// The loss, duplication and delay of a simulated network. Datagrams are reordered if their delays differ.
 public struct NetworkConditions {
-    /// Per thousand datagrams.
+    /// The number of lost datagrams per thousand.
     public var losses: Int
     public var duplicates: Int
-    /// In milliseconds.
+    /// The range of delays in milliseconds.
     public var delay: ClosedRange<Int64>
 
     public init(losses: Int = 0, duplicates: Int = 0, delay: ClosedRange<Int64> = 10...10) {
@@ -13,7 +13,7 @@ public struct NetworkConditions {
     }
 }
 
-/// Hosts connected by a network in simulated time. Each run is determined by one seed.
+/// Hosts connected by a network in simulated time. A seed determines the whole run.
 public final class SimulatedMediaNetwork {
     private struct Flight {
         var at: MediaTime
@@ -25,11 +25,12 @@ public final class SimulatedMediaNetwork {
     public private(set) var now = MediaTime(nanoseconds: 1_000_000_000)
     public var weather: NetworkConditions
     public var random: SeededGenerator
-    /// Datagrams in flight. The last one arrives next. Of two with the same time, the one sent first arrives first.
+    /// Datagrams in flight, sorted so that the last element arrives next. Datagrams that arrive at the same time keep the order
+    /// in which they were sent.
     private var flying: [Flight] = []
     fileprivate var hosts: [SimulatedHost] = []
     public private(set) var sent = 0
-    /// Called with each datagram before it enters the network. Returns false to drop it.
+    /// A function that is called with each datagram before the datagram enters the network, and returns false to drop it.
     public var filter: (([UInt8], _ from: TransportAddress, _ to: TransportAddress) -> Bool)?
 
     public init(seed: UInt64, weather: NetworkConditions = NetworkConditions()) {
@@ -64,7 +65,7 @@ public final class SimulatedMediaNetwork {
         flying.insert(flight, at: low)
     }
 
-    /// Runs until the condition holds or the interval has passed.
+    /// Runs until the condition is true or the interval has passed.
     @discardableResult
     public func run(for interval: MediaInterval, until isDone: () -> Bool = { false }) -> Bool {
         let end = now + interval
@@ -133,14 +134,14 @@ public final class SimulatedHost: DatagramSink {
     }
 }
 
-/// A transport on its own host.
+/// A peer transport on its own simulated host.
 public final class SimulatedPeer {
     public let network: SimulatedMediaNetwork
     public let host: SimulatedHost
     public let transport: PeerTransport
     public private(set) var packets: [[UInt8]] = []
     public private(set) var reports: [[UInt8]] = []
-    /// Every state so far. A state is appended when it changes.
+    /// All states of the transport so far, without repetitions.
     public private(set) var states: [TransportState] = [.new]
 
     public init(_ network: SimulatedMediaNetwork, _ transport: PeerTransport, _ addresses: TransportAddress...) {
@@ -170,7 +171,7 @@ public final class SimulatedPeer {
 
     public var isConnected: Bool { transport.state == .connected }
 
-    /// Returns a protected RTP packet with a 12-byte header and this payload; nil if the transport refuses.
+    /// Returns a protected RTP packet with a 12-byte header and this payload; nil if the transport refuses to protect it.
     public func protected(_ payload: [UInt8], sequence: UInt16, ssrc: UInt32 = 7) -> [UInt8]? {
         var packet = [UInt8](repeating: 0, count: 1500)
         packet[0] = 0x80

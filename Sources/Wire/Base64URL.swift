@@ -1,4 +1,4 @@
-/// Base64url without padding (RFC 4648 §5), the encoding of bytes in JWTs, session ids, identity secrets and Web Push.
+/// Base64url without padding (RFC 4648 §5), in which JWTs, session ids, identity secrets and Web Push keys are written.
 public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -26,7 +26,7 @@ public enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the decoded bytes, or nil unless `text` is their canonical encoding. A token thus has only one spelling.
+    /// Returns the decoded bytes, or nil if `text` is not the canonical encoding. A token can thus be written in only one way.
     public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer: UInt32 = 0
@@ -46,8 +46,8 @@ public enum Base64URL {
         return bytes
     }
 
-    /// Decodes text with or without padding (`=`), which some libraries write. Padding must make the length a multiple of four;
-    /// otherwise the result is nil.
+    /// Decodes text with or without padding (`=`), which some libraries write. Returns nil if the text is padded but its length
+    /// is not a multiple of four.
     public static func decode(orPadded text: some Collection<UInt8>) -> [UInt8]? {
         let digits = text.prefix { $0 != UInt8(ascii: "=") }
         let padding = text.dropFirst(digits.count)

@@ -1,7 +1,7 @@
 /// A 128-bit identifier, written as 32 lowercase hexadecimal digits.
 ///
-/// The fixed size keeps hashing cheap and rows small. An application's own user names never appear in an id, only 16 bytes of
-/// their hash, so ids are safe to log.
+/// The fixed size keeps hashing cheap and database rows small. Ids are safe to log, because an application's own user names
+/// never appear in them, only 16 bytes of a hash.
 public protocol Identifier128: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The first 8 bytes, big-endian.
     var high: UInt64 { get }
@@ -36,7 +36,7 @@ extension Identifier128 {
         self.init(high: words.0, low: words.1)
     }
 
-    /// Takes the first 16 bytes, big-endian; nil if there are fewer.
+    /// Creates an identifier from the first 16 bytes, big-endian. Returns nil if there are fewer.
     public init?(bytes: some Sequence<UInt8>) {
         var words: (UInt64, UInt64) = (0, 0)
         var count = 0
@@ -73,8 +73,8 @@ extension Identifier128 {
     }
 }
 
-/// The identity of a person across visits and devices: random for anonymous people, derived from (project, `sub`) for an
-/// application's own users. Other clients never receive it.
+/// The identity of a person across visits and devices: random for anonymous people, and derived from the project and the
+/// token's `sub` for an application's own users. It is never sent to other clients.
 public struct IdentityID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -83,7 +83,7 @@ public struct IdentityID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// A client connection. It survives a resume, and others in a session know the client by it.
+/// The id of a client connection. It stays the same after a resume. Other clients in a session know the client by this id.
 public struct ConnectionID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -92,7 +92,7 @@ public struct ConnectionID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// A stream that a connection publishes in a session.
+/// The id of a stream that a connection publishes in a session.
 public struct StreamID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -101,7 +101,7 @@ public struct StreamID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// A match: one pairing of two strangers in the roulette.
+/// The id of a match, which is one pairing of two strangers in the roulette.
 public struct MatchID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -120,7 +120,7 @@ public struct PersonID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// A call from one person to another. Its id is random.
+/// The id of a call from one person to another. It is random.
 public struct CallID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -128,6 +128,7 @@ public struct CallID: Identifier128 {
     public let low: UInt64
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-    /// The id that tokens of the call's session are bound to, as tokens of a match are bound to the match.
+    /// The call's id as a match id. The session tokens of a call are bound to this id, in the same way as the session tokens of
+    /// a match are bound to the match.
     public var binding: MatchID { MatchID(high: high, low: low) }
 }

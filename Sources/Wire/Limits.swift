@@ -1,4 +1,5 @@
-/// Sizes that both ends agree on as part of the protocol. Sizes that an operator can tune are in the server's configuration.
+/// Size limits that are part of the protocol, so that client and server agree on them. Limits that an operator can change are
+/// in the server's configuration.
 public enum Limits {
     /// Maximum bytes of a WebSocket message without a session description.
     public static let message = 64 * 1024
@@ -10,8 +11,8 @@ public enum Limits {
     public static let name = 256
     /// Maximum characters of a session id, as in OpenTok's SDKs.
     public static let sessionID = 255
-    /// Maximum bytes of a token. Ours are below 1 KiB. With 1000 characters of connection data (up to 4 kB) base64 makes 5.4
-    /// kB.
+    /// Maximum bytes of a token. The server's own tokens are below 1 KiB. An application's token with 1000 characters of
+    /// connection data (up to 4 kB) has 5.4 kB after base64.
     public static let token = 8 * 1024
     /// Maximum characters of connection data.
     public static let connectionData = 1000
@@ -31,7 +32,7 @@ public enum Limits {
     public static let nearbyRows = 50
     /// Maximum and default number of rows on a page of the call log.
     public static let callLogRows = 50
-    /// Maximum bytes of a push subscription's address. Those of today's browsers are below 500 bytes.
+    /// Maximum bytes of a push subscription's URL. The URLs of today's browsers are below 500 bytes.
     public static let pushEndpoint = 2048
     /// Maximum characters of a person's name.
     public static let personName = 40

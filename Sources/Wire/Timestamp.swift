@@ -1,10 +1,10 @@
 /// A point in time, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Every rule takes `now: Timestamp` as an argument and reads no clock. The server's clock starts at the wall clock and then
-/// advances with the monotonic clock. A value therefore never goes backwards while a server runs, and a stored value means the
-/// same instant after a restart.
+/// The state machines take the current time as the argument `now: Timestamp` and read no clock. The server's clock starts with
+/// the wall clock's time and then advances with the monotonic clock. Time therefore never goes backwards while a server runs,
+/// and a stored time means the same instant after a restart.
 public struct Timestamp: Hashable, Comparable, Sendable {
-    /// Milliseconds since the epoch; negative before it.
+    /// Milliseconds since the epoch; negative for earlier times.
     public var milliseconds: Int64
 
     public init(milliseconds: Int64) {
@@ -19,7 +19,8 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// Saturates instead of overflowing, because some deadlines come from outside.
+    /// Returns the sum of a time and a duration. Saturates instead of overflowing, because some deadlines come from other
+    /// computers.
     public static func + (left: Timestamp, right: Duration) -> Timestamp {
         let (sum, overflow) = left.milliseconds.addingReportingOverflow(right.wholeMilliseconds)
         return Timestamp(milliseconds: overflow ? (right < .zero ? .min : .max) : sum)
@@ -29,7 +30,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
         left + (.zero - right)
     }
 
-    /// The time from `right` to `left`; negative when `left` is earlier.
+    /// Returns the duration from `right` to `left`, which is negative if `left` is earlier.
     public static func - (left: Timestamp, right: Timestamp) -> Duration {
         let (difference, overflow) = left.milliseconds.subtractingReportingOverflow(right.milliseconds)
         return .milliseconds(overflow ? (left < right ? Int64.min : .max) : difference)

@@ -1,25 +1,27 @@
 /// An error as the protocol sends it: a stable code, a sentence that says what to do, and whether a retry can succeed.
 public struct WireError: Error, Hashable, Sendable {
-    /// A stable error code (`protocol/README.md` §2). It is not an enum, so that older clients can handle newer codes.
+    /// A stable error code (`protocol/README.md` §2). The type is not an enum, so that older clients can handle newer codes.
     ///
-    /// "Closes with 44xx" means that the server closes the socket with this ``CloseCode`` after the error.
+    /// "Closes with 44xx" in the comments below means that the server closes the socket with this ``CloseCode`` after it has
+    /// sent the error.
     public struct Code: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
         public var rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
         public init(stringLiteral value: String) { rawValue = value }
 
-        /// The message is not a JSON object, or a member is missing or has the wrong type; the sentence names it. Closes with
-        /// 4400 before the welcome, and later after 10 in a minute.
+        /// The message is not a JSON object, or a member is missing or has the wrong type. The error's sentence names the
+        /// member. Closes with 4400 before the welcome, and after the welcome if there are more than 10 such errors in a
+        /// minute.
         public static let malformed: Code = "malformed"
         /// The receiver does not support this message type.
         public static let unknownType: Code = "unknown_type"
-        /// The client is too old or too new for this server: reload or update it. Closes with 4400.
+        /// The client is too old or too new for this server. Reload or update the client. Closes with 4400.
         public static let versionUnsupported: Code = "version_unsupported"
         /// The first message was not `hello`. Closes with 4400.
         public static let helloExpected: Code = "hello_expected"
         /// The server received no `hello` within 10 s. Closes with 4408.
         public static let helloTimeout: Code = "hello_timeout"
-        /// One or more `seq` are missing before this message. Closes with 4400.
+        /// One or more messages before this one are missing, according to their `seq`. Closes with 4400.
         public static let outOfOrder: Code = "out_of_order"
         /// The token or identity secret cannot be read, or a claim is missing or malformed. Closes with 4401.
         public static let tokenMalformed: Code = "token_malformed"
@@ -40,53 +42,55 @@ public struct WireError: Error, Hashable, Sendable {
         public static let tokenScope: Code = "token_scope"
         /// The token's role is not a ``Role``. Closes with 4401.
         public static let tokenRole: Code = "token_role"
-        /// The match or call of this token is over. Closes with 4401, except for a member whose own match or call just ended.
+        /// The match or call for which this token was created is over. Closes with 4401, unless the match or call of the client
+        /// ended while the request was in transit.
         public static let tokenMatchEnded: Code = "token_match_ended"
         /// A moderator removed the holder of this token from the session. Closes with 4401.
         public static let tokenRevoked: Code = "token_revoked"
         /// This is not a session id of this project.
         public static let sessionInvalid: Code = "session_invalid"
-        /// This identity or address is banned; the sentence says for how long. Closes with 4403.
+        /// This identity or address is banned. The error's sentence says for how long. Closes with 4403.
         public static let banned: Code = "banned"
         /// The client connection resumed on another socket, or this device now belongs to another person or to none. Closes
-        /// with 4409. In the second case send a new `hello`.
+        /// with 4409. If the device's person has changed, send a new `hello`.
         public static let replaced: Code = "replaced"
         /// The message is larger than ``Welcome/limits`` allow. Closes with 4413.
         public static let messageTooLarge: Code = "message_too_large"
-        /// A budget is used up: wait for `retryAfter`. Closes with 4429 if the client does not slow down.
+        /// A limit on how often the client or person may do this is reached. Wait for `retryAfter` before the next attempt.
+        /// Closes with 4429 if the client does not slow down.
         public static let rateLimited: Code = "rate_limited"
         /// This address has too many connections. Closes with 4429.
         public static let tooManyConnections: Code = "too_many_connections"
-        /// The connection cannot be resumed: unknown or used secret, expired grace period, or overrun replay buffer. A
-        /// ``Welcome`` with `resumed` false follows on the same socket.
+        /// The connection cannot be resumed, because the secret is unknown or was already used, the grace period has expired,
+        /// or messages were dropped from the replay buffer. A ``Welcome`` with `resumed` false follows on the same socket.
         public static let resumeFailed: Code = "resume_failed"
-        /// The client is not in this session: join it first.
+        /// The client is not in this session. Join the session first.
         public static let notJoined: Code = "not_joined"
         /// The client connection is already in this session.
         public static let alreadyJoined: Code = "already_joined"
-        /// The request is not allowed: by the token's role, by the kind of session, or by a rule about contacts, devices or
+        /// The request is not allowed for the token's role, for this kind of session, or by a rule about contacts, devices or
         /// blocks.
         public static let notPermitted: Code = "not_permitted"
         /// There is no such stream, connection, person, device, chat, call or contact.
         public static let notFound: Code = "not_found"
-        /// There is no room: in the session, in the match, or for another session or stream of this connection.
+        /// The session or match is full, or this connection has reached its limit of sessions or streams.
         public static let sessionFull: Code = "session_full"
-        /// A signal's type has characters other than `A-Z a-z 0-9 - _ ~`, or more than 128 of them.
+        /// A signal's type contains characters other than `A-Z a-z 0-9 - _ ~`, or is longer than 128 characters.
         public static let signalInvalid: Code = "signal_invalid"
         /// A signal's data is longer than 8 KiB.
         public static let signalTooLarge: Code = "signal_too_large"
-        /// There is no chat that the request could be about.
+        /// There is no search or chat to which the request could apply.
         public static let notMatched: Code = "not_matched"
-        /// The person is already searching, chatting or in a call, in another tab or on another device. Without `re`: another
-        /// tab or a call ended this device's search.
+        /// The person is already searching, chatting or in a call, in another tab or on another device. An error without `re`
+        /// says that another tab or a call ended the search on this device.
         public static let elsewhere: Code = "elsewhere"
         /// There are too many interests, or one has more than 50 characters or 256 bytes.
         public static let invalidInterests: Code = "invalid_interests"
         /// Too many people from this address are waiting in the roulette.
         public static let queueFull: Code = "queue_full"
-        /// This server routes no media.
+        /// This server does not route media.
         public static let mediaUnavailable: Code = "media_unavailable"
-        /// The server cannot answer this offer; the sentence says why.
+        /// The server cannot answer this offer. The error's sentence says why.
         public static let descriptionInvalid: Code = "description_invalid"
         /// The DTLS handshake failed; reported in `media.closed`.
         public static let dtlsFailed: Code = "dtls_failed"
@@ -98,37 +102,37 @@ public struct WireError: Error, Hashable, Sendable {
         public static let linkInvalid: Code = "link_invalid"
         /// Latitude or longitude is not a number, or not on the globe.
         public static let positionInvalid: Code = "position_invalid"
-        /// The location is too far from the previous one to be real; it will be accepted after `retryAfter`.
+        /// The location is too far from the previous location to be real. The server will accept it after `retryAfter`.
         public static let positionTooFast: Code = "position_too_fast"
-        /// The request needs a location: send `nearby.move` first.
+        /// The request needs a location. Send `nearby.move` first.
         public static let positionUnknown: Code = "position_unknown"
-        /// The request needs presence: send `presence.appear` first.
+        /// The person is not online on this device. Send `presence.appear` first.
         public static let notPresent: Code = "not_present"
-        /// The call names the caller.
+        /// A person cannot call themselves.
         public static let callSelf: Code = "call_self"
         /// The callee does not accept calls from this person, or the caller has blocked the callee.
         public static let callNotAllowed: Code = "call_not_allowed"
-        /// The call's state does not allow this request. Its events report the state.
+        /// The call's state does not allow this request. The call's events report the current state.
         public static let callState: Code = "call_state"
-        /// The endpoint is invalid: its address, device token or keys.
+        /// The URL, device token or keys of the push endpoint are invalid.
         public static let pushInvalid: Code = "push_invalid"
-        /// The server does not send to this push service.
+        /// The server does not send notifications through this push service.
         public static let pushNotAllowed: Code = "push_not_allowed"
-        /// The server could not store the change, so it did not happen. The connection closes with 1012; reconnect and try again.
+        /// The server could not store the change, so nothing has changed. Closes with 1012. Reconnect and try again.
         public static let storageFailed: Code = "storage_failed"
-        /// A fault of the server, which logs it with the connection's id.
+        /// An internal error of the server. The server logs the error with the connection's id.
         public static let internalError: Code = "internal"
 
-        /// Whether this is a `token_*` code. The server closes the socket with 4401 for these; ``tokenMatchEnded`` has an
-        /// exception.
+        /// Whether this is a `token_*` code. The server closes the socket with 4401 after these errors, with an exception for
+        /// ``tokenMatchEnded``.
         public var isToken: Bool { rawValue.hasPrefix("token_") }
     }
 
-    /// What went wrong, for programs.
+    /// What went wrong, in a form for programs.
     public var code: Code
     /// What went wrong and what to do, in one sentence for people.
     public var message: String
-    /// Whether the same request can succeed later.
+    /// Whether the same request may succeed later.
     public var retryable: Bool
     /// How long to wait before a retry, in whole milliseconds on the wire; nil if the server names no time.
     public var retryAfter: Duration?
@@ -141,36 +145,38 @@ public struct WireError: Error, Hashable, Sendable {
     }
 }
 
-/// A WebSocket close code: RFC 6455 §7.4.1, and the protocol's own from 4400 (`protocol/README.md` §2).
+/// A WebSocket close code: a code from RFC 6455 §7.4.1, or one of the protocol's own codes from 4400 (`protocol/README.md` §2).
 public struct CloseCode: Hashable, Sendable, RawRepresentable {
     public var rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// 1000: closed on purpose. The client has left.
+    /// 1000: the connection was closed on purpose. The client has left.
     public static let normal = CloseCode(rawValue: 1000)
-    /// 1001: the endpoint goes away, such as a page that is closed. The client has left.
+    /// 1001: the endpoint is going away, for example because a page is closed. The client has left.
     public static let goingAway = CloseCode(rawValue: 1001)
-    /// 1005: the close frame had no code. The client has left. Never sent.
+    /// 1005: the close frame had no code. The client has left. Reported locally, never sent.
     public static let noStatus = CloseCode(rawValue: 1005)
-    /// 1006: the socket ended without a close frame. This is a drop, which a client can resume. Never sent.
+    /// 1006: the socket ended without a close frame. The connection has dropped, and the client can resume it. Reported
+    /// locally, never sent.
     public static let abnormal = CloseCode(rawValue: 1006)
-    /// The server dropped this client's state (1012, Service Restart, in IANA's registry). Reconnect without `resume`.
+    /// 1012 (Service Restart in IANA's registry): the server has discarded this client's state. Reconnect without `resume`.
     public static let serviceRestart = CloseCode(rawValue: 1012)
     /// 4400: malformed or misnumbered messages, or an unsupported version. Do not reconnect automatically.
     public static let malformed = CloseCode(rawValue: 4400)
-    /// 4401: a bad token or identity secret. Reconnect with another one.
+    /// 4401: a bad token or identity secret. Reconnect with another token or secret.
     public static let token = CloseCode(rawValue: 4401)
-    /// 4403: banned, or the page's origin is not allowed. Do not reconnect automatically.
+    /// 4403: the client is banned, or the page's origin is not allowed. Do not reconnect automatically.
     public static let forbidden = CloseCode(rawValue: 4403)
-    /// 4408: no hello in time. Reconnecting is allowed after a pause.
+    /// 4408: no hello arrived in time. Clients may reconnect after a pause.
     public static let timeout = CloseCode(rawValue: 4408)
-    /// 4409: the client connection resumed on another socket, or the device changed its person.
+    /// 4409: the client connection resumed on another socket, or the device now belongs to another person or to none.
     public static let replaced = CloseCode(rawValue: 4409)
     /// 4413: a message was too large. Do not reconnect automatically.
     public static let tooLarge = CloseCode(rawValue: 4413)
-    /// 4429: too many messages or connections. Reconnecting is allowed after a pause.
+    /// 4429: too many messages or connections. Clients may reconnect after a pause.
     public static let tooMany = CloseCode(rawValue: 4429)
 
-    /// Whether a peer that closes with this code has left rather than dropped (`protocol/README.md` §3).
+    /// Whether a client that closes with this code has left on purpose, so that its connection is not kept for a resume
+    /// (`protocol/README.md` §3).
     public var isLeaving: Bool { self == .normal || self == .goingAway || self == .noStatus }
 }

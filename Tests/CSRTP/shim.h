@@ -1,4 +1,4 @@
-// libsrtp2, the reference implementation for our SRTP in tests.
+// Includes libsrtp2, the implementation with which the tests compare our SRTP.
 #ifndef CONFAB_CSRTP_SHIM_H
 #define CONFAB_CSRTP_SHIM_H
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// An input file from `Fuzz/Corpora/<target>`, `Fuzz/Findings/<target>` or the target's seed folders.
 struct KeptInput {
-    /// Relative to the root of the checkout.
+    /// The file's path, relative to the root of the checkout.
     let path: String
     let bytes: [UInt8]
 
@@ -21,7 +21,7 @@ struct KeptInput {
         }
     }
 
-    /// Returns the names of the files and folders in a folder; none if it does not exist.
+    /// Returns the names of the files and folders in a folder, or an empty list if the folder does not exist.
     static func names(in folder: String) -> Set<String> {
         let names = try? FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
         return Set((names ?? []).filter { !$0.hasPrefix(".") })

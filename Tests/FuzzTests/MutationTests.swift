@@ -7,10 +7,10 @@ import Glibc
 import Darwin
 #endif
 
-/// Runs mutations of the stored inputs for a short time per target. This is the part of fuzzing that needs no special
-/// build. `make fuzz` searches more, guided by coverage.
+/// Runs mutations of the stored inputs for a short time per target. This part of fuzzing needs no special build. `make
+/// fuzz` searches longer and uses coverage to choose its inputs.
 ///
-/// All runs use the same seed, so that a change does not fail for an input that it did not break.
+/// All runs use the same seed. Otherwise a random input could fail on a change that has nothing to do with the failure.
 /// `CONFAB_MUTATION_SEED` sets another seed, and `scripts/test --all` uses a random one. `CONFAB_MUTATION_SECONDS` sets
 /// the CPU time per target. An input that breaks a target is written to `Fuzz/Findings/<target>`, and `ReplayTests`
 /// runs it from then on.
@@ -32,7 +32,8 @@ struct MutationTests {
             guard let target = FuzzTarget.all.first(where: { $0.name == name }),
                 let progress = try? MutationProgress(path: path)
             else { exit(1) }
-            // An input that never ends counts as a crash. All targets share the CPUs.
+            // An input that is processed without end counts as a crash. The limit allows for all targets sharing the
+            // CPUs.
             alarm(UInt32(seconds * Double(FuzzTarget.all.count)) + 60)
             let mutator = Mutator(target, seed: seed)
             let end = clock() + Int(seconds * Double(CLOCKS_PER_SEC))
@@ -42,7 +43,8 @@ struct MutationTests {
                 do throws(BrokenProperty) {
                     try target.check(mutator.input(number))
                 } catch {
-                    // The parent process names the input. This process ends at the first one that breaks a property.
+                    // The child process exits at the first input that breaks a property. The parent process then
+                    // reports that input.
                     Issue.record("\(error)")
                     exit(1)
                 }
@@ -75,7 +77,7 @@ private struct MutationProgress {
     let path: String
     private let descriptor: CInt
 
-    /// Creates the file.
+    /// Creates the file, without a mutation number.
     init() throws {
         try self.init(path: FileManager.default.temporaryDirectory.appending(path: "confab-mutation-\(UUID())").path)
     }
@@ -90,7 +92,7 @@ private struct MutationProgress {
         _ = withUnsafeBytes(of: Int64(number)) { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }
 
-    /// nil before the first mutation.
+    /// The mutation's number, or nil before the first mutation.
     var number: Int? {
         var number: Int64 = 0
         let count = withUnsafeMutableBytes(of: &number) { pread(descriptor, $0.baseAddress, $0.count, 0) }

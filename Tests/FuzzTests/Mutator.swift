@@ -1,15 +1,15 @@
 import Foundation
 import TestSupport
 
-/// Derives new inputs from a target's stored ones, without coverage. It does what libFuzzer's mutations do, but
-/// reproducibly.
+/// Derives new inputs from a target's stored inputs, without coverage. The mutations are those of libFuzzer, but they
+/// are reproducible.
 ///
 /// Input number `n` depends only on the seed, on `n` and on the stored inputs, so a failure can be reproduced from its
 /// seed and number.
 /// its seed and number.
 struct Mutator {
     let seed: UInt64
-    /// In bytes; longer inputs are truncated.
+    /// The maximum length in bytes. Longer inputs are truncated.
     let longestInput: Int
     private let inputs: [[UInt8]]
     private let words: [[UInt8]]
@@ -22,7 +22,7 @@ struct Mutator {
     }
 
     func input(_ number: Int) -> [UInt8] {
-        // Multiplying by an odd constant gives neighboring numbers unrelated generators.
+        // Multiplying by an odd constant makes the generators of consecutive numbers unrelated.
         var generator = SeededGenerator(seed: seed ^ (UInt64(truncatingIfNeeded: number) &* 0xD134_2543_DE82_EF95))
         var bytes = inputs.randomElement(using: &generator) ?? []
         for _ in 0..<Int.random(in: 1...5, using: &generator) {
@@ -66,7 +66,8 @@ struct Mutator {
         bytes.insert(contentsOf: copies, at: place(in: bytes, using: &generator))
     }
 
-    /// Overwrites one, two, four or eight bytes with a big-endian boundary value, which may be a length or a count.
+    /// Overwrites one, two, four or eight bytes with a big-endian boundary value, because these bytes may be a length
+    /// or a count.
     private func changeNumber(_ bytes: inout [UInt8], using generator: inout SeededGenerator) {
         let width = [1, 2, 4, 8].randomElement(using: &generator) ?? 1
         guard bytes.count >= width else { return }

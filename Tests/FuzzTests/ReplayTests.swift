@@ -6,7 +6,7 @@ import Testing
 /// Each target runs in its own process, so that a crashing input can be named and the other targets still run.
 @Suite("Corpus and findings")
 struct ReplayTests {
-    @Test("do not crash any more", arguments: FuzzTarget.all.map(\.name))
+    @Test("do not crash", arguments: FuzzTarget.all.map(\.name))
     func breakNothing(_ name: String) async {
         let last = FileManager.default.temporaryDirectory.appending(path: "confab-replay-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: last) }
@@ -23,7 +23,7 @@ struct ReplayTests {
         }
         if result == nil {
             let path = try? String(contentsOfFile: last, encoding: .utf8)
-            Issue.record("\(path ?? "no input"): it ended here")
+            Issue.record("\(path ?? "no input"): the child process ended at this input")
         }
     }
 
@@ -31,11 +31,11 @@ struct ReplayTests {
     func everyTargetHasInputs() throws {
         let names = Set(FuzzTarget.all.map(\.name))
         for target in FuzzTarget.all {
-            #expect(!KeptInput.all(of: target).isEmpty, "\(target.name) begins with nothing")
+            #expect(!KeptInput.all(of: target).isEmpty, "\(target.name) has no stored inputs")
         }
         for folder in ["Fuzz/Corpora", "Fuzz/Findings"] {
             let found = KeptInput.names(in: folder)
-            #expect(names.isSuperset(of: found), "\(folder) has \(found.subtracting(names)), which are no targets")
+            #expect(names.isSuperset(of: found), "\(folder) has \(found.subtracting(names)), which are not targets")
         }
     }
 }

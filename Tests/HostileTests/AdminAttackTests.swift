@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// A server for tests that check its start, use a special log, or open more than the public port.
+/// A server for tests that check how it starts, use a special log, or open other ports besides the public one.
 final class PlainServer: Sendable {
     private let process: RunningProcess
     let directory: String
     private let logFile: String
 
-    /// - Parameter directory: the data directory; nil makes a new one.
+    /// - Parameter directory: the data directory; nil creates a new one.
     init(_ settings: [String: String] = [:], flags: [String] = [], directory: String? = nil) throws {
         let folder = NSTemporaryDirectory() + "confab-hostile-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -93,7 +93,7 @@ extension Hostile {
                     let said = server.log
                     #expect(said.contains("at least 32 bytes"), "\(said)")
                     #expect(!said.contains("Fatal error") && !said.contains("Confab is ready"))
-                    // The refused secret may still be used elsewhere, so it must not be shown.
+                    // The message must not contain the refused secret, because the operator may still use it elsewhere.
                     if secret.count > 8 { #expect(!said.contains(secret)) }
                 }
                 let server = try PlainServer([

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Person {
-    /// Accepts a call that rings now or soon.
+    /// Waits until the call rings here and accepts it.
     fileprivate func take(_ call: CallID) throws -> CallNotice.Accepted {
         try hearRing(call)
         try say(.call(.accept(.init(call: call, video: true))))
@@ -23,7 +23,7 @@ extension Hostile {
             "CONFAB_STORAGE_POLL_INTERVAL": "20ms",
         ]
 
-        /// Lets one person call another, who accepts. Both have then joined the call's session.
+        /// Makes one person call another, who accepts, and waits until both have joined the call's session.
         private static func talk(
             _ caller: Person, _ callee: Person, _ id: PersonID
         ) throws -> (call: CallID, caller: Admission, callee: Admission) {
@@ -72,7 +72,7 @@ extension Hostile {
             }
         }
 
-        /// Lets each person call the next one, and one of them accept the incoming call.
+        /// Makes three people call each other in a circle. One of them then accepts the incoming call.
         private static func circle(_ server: ServerProcess) throws {
             let three = try (0..<3).map { try Person.present("\($0)", port: server.port) }
             for (person, other) in zip(three, three.dropFirst() + three.prefix(1)) {
@@ -83,7 +83,7 @@ extension Hostile {
                 try person.hear("call.placed") { if case .call(.placed(let placed)) = $0 { placed.call } else { nil } }
             }
             for (person, call) in zip(people, placed.suffix(1) + placed) { try person.hearRing(call) }
-            // This ended her own call.
+            // Accepting this call ends the person's own outgoing call.
             _ = try people[0].take(placed[2])
             _ = try people[2].hearAccepted(placed[2])
             #expect(try people[0].hearEnd(placed[0]).direction == .outgoing)
@@ -92,7 +92,7 @@ extension Hostile {
             #expect(people.map(\.entered.count) == [1, 0, 1])
         }
 
-        @Test("a person with two tabs is in one call, even if both press at once")
+        @Test("a person with two tabs is in only one call, even if both tabs call or accept at the same time")
         func tabs() async throws {
             try await Attack(number: 23, name: "two tabs each", settings: Self.settings).run { server in
                 var tally = Tally()
@@ -155,7 +155,7 @@ extension Hostile {
                 #expect(try bob.verdict(.presence(.find(.init(person: eveID)))) == "not_found")
                 #expect(try bob.verdict(.call(.start(.init(person: eveID, video: true)))) == "call_not_allowed")
                 #expect(try bob.log().map(\.call) == [ringing] && bob.callNews.count == 1, "\(bob.callNews)")
-                // Banned while the call rings, and while it is active.
+                // Ban people while their call rings, and while their call is active.
                 for (user, isTalking) in [("mallory", false), ("trudy", true)] {
                     let token = forging.token(forging.userClaims(user))
                     let (culprit, id) = try Person.present(user, port: server.port, token: token)
@@ -182,7 +182,7 @@ extension Hostile {
             }
         }
 
-        /// Every verb that refers to a call.
+        /// Returns every verb that refers to a call.
         private static func verbs(_ call: CallID) -> [ClientMessage] {
             let answer = CallVideo(call: call, video: true)
             return [
@@ -192,7 +192,7 @@ extension Hostile {
             ]
         }
 
-        @Test("the call of other people cannot be answered, yields no token, and continues")
+        @Test("a call of other people cannot be answered, yields no token, and continues")
         func forged() async throws {
             var random = Random(ofCase: 23)
             try await Attack(number: 23, name: "calls of others", settings: Self.settings).run { server in
@@ -217,7 +217,8 @@ extension Hostile {
                 try attack(call)
                 let letIn = try ann.hearAccepted(call).admission
                 for (person, admission) in [(ann, letIn), (bob, taken)] { _ = try person.join(admission) }
-                // With a token of another call, with theirs while both are present, and after the end.
+                // Nobody can join with a token of another call, or with this call's token while both members are
+                // present.
                 let other = try Self.talk(people[3].person, people[4].person, people[4].id)
                 for (token, expected) in [(other.caller.token, "token_session 4401"), (taken.token, "session_full -")] {
                     let verdict = try server.verdict(join: taken.session, token)
@@ -256,7 +257,7 @@ extension Hostile {
                 let secret = try #require(try Person.arrive(port: server.port).welcome.identity)
                 let (eve, _) = try Person.present("Eve", port: server.port, identity: secret)
                 let (tab, _) = try Person.present("Eve", port: server.port, identity: secret)
-                // Three unanswered calls to one person, from either tab, and then calls to everyone.
+                // Make three unanswered calls to one person from either tab, and then call everyone.
                 for _ in 0..<3 {
                     let call = try eve.place(callees[0].id)
                     #expect(try eve.verdict(.call(.cancel(.init(call: call)))) == "ok")
@@ -284,7 +285,7 @@ extension Hostile {
             }
         }
 
-        /// Forty callers at once, and then forty one after the other.
+        /// Makes forty callers call at once, and then forty more one after another.
         private static func crowd(_ server: ServerProcess, _ tally: inout Tally, _ more: (Double) -> Int) throws {
             let callers = try (0..<40).map { try Person.present("\($0)", port: server.port).person }
             let (dan, danID) = try Person.present("Dan", port: server.port)
@@ -293,7 +294,7 @@ extension Hostile {
                 try caller.hear("call.placed") { if case .call(.placed(let placed)) = $0 { placed.call } else { nil } }
             }
             _ = try dan.log()
-            #expect(dan.rung.count == 2, "one call, and one more that waits")
+            #expect(dan.rung.count == 2, "one call rings, and a second one waits")
             for (caller, call) in zip(callers, calls) where !dan.rung.contains(call) {
                 let reason = try caller.hearEnd(call).reason
                 tally.count(reason.rawValue)
@@ -314,7 +315,7 @@ extension Hostile {
                 try caller.close()
             }
             #expect(rung >= 20 && rung <= 20 + more(3), "called \(rung) times")
-            // Her log has all calls, and no call still rings.
+            // The callee's log contains all calls, and no call is still ringing.
             #expect(try fay.log().count == rung)
             #expect(fay.rung.count == rung && fay.rung.allSatisfy { fay.end(of: $0) != nil })
         }
@@ -366,7 +367,7 @@ extension Hostile {
             }
         }
 
-        /// Malformed messages, few enough to keep the connection open.
+        /// Malformed messages. Few enough that the server keeps the connection open.
         private static func malformed(_ person: Person, _ tally: inout Tally) throws {
             let digits = String(repeating: "a", count: 10_000)
             for members in [

@@ -6,9 +6,9 @@ import Wire
 /// What one attacking connection sent and received.
 struct Flooding: Sendable {
     var sent = 0
-    /// Refusals with a retry time.
+    /// The number of refusals with a retry time.
     var refusals = 0
-    /// All other answers.
+    /// The number of all other answers.
     var answers = 0
     var close: UInt16?
 }
@@ -20,14 +20,15 @@ final class Flooder {
 
     init(_ line: RawWebSocket) { self.line = line }
 
-    /// Encodes a message as a frame with a zero mask, so that the attacker spends no time on masking.
+    /// Encodes a message as a frame with a zero mask, so the attacker spends no time on masking.
     static func frame(_ payload: [UInt8], opcode: UInt8 = 1, final: Bool = true) -> [UInt8] {
         var head = RawFrame(opcode: opcode, final: final, claimedLength: UInt64(payload.count))
         head.mask = [0, 0, 0, 0]
         return head.bytes + payload
     }
 
-    /// Repeats the same messages with increasing numbers. Each is encoded once, because only the number differs.
+    /// Repeats the same messages with increasing numbers. Each message is encoded only once, because only its number
+    /// changes.
     static func frames(_ cycle: [ClientMessage], numbers: some Sequence<UInt64>) -> [[UInt8]] {
         let mark: UInt64 = 1_234_567_890
         let texts = cycle.map { message in
@@ -60,7 +61,7 @@ final class Flooder {
         flooding.close == nil && line.socket.isReadable(until: next)
     }
 
-    /// Reads one frame; returns false at the end.
+    /// Reads one frame. Returns false at the end of the connection.
     private func read() throws -> Bool {
         guard flooding.close == nil, let frame = try line.read(within: .seconds(30)) else {
             flooding.close = flooding.close ?? line.closeCode
@@ -77,7 +78,7 @@ final class Flooder {
 
 /// A separate session for the attacker and a victim, apart from the pair.
 struct FloodedSession {
-    /// On Linux the attack uses other addresses than the pair.
+    /// The attackers' address on Linux, where it differs from the pair's.
     #if os(Linux)
     static let elsewhere: String? = "127.0.0.2"
     #else
@@ -106,7 +107,8 @@ struct FloodedSession {
         }
     }
 
-    /// Returns a new connection that has joined and subscribed, which took two messages.
+    /// Returns a new connection that has joined the session and subscribed to the stream. It has sent two numbered
+    /// messages.
     func attacker() throws -> Flooder {
         let person = try Person.arrive(port: port, from: Self.elsewhere)
         _ = try person.join(Admission(session: session, token: token))
@@ -118,7 +120,7 @@ struct FloodedSession {
         return Flooder(person.line)
     }
 
-    /// Reads until told to stop and returns the number of messages.
+    /// Reads the victim's messages until `isOver` returns true, and returns their number.
     func listen(until isOver: @escaping @Sendable () -> Bool) -> Background<Int> {
         Background { [victim] in
             var count = 0
@@ -139,7 +141,7 @@ struct FloodedSession {
 
 extension Hostile {
     @Suite("Case 11: floods") struct FloodAttacks {
-        /// Budgets large enough for the pair's chat. The attackers have the same ones.
+        /// Budgets large enough for the pair's chat. The attackers have the same budgets.
         private static let settings = [
             "CONFAB_LIMITS_VERBS_PER_SECOND": "40", "CONFAB_LIMITS_VERB_BURST": "200",
             "CONFAB_LIMITS_HELLO_BURST": "100000",
@@ -155,10 +157,10 @@ extension Hostile {
             case empty = "acks, pings, repetitions"
             case frames = "control frames, empty fragments"
 
-            /// Whether each refusal is answered. Messages that are not requests are only counted.
+            /// Whether the server answers each refused message. It only counts messages that are not requests.
             var isAnswered: Bool { self != .empty && self != .frames }
 
-            /// Skipping needs two attackers, who are paired with each other.
+            /// The number of attackers. Skipping needs two, who are paired with each other.
             var attackers: Int { self == .skipping ? 2 : 1 }
         }
 
@@ -176,7 +178,7 @@ extension Hostile {
                 let attackers = (0..<flood.attackers).map { _ in
                     Background {
                         var all: [Flooding] = []
-                        // At least once, even if a busy machine starts late.
+                        // Measure at least once, even if a busy machine starts the attack late.
                         repeat {
                             let flooder = try place.attacker()
                             try flooder.flood(frames, pace: 100 / flood.attackers)
@@ -205,11 +207,12 @@ extension Hostile {
             }
         }
 
-        /// Enough to exhaust a budget while it is refilled, on a server that handles a hundred messages per second.
+        /// The number of frames in a flood. They exhaust a budget despite the refill, even if the server handles only a
+        /// hundred messages per second.
         private static let frameCount: UInt64 = 4000
 
         private static func frames(_ flood: Flood, _ place: FloodedSession) -> [[UInt8]] {
-            // Joining and subscribing were the first two messages.
+            // Numbers 1 and 2 were used for joining and subscribing.
             func frames(_ cycle: [ClientMessage]) -> [[UInt8]] { Flooder.frames(cycle, numbers: 3..<(3 + frameCount)) }
             switch flood {
             case .signals:
@@ -235,7 +238,7 @@ extension Hostile {
                     .roulette(.next(.init())), .roulette(.stop), .iceServers,
                 ])
             case .empty:
-                // Always number 1, which was used long ago.
+                // All requests have the number 1, which was already used.
                 return Flooder.frames(
                     [.ack, .ping, .roulette(.count)], numbers: repeatElement(1, count: Int(frameCount)))
             case .frames:

@@ -1,17 +1,17 @@
 import Crypto
 import Foundation
 
-/// Signs tokens as an attacker would: with the project's secret if needed, otherwise with anything else. It uses only
-/// Foundation's base64 and Crypto's HMAC, not the code under test.
+/// Signs tokens as an attacker would, with the project's secret or with another key. It uses only Foundation's base64
+/// and Crypto's HMAC, not the code under test.
 struct Forging: Sendable {
     static let header = #"{"alg":"HS256","typ":"JWT"}"#
 
     let apiKey: String
     let secret: String
-    /// Seconds since 1970, as in the claims.
+    /// The current time in seconds since 1970, as in the claims.
     let now: Int64
 
-    /// Reads the output of `confab project show`.
+    /// Reads the API key and the secret from the output of `confab project show`.
     init(printed: String) throws {
         func value(after label: String) -> String? {
             printed.split(separator: "\n").first { $0.hasPrefix(label) }
@@ -48,7 +48,7 @@ struct Forging: Sendable {
 
     // MARK: Claims
 
-    /// A session token's claims in order, with some replaced, added or left out (nil). Values are JSON.
+    /// Returns a session token's claims in order. `changes` replaces or adds claims; nil removes one. Values are JSON.
     func sessionClaims(_ session: String, _ changes: [String: String?] = [:]) -> String {
         claims(
             [
@@ -80,7 +80,7 @@ struct Forging: Sendable {
 struct Forgery: Sendable {
     let name: String
     let token: String
-    /// Several codes if the protocol does not say which fault is reported first.
+    /// The allowed error codes. There are several if the protocol does not specify which fault is reported first.
     let codes: Set<String>
 
     init(_ name: String, _ token: String, _ codes: String...) {
@@ -89,8 +89,8 @@ struct Forgery: Sendable {
 }
 
 extension Forging {
-    /// Headers that name another algorithm or key, signed with the right secret, and unusual headers with a wrong
-    /// signature. A header must never choose the key.
+    /// Tokens whose header names another algorithm or key, signed with the right secret, and tokens with unusual
+    /// headers and a wrong signature. A header must never choose the key.
     func headers(_ claims: String) -> [Forgery] {
         let refused = [
             #"{"alg":"none"}"#, #"{"alg":"None","typ":"JWT"}"#, #"{"alg":"NONE"}"#, #"{"alg":"nOnE"}"#,
@@ -116,7 +116,7 @@ extension Forging {
         base64URL(header) + "." + base64URL(claims) + "."
     }
 
-    /// Wrong, truncated, extended and missing signatures, and tokens with unusual encodings.
+    /// Tokens with wrong, truncated, extended or missing signatures, and tokens with unusual encodings.
     func signatures(_ claims: String) -> [Forgery] {
         let good = token(claims)
         let parts = good.split(separator: ".").map(String.init)
@@ -151,15 +151,15 @@ extension Forging {
         return found
     }
 
-    /// The last character of 32 bytes has two unused bits, which must be zero. Otherwise one token would have four
-    /// encodings.
+    /// The last base64 character of a 32-byte signature has two unused bits. The bits must be zero, because otherwise
+    /// one token would have four valid encodings.
     private static func withBitsLeftOver(_ code: String) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         guard let last = code.last, let value = alphabet.firstIndex(of: last) else { return code + "=" }
         return code.dropLast() + String(alphabet[value | 1])
     }
 
-    /// Dates signed with the right secret. `longest` is the scope's maximum lifetime in seconds.
+    /// Tokens with invalid dates, signed with the right secret. `longest` is the scope's maximum lifetime in seconds.
     func dates(_ claims: (_ changes: [String: String?]) -> String, longest: Int64) -> [Forgery] {
         let (now, year) = (now, Int64(365 * 86_400))
         func forged(_ name: String, _ changes: [String: String?], _ code: String) -> Forgery {
@@ -189,7 +189,7 @@ extension Forging {
         ]
     }
 
-    /// Claims that are not a JSON object with unique names.
+    /// Tokens whose claims are not a JSON object with unique names.
     func shapes(_ claims: String) -> [Forgery] {
         let inside = String(claims.dropFirst().dropLast())
         let deep = String(repeating: "[", count: 1500) + String(repeating: "]", count: 1500)

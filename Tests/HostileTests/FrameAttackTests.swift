@@ -4,14 +4,15 @@ import Wire
 
 extension Hostile {
     @Suite("Case 8: WebSocket frames") struct FrameAttacks {
-        /// The server waits one ping interval for a client's close frame. The budgets are the defaults: even a busy
-        /// machine must exhaust them faster than they are refilled.
+        /// The ping interval is short, because the server waits one interval for a client's close frame. The budgets
+        /// are the defaults. Even a busy machine must exhaust a budget faster than it is refilled.
         private static let settings = [
             "CONFAB_CONNECTION_PING_INTERVAL": "500ms", "CONFAB_CONNECTION_MISSED_PINGS": "40",
             "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
         ]
 
-        /// Opens connections, half of them with a hello, sends the attack on each, and waits until they are closed.
+        /// Opens connections, sends `hello` on half of them and the attack on all of them, and waits until the server
+        /// has closed them.
         private func attack(
             _ name: String, sent: String, count: Int = 100, code: UInt16, _ bytes: @escaping @Sendable () -> [UInt8]
         ) async throws {
@@ -30,7 +31,7 @@ extension Hostile {
             }
         }
 
-        @Test("a frame that announces 2 GiB is refused by its header")
+        @Test("a frame that announces 2 GiB is refused as soon as its header arrives")
         func hugeClaim() async throws {
             try await attack("2 GiB claimed", sent: "a head and 64 KiB", code: 1009) {
                 RawFrame(opcode: 1, payload: [UInt8](repeating: 0x20, count: 65536), claimedLength: 1 << 31).bytes
@@ -67,18 +68,18 @@ extension Hostile {
             }
         }
 
-        @Test("texts that are not UTF-8 are refused")
+        @Test("text messages that are not UTF-8 are refused")
         func invalidText() async throws {
             let message = RawFrame.text(WebSocketCase.hello(name: [0xED, 0xA0, 0x80])).bytes
             try await attack("not UTF-8", sent: "a surrogate in a name", code: 1007) { message }
         }
 
-        @Test("permessage-deflate is not negotiated, and a compression bomb is not unpacked")
+        @Test("permessage-deflate is not negotiated, and a compression bomb is not decompressed")
         func bomb() async throws {
             let offer = [("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")]
             var attack = Attack(number: 8, name: "deflate bomb", settings: Self.settings)
-            // Each frame is below the limit of a description and is kept until the message is complete. Unpacked they
-            // would be 1.6 GiB.
+            // Each frame is smaller than the limit for a session description, and the server keeps it until the message
+            // is complete. Decompressed, all frames would have 1.6 GiB.
             attack.maxGrowth += 50 * 256 * 1024
             try await attack.run { server in
                 // RSV1 marks compressed data in permessage-deflate (RFC 7692 §6).
@@ -94,11 +95,12 @@ extension Hostile {
             }
         }
 
-        /// About 32 MiB of zeros as a DEFLATE stream (RFC 1951): one block with fixed codes. It has the literal 0, then
-        /// copies of 258 bytes at distance 1 with 13 bits each: code 285 (11000101) and distance code 0 (00000).
+        /// About 32 MiB of zeros as a DEFLATE stream (RFC 1951): one block with fixed codes. The block contains the
+        /// literal 0 and then copies of 258 bytes at distance 1. Each copy has 13 bits: code 285 (11000101) and
+        /// distance code 0 (00000).
         private static let deflatedZeros: [UInt8] = {
-            var bits: [Bool] = [true, true, false]  // The last block; fixed codes, least significant bit first.
-            bits += [false, false, true, true, false, false, false, false]  // The literal 0 is 00110000.
+            var bits: [Bool] = [true, true, false]  // Last block, fixed codes; low bit first.
+            bits += [false, false, true, true, false, false, false, false]  // 00110000 is the literal 0.
             let copy = [true, true, false, false, false, true, false, true] + [Bool](repeating: false, count: 5)
             for _ in 0..<130_000 { bits += copy }
             bits += [Bool](repeating: false, count: 7)  // The end of the block.
@@ -109,7 +111,7 @@ extension Hostile {
             }
         }()
 
-        @Test("unfinished messages use at most the memory of a maximum description")
+        @Test("unfinished messages use at most the memory of the largest session description")
         func unfinished() async throws {
             let (count, description) = (100, 256 * 1024)
             var attack = Attack(number: 8, name: "messages never finished", settings: Self.settings)

@@ -7,7 +7,8 @@ extension Hostile {
         private static let timeout: Duration = .seconds(30)
         private static let start = "GET / HTTP/1.1\r\nHost: confab.test\r\n"
 
-        /// Checks the response to a flood: one of these statuses once and then the end, or only the end.
+        /// Checks the response to a flood: at most one response, with one of these statuses, and then the end of the
+        /// connection.
         private func judge(_ socket: RawSocket, _ name: String, _ accepted: Set<Int>) throws -> String {
             guard socket.isClosedByPeer(within: Self.timeout) else {
                 Issue.record("\(name): the connection is still open")
@@ -27,7 +28,7 @@ extension Hostile {
                 var endings = Tally()
                 for index in 0..<10 {
                     let socket = try RawSocket(port: server.port)
-                    // On the first request of a connection, and on its second.
+                    // Send them with the first request of a connection, and with the second.
                     if index.isMultiple(of: 2) { #expect(try socket.ask("/health").status == 200) }
                     socket.sendWhatGoes(flood, within: .seconds(2))
                     endings.count(try judge(socket, "headers, request \(index.isMultiple(of: 2) ? 2 : 1)", [431]))
@@ -86,7 +87,7 @@ extension Hostile {
             }
         }
 
-        @Test("a slow body is cut off, chunked or with a length")
+        @Test("a request with a slow body is cut off, whether chunked or with a length")
         func trickle() async throws {
             let kinds = ["Transfer-Encoding: chunked", "Content-Length: 1000000"]
             try await Attack(number: 7, name: "bodies byte by byte", settings: Self.settings).run { server in
@@ -96,7 +97,7 @@ extension Hostile {
                     try socket.send("\(target) HTTP/1.1\r\nHost: confab.test\r\n\(kinds[index % 2])\r\n\r\n")
                     return socket
                 }
-                // A chunk or a byte every 50 ms, until the server ends it.
+                // Send a chunk or a byte every 50 ms, until the server closes the connection.
                 let deadline = ContinuousClock.now + Self.timeout
                 var open = sockets
                 while !open.isEmpty, ContinuousClock.now < deadline {
@@ -139,7 +140,8 @@ extension Hostile {
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello",
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-                // Requests that two servers in a row could parse differently (RFC 9112 §6.3, §11.2).
+                // Request smuggling: a proxy and the server behind it could parse these requests differently (RFC 9112
+                // §6.3, §11.2).
                 "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
                 "POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                 "GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
@@ -178,7 +180,7 @@ extension Hostile {
                 do {
                     try Person.arrive(port: port).close()
                 } catch {
-                    Issue.record("nobody new is served beside the flood: \(error)")
+                    Issue.record("no new client is served during the flood: \(error)")
                 }
                 isOver.set()
                 for flood in floods { try flood.join() }
@@ -186,7 +188,7 @@ extension Hostile {
             }
         }
 
-        /// Sends requests and reads responses as fast as possible, and counts the response bytes.
+        /// A client that sends requests and reads responses as fast as possible, and counts the bytes of the responses.
         private static func flood(_ port: Int, _ answered: Counter, until isOver: Flag) throws {
             let requests = Array(String(repeating: "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", count: 2000).utf8)
             let socket = try RawSocket(port: port)
@@ -198,7 +200,7 @@ extension Hostile {
             }
         }
 
-        @Test("a client that does not read responses is cut off and uses no memory")
+        @Test("a client that does not read its responses is cut off, and its responses do not fill the server's memory")
         func unreadAnswers() async throws {
             try await Attack(number: 7, name: "answers nobody reads", settings: Self.settings).run { server in
                 let before = server.descriptors

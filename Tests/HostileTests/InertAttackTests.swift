@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// What hostile text leaves on the machine: log lines and files.
+    /// Attacks with hostile text that tries to forge log lines or to create files.
     @Suite("Case 12: logs and files") struct InertAttacks {
         /// A forged log line.
         private static let forgery = "2026-01-01T00:00:00.000Z info  confab  forged"
@@ -45,7 +45,7 @@ extension Hostile {
                 && zip(line, shape).allSatisfy { $1 == "0" ? $0.isASCII && $0.isNumber : $0 == $1 }
         }
 
-        /// Sends each text in every possible place and returns how many were sent.
+        /// Sends each text in every place where the server accepts text. Returns how many texts were sent.
         private static func say(port: Int) throws -> Int {
             for text in texts {
                 let person = try Person.connect(
@@ -63,7 +63,7 @@ extension Hostile {
             return 4 * texts.count
         }
 
-        /// Connects one more client. The log is complete once it contains this client.
+        /// Connects one more client. Once the log contains this client, it contains all earlier ones.
         private static func greet(port: Int) throws {
             var hello = Hello()
             hello.client = "mark"
@@ -73,9 +73,9 @@ extension Hostile {
         /// Whether a text can be a header value, which must not contain a line feed.
         private static func isHeader(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 
-        /// Checks all log lines once the last client is among them. Returns their number.
+        /// Waits until the log contains the last client, checks all lines, and returns their number.
         private static func judge(_ log: () -> String, isLine: (String) -> Bool) throws -> Int {
-            try eventually("the log does not tell of the last client") { log().contains("mark") }
+            try eventually("the last client is not in the log") { log().contains("mark") }
             let text = log()
             expectInert(text)
             // Split by bytes, because Swift treats CR LF as one character.
@@ -136,7 +136,7 @@ extension Hostile {
                     #expect(try server.verdict(helloToken: user) == "welcome", "\(text.debugDescription)")
                     let path = text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
                     let answer = try RawSocket(port: server.port).ask("/\(path)")
-                    // An empty name returns the first page.
+                    // An empty file name in the path returns the first page.
                     #expect([400, 404].contains(answer.status), "\(text.debugDescription)")
                 }
                 #expect(Self.listing(server.dataDirectory) == before)

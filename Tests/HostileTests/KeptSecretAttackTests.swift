@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Secrets that were valid before or are almost valid: of a match, a session, or an identity.
+    /// Secrets of matches, sessions and identities that were valid before or are almost valid.
     @Suite("Case 9: replayed and altered secrets") struct KeptSecretAttacks {
         static let settings = [
             "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_CONNECTION_RESUME_GRACE": "100ms",
@@ -28,7 +28,7 @@ extension Hostile {
                 for (index, ending) in Ending.allCases.enumerated() {
                     let (ann, bob, admission) = try Self.meet(
                         server, token: forging.token(forging.userClaims("u\(index)")))
-                    // Both places are used during the match.
+                    // During the match, both of its places are taken.
                     #expect(
                         try server.verdict(join: admission.session, admission.token) == "session_full -", "\(ending)")
                     try await Self.end(ending, ann, server, project.identity(ofUser: "u\(index)"))
@@ -37,7 +37,8 @@ extension Hostile {
                     let verdict = try server.verdict(join: admission.session, admission.token)
                     tally.count(verdict)
                     #expect(verdict == "token_match_ended 4401", "\(ending)")
-                    // A member gets only an error, because the join may have crossed the partner's Next.
+                    // A former member gets only an error and stays connected, because the join may have crossed the
+                    // partner's Next.
                     let join = try bob.say(.session(.join(.init(session: admission.session, token: admission.token))))
                     #expect(try bob.verdict(on: join) == "token_match_ended -", "\(ending)")
                     tokens.append(admission)
@@ -49,7 +50,7 @@ extension Hostile {
             }
         }
 
-        @Test("a match's token is invalid after the server was killed and restarted")
+        @Test("a match's token is invalid after the server is killed and restarted")
         func matchTokenAfterRestart() async throws {
             try await ServerProcess.run(Self.settings) { server in
                 let forging = try await Forging(server)
@@ -120,7 +121,7 @@ extension Hostile {
                 var generator = SystemRandomNumberGenerator()
                 let foreign = stranger.secret(of: IdentityID.random(using: &generator))
                 var altered = Self.altered(ann)
-                // One person's identity with another's proof.
+                // Combine one person's identity with another person's proof.
                 altered.append(String(ann.prefix(23) + bob.dropFirst(23)))
                 altered += ["A", "r", ""].map { "\($0)_\(ann.dropFirst(2))" }
                 altered += [
@@ -144,7 +145,7 @@ extension Hostile {
 
         // MARK: Shared helpers
 
-        /// Two people in a match, the first with a user token, and the first one's admission.
+        /// Matches two people, and returns them and the first person's admission. The first person has a user token.
         static func meet(_ server: ServerProcess, token: String) throws -> (Person, Person, Admission) {
             let ann = try Person.arrive(port: server.port, token: token)
             let bob = try Person.arrive(port: server.port)
@@ -179,7 +180,8 @@ extension Hostile {
             try #require(try Person.arrive(port: server.port).welcome.identity)
         }
 
-        /// The secret with each character changed, and truncated, extended and differently encoded.
+        /// Returns the secret with each character changed in turn, and truncated, extended and differently encoded
+        /// secrets.
         static func altered(_ secret: String) -> [String] {
             let characters = Array(secret)
             let changed = characters.indices.map { index in

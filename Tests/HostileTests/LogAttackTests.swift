@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// More people read logs than should see secrets, and logs are copied.
+    /// Secrets must not appear in logs, because many people read logs, and because logs are copied.
     @Suite("Case 10: secrets and logs") struct LogAttacks {
         private static let settings = ["CONFAB_LOG_LEVEL": "debug", "CONFAB_LIMITS_HELLO_BURST": "100000"]
 
@@ -27,7 +27,7 @@ extension Hostile {
                     sent += try Self.putIntoHellos(secret, server)
                     sent += try Self.putIntoMessages(secret, server, session)
                 }
-                try eventually("the log does not tell of clients") {
+                try eventually("the clients are not in the log") {
                     server.log.contains("client=mark") || server.log.contains("\"client\":\"mark\"")
                 }
                 let log = server.log

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Person {
-    /// The number of waiting people. The answer shows that all earlier messages were handled.
+    /// Requests the number of waiting people. The answer also shows that the server has handled all earlier messages.
     fileprivate func waiting() throws -> Int {
         let seq = try say(.roulette(.count))
         return try hear("count") {
@@ -20,7 +20,7 @@ extension Person {
 
 extension Hostile {
     @Suite("Case 21: the matcher") struct MatcherAttacks {
-        /// Only identities, addresses and blocks may keep two people apart in these tests.
+        /// Settings with which only identities, addresses and blocks prevent two people from being paired.
         private static let settings = [
             "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "100",
             "CONFAB_LIMITS_VERB_BURST": "1000",
@@ -28,7 +28,7 @@ extension Hostile {
             "CONFAB_ROULETTE_RETRY_INTERVAL": "10ms",
         ]
 
-        @Test("tabs of one identity are never paired, even if all press Start at once")
+        @Test("tabs of one identity are never paired, even if Start is pressed in all of them at once")
         func tabs() async throws {
             try await Attack(number: 21, name: "tabs of one identity", settings: Self.settings).run { server in
                 let forging = try await Forging(server)
@@ -43,7 +43,7 @@ extension Hostile {
                     for _ in 0..<5 {
                         for tab in tabs { try tab.say(.roulette(.start(.init()))) }
                         for tab in tabs.shuffled() { try tab.say(.roulette(.next(.init()))) }
-                        // The tab that was first stops, and all try again.
+                        // Only one tab is waiting. Stop it, and press Start in all tabs again.
                         #expect(try tabs.map { try $0.waiting() }.allSatisfy { $0 == 1 })
                         for tab in tabs { try tab.say(.roulette(.stop)) }
                         #expect(try tabs.map { try $0.waiting() }.last == 0)
@@ -51,7 +51,7 @@ extension Hostile {
                     #expect(tabs.allSatisfy { $0.matches.isEmpty })
                     for tab in tabs { for error in tab.errors { tally.count(error.code.rawValue) } }
                     for tab in tabs { try tab.say(.roulette(.start(.init()))) }
-                    // One of the tabs is paired with another person.
+                    // One of the tabs is paired with a person who arrives now.
                     let bob = try Person.arrive(port: server.port)
                     let match = try bob.meet().match
                     #expect(try tabs.map { try $0.waiting() }.allSatisfy { $0 == 0 })
@@ -73,15 +73,15 @@ extension Hostile {
             try await Attack(number: 21, name: "bots in the queue", settings: settings).run { server in
                 var (tally, all) = (Tally(), [[Person]]())
                 let networks: [@Sendable (Int) -> String] = [
-                    // A bot's own header values come first; the proxy appends the address that it saw.
+                    // The header starts with values from the bot, to which the proxy appends the address that it saw.
                     { "198.51.100.\($0), 203.0.113.7" },
-                    // A customer's IPv6 network counts as one address.
+                    // A whole IPv6 /64, which is one customer's network, counts as one address.
                     { "2001:db8:1:2:\($0)::1" },
                 ]
                 for network in networks {
                     all.append(try Self.fillQueue(server, from: network, &tally))
                     for _ in 0..<10 { try Self.letTwoMeet(server) }
-                    // They keep waiting while the next ones connect.
+                    // All bots in the queue are still waiting.
                     for bot in all.joined() { #expect(try bot.waiting() == tally["waits"]) }
                     #expect(all.joined().allSatisfy { $0.matches.isEmpty })
                 }
@@ -89,7 +89,7 @@ extension Hostile {
             }
         }
 
-        /// Forty bots, of whom ten may wait. Each has a unique interest, so it waits for long.
+        /// Starts forty bots, of which ten may wait. Each has a unique interest, so it stays in the queue.
         private static func fillQueue(
             _ server: ServerProcess, from network: (Int) -> String, _ tally: inout Tally
         ) throws -> [Person] {
@@ -130,7 +130,8 @@ extension Hostile {
                 for person in people { try person.say(.roulette(.start(.init()))) }
                 let first = try people.map { try $0.hearMatched().match }
                 #expect(first[0] == first[1])
-                // Without a block they are paired again immediately: the settings do not separate them.
+                // Without a block they are paired again immediately, because the settings do not keep former partners
+                // apart.
                 try people[0].say(.roulette(.next(.init())))
                 for person in people { _ = try person.hearMatched().match }
                 #expect(try people[0].hearAnswer(to: people[0].say(.roulette(.block(.init())))) == nil)
@@ -148,7 +149,7 @@ extension Hostile {
                 for person in people { try person.say(.roulette(.start(.init(mode: .text)))) }
                 let attack = try UnderAttack(server, case: 21, "a blocked pair")
                 try Self.stayApart(people)
-                // Only these two are kept apart; each is paired with a newcomer.
+                // The block concerns only these two people. Each is paired with a newcomer.
                 let others = try (0..<2).map { _ in try Person.arrive(port: server.port) }
                 let matches = try others.map { try $0.meet(.init(mode: .text)).match }
                 #expect(try Set(people.map { try $0.hearMatched().match }) == Set(matches))
@@ -156,7 +157,7 @@ extension Hostile {
             }
         }
 
-        /// Lets two waiting people press every button and checks that they are never paired.
+        /// Makes two waiting people press every button, and checks that they are never paired.
         private static func stayApart(_ people: [Person]) throws {
             // An answer shows that all earlier messages were handled.
             for person in people { _ = try person.waiting() }

@@ -4,11 +4,11 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// What anyone can send to the media port without credentials.
+    /// Attacks on the media port with datagrams that need no credentials.
     @Suite("Cases 3, 4, 18: connection checks") struct MediaChecks {
         private static let ports = 20
 
-        /// Sends this many datagrams from several ports and collects the replies.
+        /// Sends `count` datagrams from several ports and collects the replies.
         ///
         /// - Parameter pace: datagrams every five milliseconds; 100 send twenty thousand per second.
         private static func flood(
@@ -36,7 +36,7 @@ extension Hostile {
         }
 
         private struct Insider {
-            /// Retained, because its connection ends with it.
+            /// Retained, because the client's connection would end with the client.
             var robot: MediaRobot
             var answer: MediaOffering.Answer
             var ufrag: String

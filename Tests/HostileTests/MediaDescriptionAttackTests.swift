@@ -59,7 +59,7 @@ extension Hostile {
             }
         }
 
-        /// Small changes to a valid description.
+        /// Invalid descriptions, each made by a small change to a valid one.
         private static func small() throws -> [Bad] {
             let good = try good()
             func without(_ line: String) -> String {
@@ -105,7 +105,7 @@ extension Hostile {
             return texts.map { Bad(name: $0.0, sdp: $0.1) }
         }
 
-        /// Announces the video's SSRC for the audio too.
+        /// Returns the description with the video's SSRC announced for the audio too.
         private static func sharing(_ good: String) -> String {
             let lines = good.components(separatedBy: "\r\n")
             guard let ssrc = lines.last(where: { $0.hasPrefix("a=ssrc:") }),
@@ -123,7 +123,7 @@ extension Hostile {
                 ]).joined(separator: "\r\n")
         }
 
-        /// Descriptions with as much of one thing as fits in a message. A line feed takes two bytes in JSON.
+        /// Descriptions that repeat one element as often as a message can hold. A line feed takes two bytes in JSON.
         private static func large() throws -> [Bad] {
             let room = 256 * 1024 - 200
             func full(_ name: String, _ head: String, _ line: (Int) -> String) -> Bad {
@@ -153,7 +153,7 @@ extension Hostile {
                 },
                 full("rids", good) { "a=rid:\($0) send" }, full("msids", good) { "a=msid:\($0) x" },
                 full("groups", "v=0\no=- 1 1 IN IP4 0.0.0.0\n") { _ in "a=group:BUNDLE 1 2" },
-                // Nothing is wrong until the very end.
+                // A description whose only fault is at the very end.
                 full("lines of no meaning, and no sections", "v=0\no=- 1 1 IN IP4 0.0.0.0\n") { _ in "a=x" },
             ]
         }
@@ -185,7 +185,7 @@ extension Hostile {
                 tally.count("\(code)")
                 #expect(codes.contains(code), "\(name): \(code)")
             }
-            // JSON cannot contain a raw NUL, and there are only two sides.
+            // An offer with a raw NUL, which JSON does not allow, and an offer for a side that does not exist.
             for bytes in [
                 offer([0x76, 0, 0x3d]), offer(good).replacing(Array("send".utf8), with: Array("both".utf8)),
             ] {
@@ -201,13 +201,13 @@ extension Hostile {
         @Test("floods of valid offers are throttled, then closed with 4429; other calls continue")
         func storms() async throws {
             try await MediaAttack(number: 5, name: "storms of good offers").run { place, _ in
-                // New connections all the time, and ICE restarts of one connection.
+                // Offer a new connection each time, and ICE restarts of one connection.
                 let kinds = [try (0..<4).map { _ in try Self.good() }, try Self.restarts()]
                 var tally = Tally()
                 for texts in kinds {
                     let offers = texts.map { ClientMessage.media(.offer(.init(side: .send, sdp: $0))) }
                     let line = try Person.arrive(port: place.port, from: MediaAttack.elsewhere).line
-                    // Enough to exhaust the budget while it is refilled, on a busy machine too.
+                    // Enough offers to exhaust the budget despite the refill, even on a busy machine.
                     let frames = Flooder.frames(offers, numbers: 1..<4000)
                     for start in stride(from: 0, to: frames.count, by: 40) where line.closeCode == nil {
                         line.socket.sendWhatGoes(Array(frames[start..<min(start + 40, frames.count)].joined()))
@@ -229,12 +229,12 @@ extension Hostile {
         /// Counts the next answer to a flood.
         private static func count(_ line: RawWebSocket, _ tally: inout Tally) throws {
             guard let frame = try line.read(within: .seconds(20)), frame.opcode == 1 else { return }
-            // Searching long texts would take too much of the test's time.
+            // Check only the beginning, because searching long messages would take too much of the test's time.
             if frame.payload.count > 1000 { return tally.count("answered") }
             tally.count(frame.text.contains(#""code":"rate_limited""#) ? "rate_limited" : "other")
         }
 
-        /// Two offers of one connection (RFC 8829 §5.2.1) with different ufrags.
+        /// Returns two offers of one connection (RFC 8829 §5.2.1) with different ufrags.
         private static func restarts() throws -> [String] {
             let one = try good()
             let lines = one.components(separatedBy: "\r\n")
@@ -242,8 +242,8 @@ extension Hostile {
             return [one, other.joined(separator: "\r\n")]
         }
 
-        /// Sends as many fully parsed offers as a connection may send at once. Each costs one, plus one per 4 KiB.
-        /// Returns the longest time to an answer.
+        /// Sends as many fully parsed offers as a connection may send at once, and returns the longest time until an
+        /// answer. An offer costs one unit of the budget, plus one per 4 KiB.
         private static func sendLarge(_ place: MediaPlace) throws -> Duration {
             let padding = String(repeating: "a=ssrc:1 cname:a-name\\r\\n", count: 9_000)
             let good = try good().replacingOccurrences(of: "\r\n", with: "\\r\\n")
@@ -283,7 +283,7 @@ extension Hostile {
                 let lines = hosts.enumerated().map { index, host in
                     "a=candidate:\(index) 1 \(host.0) 2130706431 \(host.1)\r\n"
                 }.joined()
-                // A client that uses these candidates anyway. It treats them only as names.
+                // A robot offers these candidates. The server must not contact any of them.
                 let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
                 try robot.open(.receive, MediaOffering.slots(1)) { $0.edit = { $0 + lines } }
                 try robot.connect()

@@ -15,7 +15,7 @@ extension Hostile {
             return (hello, line.path.remote)
         }
 
-        @Test("handshakes without a prior ICE password are not answered and use no place")
+        @Test("handshakes without a prior ICE password are not answered and keep no client out")
         func strangers() async throws {
             try await MediaAttack(number: 16, name: "ClientHello of strangers").run { place, _ in
                 let (hello, server) = try Self.clientHello(place)
@@ -36,7 +36,7 @@ extension Hostile {
                     }
                     return index
                 }
-                // Each of these races its own handshake against the others.
+                // Real clients must be able to connect during the flood.
                 for _ in 0..<5 {
                     let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
                     try robot.openBoth()
@@ -67,7 +67,7 @@ extension Hostile {
             return record(22, head + three(claimed ?? UInt32(body.count)) + body, number: number)
         }
 
-        /// Incomplete handshakes. `datagram` returns the datagram with that number.
+        /// Returns incomplete handshakes. `datagram` returns the datagram with a given number.
         private static func dead(_ hello: [UInt8]) -> [(name: String, count: Int, datagram: (Int) -> [UInt8])] {
             let filling = [UInt8](repeating: 0x41, count: 900)
             func number(_ index: Int) -> UInt32 { UInt32(truncatingIfNeeded: index + 1) }
@@ -193,7 +193,7 @@ extension Hostile {
                 #expect(
                     robot.endings.sorted() == ["receive fingerprint_mismatch", "send fingerprint_mismatch"],
                     "\(robot.endings)")
-                // Neither side has keys, so nothing is received whatever is sent.
+                // Neither side has keys, so nothing that the client sends can be received.
                 let before = receiving.heard
                 for index in 0..<200 {
                     sending.send(raw: [0x80, 96] + bigEndian(UInt16(index)) + [UInt8](repeating: 0, count: 60))

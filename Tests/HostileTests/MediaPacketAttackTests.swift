@@ -4,20 +4,20 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// A third member of the call's session whom both watch. It sends packets that no browser sends, encrypted with its
-    /// own valid keys.
+    /// Attacks by a third member of the call's session, which both others watch. It sends packets that no browser
+    /// sends, encrypted with its own valid keys.
     @Suite("Cases 13 to 15: media") struct MediaPackets {
         private static func member(_ place: MediaPlace, slots: Int = 1) throws -> MediaRobot {
             let robot = try MediaRobot(place, from: MediaAttack.elsewhere)
             try robot.openBoth(slots: slots)
             try robot.publish()
-            // Both members of the call watch it for a while.
+            // Give both members of the call time to watch the attacker's streams.
             try robot.run(for: .milliseconds(200))
             return robot
         }
 
-        /// Watches the streams of the other two members. It receives them with other SSRCs, which it can use in
-        /// packets.
+        /// Subscribes to the streams of the other two members. The server forwards them with other SSRCs, which the
+        /// robot can then use in its packets.
         private static func watchBoth(_ robot: MediaRobot) throws {
             for (slot, stream) in robot.streams.prefix(2).enumerated() { try robot.watch(stream.id, slot: slot) }
             let deadline = ContinuousClock.now + .seconds(30)
@@ -27,7 +27,7 @@ extension Hostile {
             }
         }
 
-        /// The SSRCs under which the robot receives the others.
+        /// The SSRCs with which the robot receives the other members' streams.
         private static func sources(_ robot: MediaRobot) -> [UInt32] {
             robot.receptions.values.flatMap { reception -> [UInt32] in [reception.ssrc, reception.repairSSRC ?? 0] }
         }
@@ -84,10 +84,11 @@ extension Hostile {
                     }
                     packet.padded = index % 8 == 6
                     if index % 8 == 5 {
-                        // Retransmissions of retransmissions, of packets never sent, and repeated ones.
+                        // Retransmissions of retransmissions, retransmissions of packets that were never sent, and
+                        // repeated retransmissions.
                         packet.payload = bigEndian(UInt16(truncatingIfNeeded: index / 3)) + packet.payload
                     }
-                    // Forward jumps of all sizes that our own transport accepts.
+                    // Forward jumps of the sequence number, of all sizes that our own transport accepts.
                     let jump: UInt16 = [1, 1, 1, 2, 100, 1001, 5000, 30_000].randomElement(using: &random) ?? 1
                     sequences[packet.ssrc, default: 0] &+= jump
                     packet.sequence = sequences[packet.ssrc] ?? 0
@@ -133,7 +134,7 @@ extension Hostile {
                     }
                     return packet
                 }
-                // Headers so malformed that the packets cannot be decrypted.
+                // Packets that the server cannot decrypt, because their headers are malformed.
                 let heads: [[UInt8]] = [
                     [0x80], [0x8f, 96], [0x9f, 96, 0, 1], [0x90, 96] + [UInt8](repeating: 0xff, count: 14),
                     [0x8f, 96] + [UInt8](repeating: 0, count: 30),
@@ -170,7 +171,8 @@ extension Hostile {
                 let videos = robot.receptions.values.filter { $0.kind == .video }
                 for round in 0..<400 {
                     for video in videos {
-                        // All 65,536 sequence numbers in a few datagrams, 17 per entry, repeatedly.
+                        // Request all 65,536 sequence numbers with a few datagrams, repeatedly. Each NACK entry
+                        // requests 17 numbers.
                         let first = UInt16(truncatingIfNeeded: round * 17 * 250)
                         say(
                             MediaControlForgery.nack(media: video.ssrc, (0..<250).map { first &+ UInt16($0 * 17) }),
@@ -193,11 +195,12 @@ extension Hostile {
                 }
                 let elapsed = (ContinuousClock.now - began).inSeconds
                 let keyframes = call.keyframesAsked - asked
-                // At most one keyframe request per publisher in 300 ms, whoever asks.
+                // The server sends each publisher at most one keyframe request per 300 ms, whoever requests keyframes.
                 #expect(Double(keyframes) <= 2 * (elapsed / 0.3 + 2), "\(keyframes) keyframes in \(elapsed) s")
                 let repeated = robot.receptions.values.reduce(0) { $0 + $1.repeatBytes }
                 let flowed = robot.receptions.values.reduce(0) { $0 + $1.bytes }
-                // At most as much as was forwarded, plus a burst per stream and the overhead of headers and encryption.
+                // The server retransmits at most as many bytes as it forwarded, plus a burst per stream and the
+                // overhead of headers and encryption.
                 #expect(repeated <= (flowed + 2 * 150_000) * 11 / 10, "\(repeated) bytes repeated, \(flowed) sent")
                 #expect(robot.endings.isEmpty && robot.lines.values.allSatisfy(\.isConnected))
                 return AttackOutcome(

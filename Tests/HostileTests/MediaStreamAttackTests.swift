@@ -5,7 +5,8 @@ import Wire
 
 extension Hostile {
     @Suite("Case 6: media over TCP") struct MediaStreams {
-        /// Connections that one address may hold without a password, and for how long.
+        /// The number of connections without a password that one address may hold, and the time after which the server
+        /// closes them.
         private static let strangers = 16
         private static let handshakeTimeout: Duration = .seconds(10)
 
@@ -22,7 +23,8 @@ extension Hostile {
                 }
                 let held = try (0..<Self.strangers).map { index in
                     let socket = try dial(here)
-                    // Nothing, half a length, a length, a slow frame, empty frames, and random frames.
+                    // Connections that send nothing, half a length, a length, a slow frame, empty frames, or random
+                    // frames.
                     let beginnings: [[UInt8]] = [
                         [], [0], [4, 0], [0, 100, 0, 1, 2], [UInt8](repeating: 0, count: 2000),
                         MediaLine.frame([UInt8](repeating: 0x55, count: 300)),
@@ -42,8 +44,8 @@ extension Hostile {
                 }
                 let tooLong = Tally.ends(of: long, within: .seconds(5))
                 #expect(tooLong == 0, "\(tooLong) of 4 frames that are too long are accepted")
-                #expect(ContinuousClock.now - began < Self.handshakeTimeout, "this machine is too slow to tell")
-                // Another client connects over TCP meanwhile.
+                #expect(ContinuousClock.now - began < Self.handshakeTimeout, "this machine is too slow for this test")
+                // Meanwhile, another client connects over TCP.
                 let robot = try MediaRobot(place, tcp: true, from: here.map { _ in "127.0.0.5" })
                 try robot.openBoth()
                 var trickled = 0

@@ -3,7 +3,7 @@ import RTC
 import Testing
 import Wire
 
-/// People who connect, publish, subscribe and disconnect in any way and order, on a few threads.
+/// People who connect, publish, subscribe and disconnect in random ways and order, on a few threads.
 private struct MediaChurn {
     static let threads = 5
     /// People per thread.
@@ -20,7 +20,7 @@ private struct MediaChurn {
             return Background {
                 var crowd = Crowd(place: place, random: Random(seed: seed))
                 while !isOver.isSet {
-                    // Retry shortly after the server refused.
+                    // If the server refused the step, wait briefly before the next one.
                     if crowd.step() { steps.add() } else { _ = isOver.isSet(within: .milliseconds(2)) }
                 }
                 return crowd.done
@@ -47,7 +47,7 @@ private struct MediaChurn {
                 }
                 return true
             } catch {
-                // Removed members, and clients of a stopping server, see many different errors.
+                // Members who were removed, and clients of a server that is shutting down, get many different errors.
                 done["put out", default: 0] += 1
                 robots.removeAll { $0.person.closeCode != nil || $0.lines.values.contains(where: \.isClosed) }
                 return false
@@ -59,7 +59,7 @@ private struct MediaChurn {
             robots.append(robot)
             done["joined", default: 0] += 1
             if Int.random(in: 0..<4, using: &random) == 0 {
-                // ICE has no path yet.
+                // The robot cannot publish yet, because ICE has no path.
                 try robot.open(.receive, MediaOffering.slots(2))
             } else {
                 try robot.openBoth(slots: 2)
@@ -70,7 +70,7 @@ private struct MediaChurn {
             }
         }
 
-        /// Lets one person do something. It stays connected only after repeatable actions.
+        /// Makes one person do something. The person stays connected only if the action can be repeated.
         private mutating func act(_ robot: MediaRobot) throws {
             func count(_ what: String) { done[what, default: 0] += 1 }
             switch Int.random(in: 0..<10, using: &random) {
@@ -90,7 +90,7 @@ private struct MediaChurn {
             case 4:
                 count("kicked")
                 guard let other = robots.randomElement(using: &random) else { return }
-                // Removed while its TCP connection closes.
+                // A moderator removes the person while the person's TCP connection closes.
                 if Bool.random(using: &random) { other.lines.randomElement(using: &random)?.value.cut() }
                 robots.append(robot)
                 try robot.ask(.session(.forceDisconnect(.init(session: robot.session, connection: other.connection))))
@@ -121,18 +121,19 @@ private struct MediaChurn {
 
 extension Hostile {
     @Suite("Case 25: teardown") struct MediaTeardown {
-        /// Steps per round.
+        /// The number of steps per round.
         private static let steps = 90
         private static let rounds = 4
         private static let timeout: Duration = .seconds(60)
-        /// Maximum growth between identical rounds: memory the allocator keeps, not that of connections.
+        /// The maximum growth between identical rounds. It allows for memory that the allocator keeps, but not for
+        /// memory of connections.
         private static let maxLeft = 4 << 20
 
         @Test("people who connect and disconnect in any order leave nothing behind, and other calls continue")
         func churn() async throws {
             let seed = UInt64.random(in: .min ... .max)
             print("seed \(seed)")
-            // A short grace period, because state kept for a resume is not tested here.
+            // The grace period is short, because this test is not about state that is kept for a resume.
             let settings = ["CONFAB_CONNECTION_RESUME_GRACE": "200ms"]
             try await MediaAttack(number: 25, name: "coming and going", settings: settings).run { place, _ in
                 let (other, before) = (try await place.another(), place.server.openFiles)
@@ -141,7 +142,7 @@ extension Hostile {
                 for round in 0..<Self.rounds {
                     let crowd = try Self.churn(MediaChurn(place: other, seed: seed &+ UInt64(round * 100)))
                     for thread in crowd { done.merge(try thread.join()) { $0 + $1 } }
-                    // Only sockets count: the runtime opens timers and database files when it first needs them.
+                    // Count only sockets, because the runtime opens timers and database files when it first needs them.
                     try eventually("open: \(place.server.openFiles), before: \(before)") {
                         try Self.isEmpty(other) && place.server.sockets <= before["socket", default: 0]
                     }
@@ -156,7 +157,7 @@ extension Hostile {
             }
         }
 
-        /// Lets the crowd do one round of work. It may still be stopping afterwards.
+        /// Runs one round of the crowd's steps. Some threads may still be stopping afterwards.
         private static func churn(_ churn: MediaChurn) throws -> [Background<[String: Int]>] {
             let (steps, isOver) = (Counter(), Flag())
             defer { isOver.set() }
@@ -165,7 +166,7 @@ extension Hostile {
             return crowd
         }
 
-        /// Whether a newcomer finds the session empty, including places kept for a resume.
+        /// Whether a newcomer finds the session empty. Members whose places are kept for a resume count as present.
         private static func isEmpty(_ place: MediaPlace) throws -> Bool {
             let visitor = try Person.arrive(port: place.port)
             let joined = try visitor.join(Admission(session: place.session, token: place.token("moderator")))
@@ -190,7 +191,8 @@ extension Hostile {
                 }
                 return server.log
             }
-            // The server was stopped at the end of that scope, during their actions.
+            // The server was stopped at the end of the scope above, while people were still connecting and
+            // disconnecting.
             isOver.set()
             let joined = try crowd.reduce(0) { try $0 + ($1.join()["joined"] ?? 0) }
             #expect(joined > 5 && !log.isEmpty)

@@ -3,9 +3,9 @@ import Signaling
 import Testing
 import Wire
 
-/// Text that could be misinterpreted on its way.
+/// Texts that the server, a terminal, a browser or a database could misinterpret.
 enum HostileText {
-    /// Each at most 256 bytes, so it may be relayed, but only unchanged.
+    /// Texts of at most 256 bytes. The server may relay them, but only unchanged.
     static let short = [
         "../../../../etc/passwd", "..\\..\\project.json", "/etc/passwd", "C:\\nul", "a/b\u{0}.txt", "\u{0}", "con", ".",
         "",
@@ -23,7 +23,7 @@ enum HostileText {
         String(repeating: "n", count: 256), String(repeating: "\u{1F600}", count: 64),
     ]
 
-    /// Longer than every limit for names and ids.
+    /// Texts longer than every limit for names and ids.
     static let long = [
         String(repeating: "n", count: 257), String(repeating: "n", count: 10_000),
         String(repeating: "\u{1F600}", count: 65),
@@ -56,12 +56,12 @@ extension Hostile {
             left.map { Array($0.utf8) } == right.map { Array($0.utf8) }
         }
 
-        @Test("the partner receives the exact name, or its owner an error code")
+        @Test("the partner receives the exact name, or the sender gets an error code")
         func names() async throws {
             try await Attack(number: 12, name: "names", settings: Self.settings).run { server in
                 var tally = Tally()
                 for name in HostileText.short {
-                    // Each sends a name: one in `hello`, one in `roulette.start`.
+                    // Both people send the name, one in `hello` and the other in `roulette.start`.
                     let ann = try Person.arrive(port: server.port, name: name)
                     let bob = try Person.arrive(port: server.port)
                     try ann.say(.roulette(.start(.init())))
@@ -126,7 +126,7 @@ extension Hostile {
             }
         }
 
-        @Test("interests are compared only as text; too long or too many are refused")
+        @Test("interests are compared only as text; interests that are too long or too many are refused")
         func interests() async throws {
             try await Attack(number: 12, name: "interests", settings: Self.settings).run { server in
                 var tally = Tally()
@@ -135,7 +135,7 @@ extension Hostile {
                 try ann.say(.roulette(.start(.init(interests: texts))))
                 let shared = try bob.meet(.init(interests: texts.reversed())).partner.interests ?? []
                 tally.count("\(shared.count) shared")
-                // Trimmed and in lower case, as the protocol requires. Each is one of those that were sent.
+                // The shared interests are exactly the sent ones, trimmed and in lower case, as the protocol requires.
                 let expected = Set(
                     texts.map { $0.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased() })
                 #expect(Set(shared) == expected.subtracting([""]))
@@ -151,7 +151,8 @@ extension Hostile {
                     tally.count(answer?.code.rawValue ?? "ok")
                     #expect(answer?.code == code)
                 }
-                // Fifty characters with 256 bytes that grow in lower case, so no partner could decode them.
+                // An interest of fifty characters and 256 bytes. In lower case it is longer, so the partner's client
+                // would reject it.
                 let growing = String(repeating: "İ", count: 50) + String(repeating: "\u{301}", count: 78)
                 let grown = try person.hearAnswer(
                     to: person.say(.roulette(.start(.init(mode: .text, interests: [growing])))))

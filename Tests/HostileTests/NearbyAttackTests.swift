@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import Wire
 
-/// A fake identity, its claimed location, and what it saw there.
+/// A fake identity that moves to claimed locations, and what it sees from them.
 private final class Spy {
     let person: Person
-    /// The list from its last location.
+    /// The most recent list.
     private(set) var list = NearbyNotice.List()
     private(set) var sightings: [Sighting] = []
 
@@ -51,8 +51,8 @@ extension Hostile {
         private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000"]
         private static let zurich = GlobePlace(latitude: 47.3769, longitude: 8.5417)
 
-        /// The most revealing locations, where a bucket's edge runs through the target's cell or close to it. Further
-        /// ones are in the cells around the first, so that no spy has to travel.
+        /// Returns one of the most revealing locations, from which a bucket's edge runs through the target's cell or
+        /// close to it, and further locations in the cells around the first one, so that no spy has to travel far.
         private static func places(_ number: Int, around cell: GlobeCell, _ random: inout Random) -> [GlobePlace] {
             let edge = Sighting.edges[1 + number % (Sighting.edges.count - 1)]
             let first = GlobeCell(
@@ -72,7 +72,8 @@ extension Hostile {
             try await Attack(number: 22, name: "trilateration", settings: Self.settings).run { server in
                 let cell = GlobeCell(Self.zurich)
                 let (target, id) = try Person.present("Target", port: server.port)
-                // Another person in that cell. Its name changes show that updates have been sent.
+                // The clock is another person in that cell. Once a spy receives its new name, all earlier updates have
+                // been sent.
                 let (clock, clockID) = try Person.present("Clock", port: server.port)
                 #expect(try target.move(cell.place(0.001, 0.001)) == nil)
                 #expect(try clock.move(cell.center) == nil)
@@ -85,7 +86,7 @@ extension Hostile {
                 let region = Region(sightings, around: cell.place(0.2, 0.9))
                 #expect(region.area > 0.9 * cell.area, "\(region.area) m² of a cell of \(cell.area) m²")
                 #expect(region.places.contains { GlobeCell($0) == cell })
-                // At several places of the cell: its corners, and random ones.
+                // Move the target to the cell's corners and to random places in it.
                 var corners = [(0.001, 0.999), (0.999, 0.001), (0.999, 0.999)]
                 for _ in 0..<3 {
                     corners.append(
@@ -100,7 +101,7 @@ extension Hostile {
                 // A move into the next cell must be visible.
                 #expect(try target.move(cell.place(1.5, 0.5)) == nil)
                 let changes = try Self.tick("Next cell", clock, spies).flatMap(\.people).filter { $0.person == id }
-                #expect(!changes.isEmpty, "no spy saw it leave the cell")
+                #expect(!changes.isEmpty, "no spy saw the target leave the cell")
                 return AttackOutcome(
                     sent: "\(sightings.count) positions of \(spies.count) spies, 66 moves in a cell",
                     cameBack: String(
@@ -110,8 +111,8 @@ extension Hostile {
             }
         }
 
-        /// Makes moves that must not be announced. Every spy that sees the clock must be notified of that. Returns the
-        /// number of such spies.
+        /// Moves the target within its cell, which must not be announced, and renames the clock. Every spy that sees
+        /// the clock must be notified of the clock only. Returns the number of notifications.
         private static func pushes(
             _ target: Person, in cell: GlobeCell, _ clock: Person, _ clockID: PersonID, _ spies: [Spy],
             _ random: inout Random
@@ -138,7 +139,7 @@ extension Hostile {
             return told
         }
 
-        /// Renames the clock. Each spy that sees it is notified, also of earlier changes.
+        /// Renames the clock, and returns the changes that the spies receive up to the new name.
         private static func tick(_ name: String, _ clock: Person, _ spies: [Spy]) throws -> [NearbyNotice.Changed] {
             _ = try clock.ask(.presence(.set(Appearance(name: name))))
             return try spies.filter { spy in spy.list.people.contains { $0.name.hasPrefix("Clock") } }.flatMap { spy in
@@ -156,7 +157,7 @@ extension Hostile {
         func pages() async throws {
             var random = Random(ofCase: 22)
             try await Attack(number: 22, name: "pages and their order", settings: Self.settings).run { server in
-                // All in one bucket from every viewer's location.
+                // All people are in one bucket from every viewer's location.
                 let people = try (0..<20).map { number in
                     let (person, id) = try Person.present("\(number)", port: server.port)
                     let place = Self.zurich.going(
@@ -189,7 +190,7 @@ extension Hostile {
             }
         }
 
-        /// Requests pages endlessly and returns how often that was refused.
+        /// Requests a hundred pages and returns how many requests were refused.
         private static func leaf(_ server: ServerProcess) throws -> Int {
             let (spy, began) = (try Spy(server).person, ContinuousClock.now)
             #expect(try spy.move(zurich) == nil)
@@ -202,7 +203,7 @@ extension Hostile {
             return verdicts.count - lists
         }
 
-        /// Requests forged cursors and returns how many were answered and refused.
+        /// Requests pages with forged cursors and returns how many requests were answered and how many were refused.
         private static func forgedPages(
             _ spy: Person, _ people: Set<PersonID>, _ random: inout Random
         ) throws -> (told: Int, refused: Int) {
@@ -214,7 +215,7 @@ extension Hostile {
                 let far = try spy.watch(.init(unit: .kilometers, radius: .max >> 32, after: after))
                 #expect(far.radius == 320 && far.people.allSatisfy { $0.distance == 40 && people.contains($0.person) })
             }
-            // Few enough to keep the connection open.
+            // Malformed cursors, so few that the server keeps the connection open.
             let broken = ["7\(digits)", "f\(digits)", digits, "0\(digits)0", "-\(digits)", ""]
             for after in broken {
                 #expect(
@@ -243,12 +244,12 @@ extension Hostile {
                         let error = try spy.move(place)
                         tally.count(error?.code.rawValue ?? "ok")
                         #expect(error?.code == .positionTooFast && error?.retryable == true)
-                        // About 60 km need minutes, and the other side of the globe a day.
+                        // A move of 60 km takes minutes at 1 000 km/h, and a move to the other side of the globe a day.
                         #expect(try #require(error?.retryAfter) > .seconds(60) - (ContinuousClock.now - began))
                     }
                 }
                 try tryAll()
-                #expect(try spy.watch().people.map(\.person) == [id], "it is where it was")
+                #expect(try spy.watch().people.map(\.person) == [id], "the spy is where it was")
                 for verb in [ClientMessage.nearby(.forget), .presence(.leave)] {
                     #expect(try spy.verdict(verb) == "ok")
                     try spy.appear()
@@ -259,11 +260,12 @@ extension Hostile {
                 try spy.hearClose()
                 (spy, _) = try Person.present("Spy", port: server.port, visible: false, identity: secret)
                 try tryAll()
-                // On another device of the same person at the same time.
+                // Another device of the same person moves at the same time.
                 let (other, _) = try Person.present("Spy", port: server.port, visible: false, identity: secret)
                 #expect(try other.move(places[1])?.code == .positionTooFast)
                 let walked = try Self.walk(spy, &tally)
-                // Five kilometers are allowed, three cost nothing, and cells are two wide.
+                // A single step may be five kilometers, the first three kilometers cost nothing, and a cell is two
+                // kilometers wide.
                 let earned = (ContinuousClock.now - began).inSeconds * 1000 / 3.6
                 #expect(walked < 11_000 + earned, "small steps covered \(walked) m")
                 return AttackOutcome(
@@ -299,7 +301,7 @@ extension Hostile {
             #""latitude":"\u0000\u202e","longitude":"../../etc/passwd""#,
         ]
 
-        /// Extreme valid locations. The accuracy makes no difference.
+        /// Extreme but valid locations. The server ignores their accuracy.
         private static let positions = [
             #""latitude":90,"longitude":0"#, #""latitude":-90,"longitude":-180"#, #""latitude":0,"longitude":180"#,
             #""latitude":-0.0,"longitude":-0"#, #""latitude":5e-324,"longitude":-1e-400"#,
@@ -347,7 +349,8 @@ extension Hostile {
             #"{"type":"nearby.move","seq":\#(seq),"latitude":\#(text),"longitude":8.5}"#
         }
 
-        /// Fewer than ten. Their sequence numbers were not read, so the next valid message continues.
+        /// Sends fewer than ten malformed messages. The server has not read their sequence numbers, so the next valid
+        /// message continues the numbering.
         private static func sayNoNumbers(
             _ texts: some Sequence<String>, _ server: ServerProcess, _ tally: inout Tally
         ) throws {
@@ -364,7 +367,7 @@ extension Hostile {
             #expect(try person.watch().radius == 200)
         }
 
-        /// Ten per minute are answered, and no more.
+        /// Sends malformed messages until the server closes. It answers ten per minute.
         private static func endWithNoNumbers(_ server: ServerProcess, _ tally: inout Tally) throws {
             let began = ContinuousClock.now
             let (person, _) = try Person.present("New", port: server.port, visible: false)

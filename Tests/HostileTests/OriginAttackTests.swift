@@ -4,8 +4,8 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// There are no cookies to exploit: every client authenticates in `hello`. Other sites could only try to connect at
-    /// all, or to read responses.
+    /// Attacks by pages of other sites. There are no cookies to exploit, because every client authenticates in `hello`.
+    /// Other sites could only try to connect, or to read responses.
     @Suite("Case 10: foreign pages") struct OriginAttacks {
         private static let allowed = "https://chat.example.org"
 
@@ -21,18 +21,18 @@ extension Hostile {
             "chat.example.org", "//chat.example.org", "https://chat.examp1e.org", "https://chаt.example.org",
         ]
 
-        /// The outcome for a socket opened by a page of that origin, before it sends anything.
+        /// Returns the outcome of a hello on a socket that was opened with these headers.
         private static func verdict(_ server: ServerProcess, _ headers: [(String, String)]) throws -> String {
             let person = try Person.connect(port: server.port, headers: headers)
             try person.say(.hello(Hello()))
             return try person.verdict()
         }
 
-        @Test("with a list of origins, pages from elsewhere and clients without an origin are closed with 4403")
+        @Test("with a list of origins, clients with another origin or without one are closed with 4403")
         func listed() async throws {
             let settings = ["CONFAB_ALLOWED_ORIGINS": "\(Self.allowed),https://second.example:8443"]
             try await ServerProcess.run(settings) { server in
-                // The pair next to the attack uses the right origin.
+                // No pair chats during this attack, because the pair would need an allowed origin.
                 var tally = Tally()
                 for origin in Self.foreign {
                     for cookies in [[], [("Cookie", "session=1"), ("Authorization", "Bearer x")]] {
@@ -64,7 +64,7 @@ extension Hostile {
                 let secret = try #require(known.welcome.identity)
                 var tally = Tally()
                 for origin in Self.foreign {
-                    // A browser may send cookies it has; the server uses none.
+                    // A browser may send its cookies, but the server uses none.
                     let cookies = ["identity", "token", "session", "confab", "sid"].map { "\($0)=\(secret)" }
                     let headers = [
                         ("Origin", origin), ("Cookie", cookies.joined(separator: "; ")),

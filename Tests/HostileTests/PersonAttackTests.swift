@@ -9,7 +9,7 @@ extension Hostile {
             "CONFAB_TRUSTED_PROXIES": "127.0.0.1",
         ]
 
-        /// In addition to other test texts: names that fit one limit but not another, and invisible ones.
+        /// Names to test in addition to `HostileText`: names that meet one limit but not another, and invisible names.
         private static let names = [
             String(repeating: "n", count: 40), String(repeating: "n", count: 41),
             String(repeating: "\u{1F600}", count: 40),
@@ -35,7 +35,7 @@ extension Hostile {
         }
 
         @Test(
-            "a name is shown without characters that hide or reorder text, or it is refused and the old one stays")
+            "a name is shown without characters that hide or reorder text, or it is refused and the old name stays")
         func names() async throws {
             try await Attack(number: 23, name: "names of people", settings: Self.settings).run { server in
                 let (ann, id) = try Person.present("Ann", port: server.port)
@@ -57,7 +57,7 @@ extension Hostile {
                     #expect(Self.isInert(shown), "\(name.debugDescription.prefix(80)) became \(shown.debugDescription)")
                     guard case .presence(.person(let found)) = try bob.ask(.presence(.find(.init(person: id))))
                     else {
-                        throw TimedOut("nobody is found: \(bob.errors)")
+                        throw TimedOut("the person is not found: \(bob.errors)")
                     }
                     // Compare bytes, because Swift treats canonically equivalent strings as equal.
                     #expect(Array(found.person.name.utf8) == Array(shown.utf8))
@@ -97,7 +97,7 @@ extension Hostile {
                 let first = try Self.newCode(owner)
                 let code = try Self.newCode(owner)
                 let began = ContinuousClock.now
-                // A customer's IPv6 network counts as one address.
+                // A whole IPv6 /64, which is one customer's network, counts as one address.
                 for index in 0..<8 {
                     let guesser = try Self.from("2001:db8:1:2:\(index)::1", server)
                     for _ in 0..<10 {
@@ -123,7 +123,7 @@ extension Hostile {
                     tally.count(verdict)
                     #expect(verdict == expected, "\(code.prefix(20).debugDescription)")
                 }
-                #expect(try owner.verdict(Self.use(code)) == "link_invalid", "one's own")
+                #expect(try owner.verdict(Self.use(code)) == "link_invalid", "the owner's own code")
                 let device = try Self.from("198.51.100.2", server)
                 let spelled = code.replacing("-", with: " ").lowercased()
                 guard case .presence(.linked(let linked)) = try device.ask(Self.use(spelled, "Phone")) else {

@@ -8,7 +8,7 @@ extension Person {
         try verdict(.push(.register(registration)))
     }
 
-    /// Calls a person who is only reachable by push. Returns the call and the answer.
+    /// Calls a person who can only be reached by push. Returns the call, and where it rings or why it ended.
     fileprivate func wake(_ id: PersonID) throws -> (call: CallID, answer: String) {
         let call = try place(id)
         if let end = end(of: call) { return (call, end.reason.rawValue) }
@@ -23,7 +23,7 @@ extension Person {
 }
 
 extension ServerProcess {
-    /// The person's push endpoints in the exported data, and its whole text.
+    /// Requests the export of a person's data. Returns the push endpoints in it, and its whole text.
     fileprivate func held(_ secret: String) throws -> (push: [[String: Any]], text: String) {
         let answer = try RawSocket(port: port).ask("/v1/person", headers: [("Authorization", "Bearer \(secret)")])
         let held = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
@@ -31,7 +31,7 @@ extension ServerProcess {
         return (push, answer.text)
     }
 
-    /// A person whose page registered the endpoint and was closed, and another who may call.
+    /// Creates a person whose page registered the endpoint and was then closed, and another person who may call them.
     fileprivate func sleeper(
         _ endpoint: String
     ) throws -> (id: PersonID, secret: String, caller: Person) {
@@ -51,7 +51,8 @@ extension Hostile {
     @Suite("Case 20: push endpoints") struct PushAttacks {
         private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERB_BURST": "1000"]
 
-        /// Addresses of this machine, its network and its cloud. `PORT` is a port with a listener.
+        /// Endpoints at addresses of this machine, of its network and of its cloud provider. `PORT` stands for a port
+        /// with a listener.
         private static let inside = [
             "127.0.0.1:PORT", "127.1:PORT", "127.0.1:PORT", "2130706433:PORT", "0x7f000001:PORT", "0x7F.0.0.1:PORT",
             "0177.0.0.1:PORT", "017700000001:PORT", "127.0.0.1.:PORT", "[::1]:PORT", "[::]:PORT",
@@ -82,7 +83,7 @@ extension Hostile {
             "https://fcm.googleapis.com/x#y", "https://fcm.googleapis.com/%", "https://fcm.googleapis.com",
         ]
 
-        /// Host names that look allowed but are not.
+        /// Host names that resemble allowed ones but are not allowed.
         private static let strangers = [
             "fcm.googleapis.com.evil.test", "evil-fcm.googleapis.com", "evil.fcm.googleapis.com", "googleapis.com",
             "fcm.googleapis.com.", "fcm..googleapis.com", "xn--fcm.googleapis.com", "fcm.googl\u{435}apis.com",
@@ -91,7 +92,7 @@ extension Hostile {
             "updates.push.services.mozilla.com:8443", "push.services.mozilla.com", "*.push.apple.com", "evil.test",
         ].map { "https://\($0)/x" }
 
-        @Test("endpoints outside of push services are refused with their codes, without a connection")
+        @Test("endpoints outside of push services are refused with their codes, and the server does not connect")
         func endpoints() async throws {
             let trap = try Trap()
             try await Attack(number: 20, name: "push endpoints", settings: Self.settings).run { server in
@@ -128,7 +129,7 @@ extension Hostile {
                 let long = "https://fcm.googleapis.com/" + String(repeating: "x", count: 2022)
                 #expect(try ann.register(.browser(long)) == "malformed")
                 #expect(try server.held(secret).push.isEmpty)
-                // A valid endpoint is stored, and removed again before anything is sent.
+                // Store a valid endpoint, and remove it before anything is sent to it.
                 #expect(try ann.register(good) == "ok")
                 let held = try server.held(secret)
                 #expect(held.push.count == 1 && !held.text.contains("/fcm/send/x"))
@@ -153,14 +154,14 @@ extension Hostile {
                 let (id, _, caller) = try server.sleeper(endpoint)
                 let (call, answer) = try caller.wake(id)
                 #expect(answer == "rings on 0")
-                try eventually("nothing is logged of it: \(server.log)") {
+                try eventually("the refusal is not in the log: \(server.log)") {
                     server.log.contains("resolves to a private address")
                 }
                 #expect(try caller.verdict(.call(.end(.init(call: call)))) == "ok")
                 _ = try caller.hearEnd(call)
                 let caught = trap.caught()
                 #expect(caught == 0)
-                // The trap would have detected a connection.
+                // Check that the trap detects connections: with the operator's permission there is one.
                 let open = services.merging(["CONFAB_PUSH_ALLOW_PRIVATE_ADDRESSES": "true"]) { $1 }
                 try await ServerProcess.run(open) { server in
                     let (id, _, caller) = try server.sleeper(endpoint)
@@ -171,7 +172,7 @@ extension Hostile {
             }
         }
 
-        @Test("a push service that redirects is not followed")
+        @Test("a redirect by a push service is not followed")
         func redirects() async throws {
             guard let tunnel = try TLSTunnel() else { return print("hostile 20 | redirects | skipped: no openssl") }
             defer { tunnel.remove() }
@@ -179,7 +180,7 @@ extension Hostile {
             let service = try tunnel.answerer(port: port)
             defer { service.end() }
             let settings = [
-                // Even if every host is allowed.
+                // The redirect must not be followed even if its target is allowed too.
                 "CONFAB_PUSH_SERVICES": "localhost:\(port),localhost:\(trap.port)",
                 "CONFAB_PUSH_ALLOW_PRIVATE_ADDRESSES": "true", "CONFAB_PUSH_AUTHORITIES": tunnel.certificate,
             ].merging(Self.settings) { $1 }
@@ -191,7 +192,7 @@ extension Hostile {
                     "HTTP/1.1 307 Temporary Redirect\r\nLocation: https://localhost:\(trap.port)/x\r\n"
                         + "Content-Length: 0\r\n\r\n")
                 #expect(head.hasPrefix("POST /x HTTP/1.1\r\n"))
-                try eventually("nothing is logged of it: \(server.log)") { server.log.contains("status 307") }
+                try eventually("the redirect is not in the log: \(server.log)") { server.log.contains("status 307") }
                 _ = try caller.verdict(.call(.end(.init(call: call))))
                 _ = try caller.hearEnd(call)
                 let caught = trap.caught()
@@ -219,7 +220,7 @@ extension Hostile {
                     #expect(try server.held(secret).push.count == 1)
                 }
                 #expect(try server.held(eves).push.isEmpty)
-                // More than a person may have devices. Only her own oldest endpoints are dropped.
+                // Register more endpoints than a person may have. Only Eve's own oldest endpoints are dropped.
                 for number in 0..<50 {
                     tally.count(try eve.register(.browser("https://localhost:\(trap.port)/\(number)")))
                 }
@@ -230,7 +231,7 @@ extension Hostile {
                 let held = try server.held(secret)
                 #expect(held.push.count == 1 && !held.text.contains("capability-of-ann"))
                 let (call, answer) = try caller.wake(id)
-                #expect(answer == "rings on 0", "she can still be woken")
+                #expect(answer == "rings on 0", "the other person can still be woken")
                 _ = try caller.verdict(.call(.end(.init(call: call))))
                 _ = try caller.hearEnd(call)
                 #expect(!server.log.contains("capability-of-ann"))

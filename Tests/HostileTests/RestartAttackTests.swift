@@ -4,11 +4,11 @@ import Synchronization
 import Testing
 import Wire
 
-/// What sixty people observed, in order. It is checked at the end.
+/// The matches and blocks that sixty people observed, in order. `violations` checks them at the end.
 private final class Witness: Sendable {
     enum Event: Sendable {
         case matched(MatchID)
-        /// The block of that match's partner was confirmed.
+        /// The server confirmed the block of that match's partner.
         case blocked(MatchID)
     }
 
@@ -24,7 +24,7 @@ private final class Witness: Sendable {
     init(people: Int) { state = Mutex(State(histories: Array(repeating: [], count: people))) }
 
     var matchCount: Int { state.withLock { $0.members.count } }
-    /// Matches that both members observed. Only those show who was paired with whom.
+    /// The number of matches that both members observed. Only these matches show who was paired with whom.
     var seenByBoth: Int { state.withLock { $0.members.values.count { $0.count == 2 } } }
     var blockCount: Int {
         state.withLock { $0.histories.joined().count { if case .blocked = $0 { true } else { false } } }
@@ -41,7 +41,7 @@ private final class Witness: Sendable {
         }
     }
 
-    /// Returns everything that must not have happened.
+    /// Returns a description of everything that must not have happened.
     func violations() -> [String] {
         state.withLock { state in
             var found = state.violations
@@ -63,14 +63,15 @@ private final class Witness: Sendable {
         }
     }
 
-    /// Empty if the partner was disconnected before it was notified.
+    /// Returns the person's partner in a match; empty if the partner was disconnected before it was notified of the
+    /// match.
     private static func partner(of person: Int, in match: MatchID, _ state: State) -> Set<Int> {
         Set(state.members[match] ?? []).subtracting([person])
     }
 }
 
-/// Admits people while the server is up. Connections in progress are awaited and then cut with the others, because a
-/// refused connection proves nothing.
+/// Lets people connect only while the server is up. `close` waits for connections in progress, so that they break with
+/// the others when the server is killed. A refused connection would prove nothing.
 private final class Door: Sendable {
     private struct State: Sendable {
         var isOpen = true
@@ -79,7 +80,7 @@ private final class Door: Sendable {
 
     private let state = Mutex(State())
 
-    /// Returns nil while the door is closed.
+    /// Runs the body if the door is open. Returns nil if it is closed.
     func enter<R>(_ body: () throws -> R) rethrows -> R? {
         let isOpen = state.withLock { state in
             if state.isOpen { state.entering += 1 }
@@ -92,7 +93,7 @@ private final class Door: Sendable {
 
     func close() throws {
         state.withLock { $0.isOpen = false }
-        try eventually("somebody is being connected") { state.withLock { $0.entering == 0 } }
+        try eventually("some people are still connecting") { state.withLock { $0.entering == 0 } }
     }
 
     func open() { state.withLock { $0.isOpen = true } }
@@ -120,7 +121,7 @@ private final class Restless {
             do {
                 try visit()
             } catch {
-                // The server was killed. Those who return see the consequences.
+                // The server was killed. The next visit checks the consequences.
             }
         } while !witness.isOver.isSet(within: .milliseconds(10))
     }
@@ -186,7 +187,7 @@ extension Hostile {
     @Suite("Case 21: kill -9") struct RestartAttacks {
         private static let people = 60
         private static let kills = 4
-        /// After this many new matches the crowd is active again.
+        /// The number of new matches after which the crowd counts as active again.
         private static let matchesBetweenKills = 60
 
         @Test("no one is in two matches and no block is lost, even if the server is killed repeatedly")
@@ -211,7 +212,7 @@ extension Hostile {
                     try server.restart()
                     door.open()
                 }
-                // Killing the server disturbs everyone; what follows must not.
+                // Killing the server disturbs everyone, so the pair starts to chat only now.
                 let attack = try UnderAttack(server, case: 21, "Start and Next across kill -9")
                 let enough = witness.matchCount + 2 * Self.matchesBetweenKills
                 try eventually("the crowd has only \(witness.matchCount) matches") { witness.matchCount >= enough }
@@ -220,7 +221,7 @@ extension Hostile {
                 for person in crowd { try person.join() }
                 let violations = witness.violations()
                 #expect(violations.isEmpty, "\(violations.prefix(10))")
-                // The test needs observations to prove anything.
+                // Without enough observations the test would prove nothing.
                 #expect(witness.blockCount > 0 && witness.seenByBoth > Self.matchesBetweenKills)
             }
         }

@@ -3,8 +3,8 @@ import Signaling
 import Testing
 import Wire
 
-/// One socket that claims to resume a client connection, and what it received. Unlike `Person`, it continues the
-/// numbering of earlier sockets.
+/// A socket that tries to resume a client connection, and what it received. Unlike `Person`, it continues the numbering
+/// of earlier sockets.
 private final class Claimant {
     let line: RawWebSocket
     private(set) var welcome = Welcome()
@@ -34,7 +34,7 @@ private final class Claimant {
         return envelope.message
     }
 
-    /// Whether it is connected, tested with a ping.
+    /// Sends a ping and returns whether a pong arrives.
     func isAnswered() throws -> Bool {
         line.socket.sendWhatGoes(RawFrame.text(Envelope(ack: received, message: ClientMessage.ping).encode()).bytes)
         while let message = try next() {
@@ -61,7 +61,7 @@ extension Hostile {
                 let (ann, bob, admission) = try await Self.meet(server)
                 let (secret, other) = (ann.welcome.resume.secret, bob.welcome.resume.secret)
                 var altered = KeptSecretAttacks.altered(secret)
-                // One connection with another's proof.
+                // Combine one connection with another connection's proof.
                 altered.append(String(secret.prefix(23) + other.dropFirst(23)))
                 altered += ["a", "R", ""].map { "\($0)_\(secret.dropFirst(2))" }
                 altered += [secret.uppercased(), secret + other, "", "r_", "r_" + String(repeating: "A", count: 43)]
@@ -107,7 +107,7 @@ extension Hostile {
                     spent.append(owner.welcome.resume.secret)
                     owner = try Claimant(server, owner.welcome.resume.secret, received: owner.received)
                 }
-                // The valid secret takes over and notifies the previous socket.
+                // The valid secret takes over the connection, and the server closes the previous socket.
                 #expect(try owner.isAnswered())
                 let next = try Claimant(server, owner.welcome.resume.secret, received: owner.received)
                 #expect(next.welcome.resumed)

@@ -14,7 +14,7 @@ extension Hostile {
                 let request = Array(
                     RawWebSocket.request(headers: [("X-Padding", String(repeating: "x", count: 2000))]).utf8)
                 var (sent, open) = (0, sockets)
-                // A byte every 20 ms: the request would take a minute.
+                // At one byte every 20 ms, the request would take a minute.
                 for byte in request.prefix(1500) where !open.isEmpty {
                     let next = ContinuousClock.now + .milliseconds(20)
                     for socket in sockets { sent += socket.sendWhatGoes([byte], within: .zero) }
@@ -35,7 +35,7 @@ extension Hostile {
             try await Attack(number: 6, name: "idle TCP", settings: Self.headerTimeout).run { server in
                 let before = server.descriptors
                 let port = server.port
-                // On a few threads, because a connection waits a second when the kernel's queue is full.
+                // Connect on several threads, because each connection waits a second if the kernel's queue is full.
                 let threads = (0..<8).map { remainder in
                     Background { try stride(from: remainder, to: count, by: 8).map { _ in try RawSocket(port: port) } }
                 }
@@ -49,7 +49,7 @@ extension Hostile {
             }
         }
 
-        @Test("half a request head, and half a second one on a kept connection, are cut off")
+        @Test("half a request head is cut off, also as the second request of a connection")
         func halfRequests() async throws {
             try await Attack(number: 6, name: "half a request head", settings: Self.headerTimeout).run { server in
                 let sockets = try (0..<100).map { index in
@@ -69,7 +69,7 @@ extension Hostile {
             let settings = ["CONFAB_LIMITS_HANDSHAKE_TIMEOUT": "4s"]
             try await Attack(number: 6, name: "no hello", settings: settings).run { server in
                 let lines = try (0..<200).map { _ in try RawWebSocket.open(port: server.port) }
-                // Half a hello is not a hello, and neither is a ping.
+                // Neither half a hello nor a ping counts as a hello.
                 for line in lines { try line.send(frame: .text("{", final: false)) }
                 for line in lines.prefix(100) { try line.send(frame: .ping([1])) }
                 let endings = try Tally.closes(of: lines)
@@ -78,7 +78,7 @@ extension Hostile {
             }
         }
 
-        /// Two missed pings: the pair's threads may wait for a busy machine and have seconds to answer.
+        /// Two pings may be missed, because the pair's threads need seconds to answer on a busy machine.
         private static let pings = ["CONFAB_CONNECTION_PING_INTERVAL": "1s", "CONFAB_CONNECTION_MISSED_PINGS": "2"]
 
         @Test("a client that answers no ping is dropped; a partial frame is not an answer")
@@ -87,7 +87,7 @@ extension Hostile {
                 let lines = try (0..<200).map { _ in try RawWebSocket.openWelcomed(port: server.port) }
                 let trickling = lines.suffix(100)
                 let frame = RawFrame.text([UInt8](repeating: 0x20, count: 60_000)).bytes
-                // A byte every 20 ms: the frame would take twenty minutes.
+                // At one byte every 20 ms, the frame would take twenty minutes.
                 var open = lines.map(\.socket)
                 for byte in frame.prefix(1500) where !open.isEmpty {
                     let next = ContinuousClock.now + .milliseconds(20)
@@ -120,7 +120,7 @@ extension Hostile {
                 let data = String(repeating: "x", count: 8000)
                 var said = 0
                 var isDropped = false
-                // Far more than the kernel buffers on both ends.
+                // Send far more than the kernel buffers at both ends.
                 while !isDropped, said < 5000 {
                     let seq = try talker.say(.session(.signal(.init(session: session, type: "chat", data: data))))
                     said += 1
@@ -151,7 +151,7 @@ extension Hostile {
             try await attack.run { server in
                 let sockets = try (0..<500).map { index in
                     let socket = try RawSocket(port: server.port)
-                    // Nothing, a record header, or the beginning of a ClientHello.
+                    // Send nothing, a record header, or the beginning of a ClientHello.
                     try socket.send(Array(Self.clientHello.prefix([0, 5, 40][index % 3])))
                     return socket
                 }

@@ -10,13 +10,14 @@ extension Hostile {
                 var statuses = Tally()
                 let socket = try RawSocket(port: server.port, from: "127.0.0.7")
                 for _ in 0..<10 {
-                    // All at once, because a slow machine would take longer than they are remembered.
+                    // Send all requests at once. On a slow machine, the first handshakes would otherwise expire before
+                    // the last ones are sent.
                     try socket.send(String(repeating: "GET /socket.io/1/ HTTP/1.1\r\nHost: x\r\n\r\n", count: 300))
                     for _ in 0..<300 { statuses.count("\(try socket.readAnswer().status)") }
                 }
                 #expect(statuses["200"] + statuses["503"] == 3000)
                 #expect(statuses["503"] > 0)
-                try eventually("the handshakes are not forgotten") { try socket.ask("/socket.io/1/").status == 200 }
+                try eventually("the handshakes have not expired") { try socket.ask("/socket.io/1/").status == 200 }
                 return AttackOutcome(sent: "3000 handshakes", cameBack: statuses.text)
             }
         }
@@ -83,7 +84,7 @@ extension Hostile {
                 for _ in 0..<100 {
                     for socket in sockets { taken += socket.sendWhatGoes(flood, within: .milliseconds(10)) }
                 }
-                #expect(taken < 100 * sockets.count * flood.count, "the server stopped reading at some time")
+                #expect(taken < 100 * sockets.count * flood.count, "the server should have stopped reading")
                 return AttackOutcome(sent: mebibytes(taken) + " of requests", cameBack: "taken no further")
             }
         }
@@ -118,7 +119,7 @@ extension Hostile {
                     for _ in 0..<2 { try client.post(spam, on: socket) }
                     endings.count(try client.poll())
                 }
-                #expect(endings["7:::1+0"] == 100, "the queue was full and the client given up")
+                #expect(endings["7:::1+0"] == 100, "the queue must be full, and the client disconnected")
                 return AttackOutcome(sent: "100 clients, 400 requests for answers each", cameBack: endings.text)
             }
         }

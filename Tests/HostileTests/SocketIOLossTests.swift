@@ -3,21 +3,22 @@ import Synchronization
 import Testing
 
 extension Hostile {
-    /// A polling client has only its polls. What the server writes into an aborted poll must be sent again.
+    /// A polling client receives messages only in its polls. The server must send messages again if the poll that
+    /// contained them was aborted.
     @Suite("Aborted polls") struct SocketIOLoss {
         /// Large budgets, because this test is about delivery.
         private static let settings = [
             "CONFAB_LIMITS_VERBS_PER_SECOND": "100000", "CONFAB_LIMITS_VERB_BURST": "100000",
         ]
 
-        /// Makes the server send messages to this client: it answers each message that requests an acknowledgment.
+        /// Makes the server send messages to this client, by sending messages that request an acknowledgment.
         private static func talk(_ client: RawSocketIO, count: Int, seed: UInt64) -> Background<Void> {
             Background {
                 var random = Random(seed: seed)
                 let socket = try RawSocket(port: client.port)
                 for number in 1...count {
                     try client.post("3:\(number)::x", on: socket)
-                    // Nothing arrives here, so this waits a random time before the next message.
+                    // Wait a random time before the next message. Nothing arrives on this socket.
                     _ = socket.isReadable(until: .now + .microseconds(.random(in: 0..<6000, using: &random)))
                 }
             }
@@ -45,13 +46,13 @@ extension Hostile {
                     try socket.send("GET \(client.pollPath) HTTP/1.1\r\nHost: x\r\n\r\n")
                     if Int.random(in: 0..<3, using: &random) == 0 {
                         given += 1
-                        // At a random time, or when the response arrives.
+                        // Abort at a random time, or when the response arrives.
                         _ = socket.isReadable(until: .now + .microseconds(.random(in: 0..<5000, using: &random)))
                         switch how {
                         case .close: socket.close()
                         case .reset: socket.reset()
                         case .closeUnread:
-                            // The response is unread when the socket is closed.
+                            // Let the response arrive, and close the socket without reading it.
                             _ = socket.isReadable(until: .now + .milliseconds(20))
                             socket.close()
                         }

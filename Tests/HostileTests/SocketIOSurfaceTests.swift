@@ -32,7 +32,7 @@ struct RawSocketIO {
         try RawWebSocket.open(port: port, path: "/socket.io/1/websocket/\(id)\(slash)", subprotocol: nil)
     }
 
-    /// Polls until a packet has this prefix and returns it.
+    /// Polls until a packet with this prefix arrives, and returns that packet.
     func hear(_ prefix: String) throws -> String {
         let deadline = ContinuousClock.now + .seconds(30)
         var heard: [String] = []
@@ -43,7 +43,7 @@ struct RawSocketIO {
         throw TimedOut("no \(prefix), but \(heard)")
     }
 
-    /// Our packets are ASCII, so that all ways of counting characters agree.
+    /// Splits a payload into packets and ignores their lengths. These packets are ASCII.
     static func packets(_ payload: String) -> [String] {
         let parts = payload.components(separatedBy: "\u{FFFD}")
         guard parts.count > 1 else { return [payload] }
@@ -215,7 +215,7 @@ extension Hostile {
             }
         }
 
-        @Test("a client that changes its transport early misses nothing")
+        @Test("a client that changes its transport early misses no message")
         func changingTransports() async throws {
             try await ServerProcess.run { server in
                 let client = try RawSocketIO(port: server.port)
@@ -226,7 +226,7 @@ extension Hostile {
             }
         }
 
-        @Test("a poll may take longer than the idle timeout; an idle connection may not")
+        @Test("a poll may wait longer than the idle timeout, but an idle connection may not")
         func idleness() async throws {
             let settings = ["CONFAB_LIMITS_REQUEST_HEADER_TIMEOUT": "1s", "CONFAB_SOCKET_IO_POLL_DURATION": "3s"]
             try await ServerProcess.run(settings) { server in

@@ -4,11 +4,11 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Floods with a new socket, a new hello or a new client connection each time.
+    /// Floods in which each attempt uses a new socket, a new hello or a new client connection.
     @Suite("Case 11: connection floods") struct StormAttacks {
         private static let duration: Duration = .seconds(1)
         private static let threads = 4
-        /// Total number of attempts. A slow machine takes longer to reach a budget's limit.
+        /// The minimum number of attempts. A slow machine continues beyond `duration` until it has made them.
         private static let fewest = 200
 
         /// Repeats the body on several threads for a while and counts the results.
@@ -35,7 +35,7 @@ extension Hostile {
             try await Attack(number: 11, name: "hellos of one address", settings: settings).run { server in
                 let (port, began) = (server.port, ContinuousClock.now)
                 let visitors = Background {
-                    // From another address, one after another, during the storm.
+                    // During the storm, five people connect one after another from another address.
                     try (0..<5).map { _ in try Person.arrive(port: port).welcome.connection }
                 }
                 let tally = try Self.storm {
@@ -86,7 +86,7 @@ extension Hostile {
                 settings: ["CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "50", "CONFAB_LIMITS_HANDSHAKE_TIMEOUT": "1m"]
             ).run { server in
                 let here = FloodedSession.elsewhere
-                // If the machine has one address, the pair uses two of its sockets.
+                // If the machine has only one address, two of its sockets are the pair's.
                 let free = here == nil ? 48 : 50
                 var tally = Tally()
                 var held: [Person] = []
@@ -104,7 +104,7 @@ extension Hostile {
                     #expect(person.errors.first?.retryAfter != nil)
                 }
                 for person in held { person.drop() }
-                try eventually("the server counts sockets that are closed") {
+                try eventually("the server still counts sockets that are closed") {
                     let person = try Person.connect(port: server.port, from: here)
                     try person.say(.hello(Hello()))
                     return try person.verdict() == "welcome"

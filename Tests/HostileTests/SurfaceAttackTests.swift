@@ -26,11 +26,11 @@ extension Hostile {
             "/ca.crt", "/lan", "/lan/authority.pem", "/app/lan/index.html/..", "http://127.0.0.1:9464/metrics", "/%",
             "/%zz",
             "/?/../metrics/..",
-            // They require a body.
+            // These paths accept only requests with a body.
             "/v1/qr", "/v1/qr?text=a&text=b", "/v1/qr/..",
         ]
 
-        /// Exceptions that return a page: the query is not part of the path, so this is the first page.
+        /// Exceptions that return a page. The query is not part of the path, so this path is the first page.
         private static let pages: Set = ["/?/../metrics/.."]
 
         @Test("no path of the public port exposes metrics, files or controls with any method")
@@ -60,9 +60,9 @@ extension Hostile {
             }
         }
 
-        @Test("a QR code is drawn only for a short text, and its SVG does not contain the text")
+        @Test("a QR code is drawn only for a short text, and the SVG does not contain the text")
         func drawings() async throws {
-            try await Attack(number: 24, name: "what is no text for a QR code").run { server in
+            try await Attack(number: 24, name: "invalid texts for a QR code").run { server in
                 var tally = Tally()
                 func refuses(_ bytes: [UInt8], headers: [(String, String)] = [], with codes: Set<Int>) throws {
                     let answer = try RawSocket(port: server.port)
@@ -119,7 +119,7 @@ extension Hostile {
         @Test("metrics are served only on their own loopback port")
         func metrics() async throws {
             try await blocking {
-                // The public port is open to all, and the metrics port is not.
+                // The public port accepts connections from everywhere. The metrics port must not.
                 let server = try PlainServer(
                     ["CONFAB_METRICS_ENABLED": "auto", "CONFAB_METRICS_PORT": "0"], flags: ["--host", "0.0.0.0"]
                 )
@@ -187,7 +187,7 @@ extension Hostile {
             return found
         }
 
-        /// The kernel writes an address as the integer value of its four bytes in memory.
+        /// Converts an IPv4 address from the kernel's notation, which is the integer value of its four bytes in memory.
         private static func dotted(_ hex: Substring) -> String {
             withUnsafeBytes(of: UInt32(hex, radix: 16) ?? 0) { $0.map { "\($0)" }.joined(separator: ".") }
         }

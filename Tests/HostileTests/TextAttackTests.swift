@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension Hostile {
-    /// Text that a member sends to the others, and that a report stores for the operator.
+    /// Attacks with text that a member sends to the other members, or that a report stores for the operator.
     @Suite("Case 12: signals, streams and reports") struct TextAttacks {
         private static let settings = [
             "CONFAB_LIMITS_HELLO_BURST": "100000", "CONFAB_LIMITS_VERBS_PER_SECOND": "1000",
@@ -89,7 +89,8 @@ extension Hostile {
             return String(decoding: writer.bytes, as: UTF8.self)
         }
 
-        /// Lets the first publish and unpublish a stream with that name, and returns the name that the second received.
+        /// Makes the first person publish and unpublish a stream with that name, and returns the name that the second
+        /// person received.
         private static func streamName(
             _ name: String, _ first: Person, _ second: Person, _ session: SessionID
         ) throws -> String {
@@ -113,7 +114,8 @@ extension Hostile {
         func reports() async throws {
             try await Attack(number: 12, name: "reports with hostile text", settings: Self.settings).run { server in
                 let texts = HostileText.short.filter { !$0.isEmpty }
-                // The first reports also contain all texts as chat, twenty at a time.
+                // The first reports also contain chat messages. Together, these messages are all texts, twenty per
+                // report.
                 let chats = stride(from: 0, to: texts.count, by: 20).map {
                     Array(texts[$0..<min($0 + 20, texts.count)])
                 }
@@ -128,7 +130,8 @@ extension Hostile {
                 expectInert(list.output)
                 for (index, chat) in chats.enumerated() {
                     let shown = try await server.command(["report", "show", "\(index + 1)"]).output
-                    // Heading, both identities, match, reason, and what to do.
+                    // Besides the chat, a report has six lines: heading, both identities, match, reason, and what to
+                    // do.
                     #expect(shown.split(separator: "\n").count == 6 + chat.count, "\(shown)")
                     expectInert(shown)
                 }
@@ -137,8 +140,8 @@ extension Hostile {
             }
         }
 
-        /// Pairs two people: one has the text as its name and sends the chat, the other reports with the text as the
-        /// reason.
+        /// Pairs two people. One has the text as its name and sends the chat messages. The other reports it with the
+        /// text as the reason.
         private static func report(_ text: String, chat: [String], _ server: ServerProcess) throws {
             let (ann, bob) = (try Person.arrive(port: server.port, name: text), try Person.arrive(port: server.port))
             try ann.say(.roulette(.start(.init())))
@@ -156,7 +159,7 @@ extension Hostile {
             for person in [ann, bob] { try person.hearClose() }
         }
 
-        /// Two people in an ordinary session who know of each other.
+        /// Returns two people in an ordinary session, after both have been notified of each other.
         private static func together(_ server: ServerProcess) async throws -> (Person, Person, SessionID) {
             let (forging, session) = (try await Forging(server), try await server.makeSession())
             let admission = Admission(session: session, token: forging.token(forging.sessionClaims(session.text)))

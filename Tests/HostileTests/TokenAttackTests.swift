@@ -17,7 +17,7 @@ extension ServerProcess {
         return session
     }
 
-    /// The outcome of a hello with this token on a new socket.
+    /// Returns the outcome of a hello with this token on a new socket.
     func verdict(helloToken token: String) throws -> String {
         var hello = Hello()
         hello.token = token
@@ -30,7 +30,7 @@ extension ServerProcess {
         return try person.verdict()
     }
 
-    /// The outcome of an anonymous client's join with this token.
+    /// Returns the outcome of an anonymous client's join with this token.
     func verdict(join session: SessionID, _ token: String) throws -> String {
         let person = try Person.arrive(port: port)
         return try person.verdict(on: person.say(.session(.join(.init(session: session, token: token)))))
@@ -49,10 +49,10 @@ extension ServerProcess {
 
 extension Hostile {
     @Suite("Case 9: forged tokens") struct TokenAttacks {
-        /// The test needs hundreds of attempts from one address.
+        /// The hello budget is large, because the tests make hundreds of attempts from one address.
         private static let settings = ["CONFAB_LIMITS_HELLO_BURST": "100000"]
 
-        /// Every forgery must be answered with one of its codes and closed with 4401.
+        /// Checks that every forgery is answered with one of its codes and closed with 4401.
         private func check(_ forgery: Forgery, _ verdict: String, _ tally: inout Tally) {
             tally.count(verdict)
             let expected = forgery.codes.map { "\($0) 4401" }
@@ -149,7 +149,7 @@ extension Hostile {
             }
         }
 
-        @Test("a token of one mebibyte closes the connection and costs the server nothing")
+        @Test("a token of one mebibyte closes the connection and does not fill the server's memory")
         func enormous() async throws {
             try await Attack(number: 9, name: "tokens of up to 1 MiB", settings: Self.settings).run { server in
                 let session = try await server.makeSession()
@@ -209,7 +209,7 @@ extension Forging {
         ]
     }
 
-    /// Valid tokens, so that a server that refuses everything does not pass.
+    /// Valid tokens, because otherwise a server that refuses every token would pass the test.
     func good(_ claims: (_ changes: [String: String?]) -> String) -> [(String, String)] {
         [
             ("plain", token(claims([:]))), ("no iat", token(claims(["iat": nil]))),
@@ -217,7 +217,7 @@ extension Forging {
             ("iat of a clock that is ahead", token(claims(["iat": "\(now + 50)"]))),
             ("nbf past", token(claims(["nbf": "\(now - 60)"]))),
             ("unknown claims", token(claims(["jti": "\"x\"", "aud": "[\"a\",\"b\"]", "nested": "{\"a\":[{}]}"]))),
-            // The header's key name is ignored; there is only one key.
+            // The server ignores the key's name in the header, because there is only one key.
             ("a key's name", token(claims([:]), header: #"{"kid":"../../x","alg":"HS256"}"#)),
         ]
     }

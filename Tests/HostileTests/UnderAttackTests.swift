@@ -1,8 +1,9 @@
 import Testing
 import Wire
 
-/// Two people who chat during an attack, and the server's memory before and after. For tests that `Attack` does not
-/// fit: the pair connects after the server was restarted, or its results are compared with others.
+/// Measures a chat between two people, and the server's memory, during an attack. It is for tests that cannot use
+/// `Attack`, because the pair must connect after a restart of the server, or because its results are compared with
+/// those of another pair.
 struct UnderAttack {
     private let server: ServerProcess
     private let number: Int
@@ -19,7 +20,7 @@ struct UnderAttack {
     /// Ends the chat, which fails if a message was lost, and prints the row.
     @discardableResult
     func finish(sent: String, cameBack: String) throws -> PairReport {
-        // A baseline needs a minimum number of messages.
+        // The measurement needs a minimum number of messages.
         try eventually("the pair said only \(pair.messages) lines") { pair.messages >= 20 || !pair.isChatting }
         let report = try pair.finish()
         let peak = server.peakMemory
@@ -40,8 +41,8 @@ extension Person {
         try hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
     }
 
-    /// The outcome of a hello or a join: `welcome`, `joined`, or an error's code and the close code, `-` if there is
-    /// none.
+    /// Returns the outcome of a hello or a join: `welcome`, `joined`, or an error's code and the close code, which is
+    /// `-` if the connection stays open.
     ///
     /// - Parameter seq: the join's number; nil for the hello.
     func verdict(on seq: UInt64? = nil) throws -> String {
@@ -51,7 +52,7 @@ extension Person {
             case .welcome where seq == nil: return "welcome"
             case .session(.joined(let joined)) where joined.re == seq: return "joined"
             case .error(let error) where error.re == nil || error.re == seq:
-                // A client that stays connected gets a pong. Otherwise the close arrives first.
+                // Send a ping. If the connection stays open, a pong arrives. Otherwise the close arrives first.
                 line.socket.sendWhatGoes(RawFrame.text(Envelope(message: ClientMessage.ping).encode()).bytes)
                 return try "\(error.error.code.rawValue) \(closeOrPong(until: deadline))"
             default: continue

@@ -3,18 +3,18 @@ import Signaling
 import Testing
 import Wire
 
-/// What stops a client that repeats one verb endlessly.
+/// The limit that stops a client that repeats one verb endlessly.
 private enum Brake {
-    /// Refused with `rate_limited` beyond the burst, then closed with 4429.
+    /// Requests beyond the burst are refused with `rate_limited`. Then the connection is closed with 4429.
     case budget(burst: Int)
-    /// Not a request: it is only counted, and then closed with 4429.
+    /// The verb is not a request. The server only counts it, and then closes the connection with 4429.
     case messages
-    /// An error each time: closed with 4400.
+    /// Each message gets an error. Then the connection is closed with 4400.
     case faults
     /// The verb itself ends the connection.
     case leaves
 
-    /// How many messages are enough: the burst, the answered refusals, and the refill meanwhile.
+    /// The number of messages that reach the limit: the burst, the answered refusals, and the refill meanwhile.
     var enough: Int {
         switch self {
         case .budget(let burst): burst + 350
@@ -25,7 +25,7 @@ private enum Brake {
 }
 
 extension ClientMessage {
-    /// Exhaustive, so that a new verb does not compile until its limit is decided here.
+    /// The limit of a verb. The switch is exhaustive, so a new verb does not compile until its limit is chosen here.
     fileprivate var brake: Brake {
         switch self {
         case .session(.negotiate), .media(.offer): .budget(burst: 500)
@@ -38,7 +38,8 @@ extension ClientMessage {
         }
     }
 
-    /// The same verb with an existing session and stream, which an example does not have.
+    /// Returns the same verb with the place's session and stream, because those in the protocol's examples do not
+    /// exist.
     fileprivate func aimed(at place: FloodedSession) -> ClientMessage {
         guard case .session(let verb) = self else { return self }
         return .session(verb.aimed(at: place))
@@ -58,7 +59,7 @@ extension SessionVerb {
             return .publish(verb)
         case .unpublish: return .unpublish(place.ofStream)
         case .unsubscribe: return .unsubscribe(place.ofStream)
-        // For an unknown stream, because the victim's stream must stay.
+        // Names an unknown stream, because the victim's stream must not be ended.
         case .forceUnpublish: return .forceUnpublish(place.ofNoStream)
         case .update(var verb):
             (verb.session, verb.stream) = (place.session, place.stream)
@@ -98,13 +99,13 @@ extension FloodedSession {
 
 extension Hostile {
     @Suite("Case 11: every verb") struct VerbAttacks {
-        /// The defaults, except for hellos: each verb gets its own attacker.
+        /// The default limits, except for hellos, because each verb gets its own attacker.
         private static let settings = [
             "CONFAB_LIMITS_VERBS_PER_SECOND": "20", "CONFAB_LIMITS_VERB_BURST": "100",
             "CONFAB_LIMITS_HELLO_BURST": "100000",
         ]
 
-        /// The protocol's examples. The protocol's own tests ensure that every verb has one.
+        /// Returns the messages in the protocol's examples. Another test ensures that every verb has an example.
         private static func verbs() throws -> [ClientMessage] {
             let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
                 .appendingPathComponent("../../protocol/examples").standardizedFileURL
@@ -140,7 +141,8 @@ extension Hostile {
             case .budget(let burst):
                 #expect(flooding.close == 4429, what)
                 #expect(flooding.refusals >= 200, what)
-                // The refill of a few seconds, and notifications: far less than what was sent.
+                // The attacker may get answers for the refill of a few seconds, and notifications. These are far fewer
+                // than the messages that it sent.
                 #expect(flooding.answers < burst + 150, what)
             case .messages: #expect(flooding.close == 4429, what)
             case .faults: #expect(flooding.close == 4400, what)

@@ -39,9 +39,10 @@ extension Hostile {
                             + "Content-Length: \(body.utf8.count)\r\n\r\n" + body.prefix(body.count - index % 2))
                     if index.isMultiple(of: 3) { socket.reset() } else { socket.close() }
                 }
-                // Some responses went to closed connections, and their resources end without media.
+                // Some responses went to closed connections. The resources of those requests end because they get no
+                // media.
                 var statuses = Tally()
-                try eventually("the token has no room again", within: Self.timeout) {
+                try eventually("the token still has too many resources", within: Self.timeout) {
                     let answer = try? ask(
                         server.port, "POST", "/whip/\(place.session.text)", token, [Self.offerType], body)
                     statuses.count("\(answer?.status ?? 0)")

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// One row of the table: what is sent after the upgrade, and the expected responses.
+/// One row of the table: the bytes to send after the upgrade, and the expected responses.
 struct WebSocketCase: Sendable, CustomTestStringConvertible {
-    /// What the server does, in order. Its pings are answered and omitted.
+    /// A response of the server. Pings from the server are answered and not listed.
     enum Event: Equatable, Sendable {
         case pong([UInt8])
         /// A `confab.v1` message, by its type.
@@ -14,9 +14,9 @@ struct WebSocketCase: Sendable, CustomTestStringConvertible {
     }
 
     let name: String
-    /// Each element is sent separately.
+    /// The bytes to send. Each element is sent separately.
     var sends: [[UInt8]]
-    /// One of these must be received. If it does not end in a close, the connection must stay open.
+    /// The allowed sequences of responses. If the received one does not end in a close, the connection must stay open.
     var accepted: [[Event]]
     /// Whether the first bytes are sent in one segment with the upgrade request.
     var joinsUpgrade = false
@@ -31,17 +31,17 @@ struct WebSocketCase: Sendable, CustomTestStringConvertible {
         (self.name, self.sends, self.accepted, self.joinsUpgrade) = (name, sends, accepted, joinsUpgrade)
     }
 
-    /// Frames that close the connection with one of these codes.
+    /// Creates a case whose frames must close the connection with one of these codes.
     init(_ name: String, _ frames: RawFrame..., closes codes: UInt16...) {
         (self.name, sends, accepted) = (name, [frames.flatMap(\.bytes)], codes.map { [.closed($0)] })
     }
 
-    /// The whole table. Add a row to the part where it belongs.
+    /// The whole table. To add a case, add a row to the matching section.
     static let all = framing + fragments + control + closing + text + lengths + segments
 }
 
 extension WebSocketCase {
-    /// Sent last if the connection must stay open. Its echo shows that it did.
+    /// A ping that is sent last if the connection must stay open. The pong shows that it is open.
     static let probe = Array("still there?".utf8)
     private static let closeTimeout: Duration = .seconds(20)
 
@@ -49,7 +49,7 @@ extension WebSocketCase {
     func fault(port: Int) throws -> String? {
         let line = try open(port: port)
         let endsOpen = !accepted.contains { events in events.contains { $0.isEnd } }
-        // The server may have closed early. Only its responses count.
+        // Ignore errors while sending, because the server may already have closed. Only its responses count.
         for bytes in sends.dropFirst(joinsUpgrade ? 1 : 0) { line.socket.sendWhatGoes(bytes) }
         if endsOpen { line.socket.sendWhatGoes(RawFrame.ping(Self.probe).bytes) }
         let events = try Self.events(line, until: endsOpen ? .pong(Self.probe) : nil)
@@ -95,7 +95,7 @@ extension WebSocketCase {
         return events
     }
 
-    /// The message's type, or an error's code.
+    /// The message's type, or the code if it is an error.
     private static func type(of message: String) -> String {
         struct Head: Decodable { var type: String, code: String? }
         guard let head = try? JSONDecoder().decode(Head.self, from: Data(message.utf8)) else { return message }
@@ -127,8 +127,8 @@ extension WebSocketCase.Event {
 extension Hostile {
     @Suite("RFC 6455 from raw sockets")
     struct WebSocketTests {
-        /// Frequent pings, because the server waits one ping interval for a client's close frame. Many may be missed,
-        /// because a busy machine answers late.
+        /// The ping interval is short, because the server waits one interval for a client's close frame. Many pings may
+        /// be missed, because a busy machine answers late.
         private static let settings = [
             "CONFAB_CONNECTION_PING_INTERVAL": "250ms", "CONFAB_CONNECTION_MISSED_PINGS": "40",
         ]
@@ -146,7 +146,7 @@ extension Hostile {
 
         @Test("every upgrade request case is answered as the standard requires")
         func handshakes() async throws {
-            // No server ping arrives before the expected pong.
+            // The ping interval is long, so that no ping from the server arrives before the expected pong.
             try await ServerProcess.run(["CONFAB_CONNECTION_PING_INTERVAL": "60s"]) { server in
                 let port = server.port
                 let faults = try Self.inParallel(HandshakeCase.all) { try $0.fault(port: port) }
@@ -155,7 +155,7 @@ extension Hostile {
             }
         }
 
-        /// Runs cases on a few threads. Returns those with a fault, in the table's order.
+        /// Runs the cases on a few threads, and returns the failed ones in the table's order.
         private static func inParallel<Case: Sendable>(
             _ cases: [Case], _ play: @escaping @Sendable (Case) throws -> String?
         ) throws -> [(Case, String)] {

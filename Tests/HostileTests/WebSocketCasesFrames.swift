@@ -6,13 +6,13 @@ extension WebSocketCase {
     /// The first message of `confab.v1`; the answer is `welcome`.
     static let hello = #"{"type":"hello","version":1}"#
 
-    /// A hello with exactly this many bytes. Unknown members are ignored.
+    /// Returns a hello with exactly this many bytes. An unknown member, which the server ignores, fills it up.
     static func hello(bytes count: Int) -> [UInt8] {
         let (start, end) = (#"{"type":"hello","version":1,"padding":""#, #""}"#)
         return Array((start + String(repeating: "x", count: count - start.utf8.count - end.utf8.count) + end).utf8)
     }
 
-    /// A hello with these bytes as the name.
+    /// Returns a hello with these bytes as the name.
     static func hello(name: [UInt8]) -> [UInt8] {
         Array(#"{"type":"hello","version":1,"name":""#.utf8) + name + Array(#""}"#.utf8)
     }
@@ -20,25 +20,25 @@ extension WebSocketCase {
     /// §5.1 and §5.2: the mask, the reserved bits, the opcodes.
     static let framing: [WebSocketCase] =
         [
-            WebSocketCase("a masked text is taken", .text(hello), is: [.message("welcome")]),
+            WebSocketCase("a masked text frame is accepted", .text(hello), is: [.message("welcome")]),
             WebSocketCase(
-                "an unmasked text is refused", RawFrame(opcode: 1, payload: Array(hello.utf8), masked: false),
+                "an unmasked text frame is refused", RawFrame(opcode: 1, payload: Array(hello.utf8), masked: false),
                 closes: 1002),
             WebSocketCase(
                 "an unmasked ping is refused", RawFrame(opcode: 9, payload: [1], masked: false), closes: 1002),
             WebSocketCase("an unmasked close is refused", RawFrame(opcode: 8, masked: false), closes: 1002),
-            WebSocketCase("an unmasked empty text is refused", RawFrame(opcode: 1, masked: false), closes: 1002),
-            WebSocketCase("a mask of zeros is a mask", zeroMask, is: [.message("welcome")]),
-            WebSocketCase("binary is not spoken here", RawFrame(opcode: 2, payload: [1, 2, 3]), closes: 1003),
-            WebSocketCase("empty binary is not spoken here", RawFrame(opcode: 2), closes: 1003),
+            WebSocketCase("an unmasked empty text frame is refused", RawFrame(opcode: 1, masked: false), closes: 1002),
+            WebSocketCase("a mask of zeros is valid", zeroMask, is: [.message("welcome")]),
+            WebSocketCase("a binary message is refused", RawFrame(opcode: 2, payload: [1, 2, 3]), closes: 1003),
+            WebSocketCase("an empty binary message is refused", RawFrame(opcode: 2), closes: 1003),
         ]
         + [1, 2, 4, 3, 5, 6, 7].flatMap { (bits: UInt8) in
             [
                 WebSocketCase(
-                    "reserved bits \(bits) on a text are refused",
+                    "reserved bits \(bits) in a text frame are refused",
                     RawFrame(opcode: 1, payload: Array(hello.utf8), rsv: bits), closes: 1002),
                 WebSocketCase(
-                    "reserved bits \(bits) on a ping are refused", RawFrame(opcode: 9, payload: [1], rsv: bits),
+                    "reserved bits \(bits) in a ping are refused", RawFrame(opcode: 9, payload: [1], rsv: bits),
                     closes: 1002),
             ]
         }
@@ -76,37 +76,38 @@ extension WebSocketCase {
                     .map(\.bytes).joined() + hello.utf8.flatMap { RawFrame.continuation([$0], final: false).bytes }
                     + RawFrame.continuation([], final: true).bytes
             ], isOneOf: [[.message("welcome")]]),
-        WebSocketCase("a final continuation of nothing is refused", .continuation(hello, final: true), closes: 1002),
-        WebSocketCase("a continuation of nothing is refused", .continuation(hello, final: false), closes: 1002),
+        WebSocketCase(
+            "a final continuation without a message is refused", .continuation(hello, final: true), closes: 1002),
+        WebSocketCase("a continuation without a message is refused", .continuation(hello, final: false), closes: 1002),
         WebSocketCase(
             "a continuation after a whole message is refused", .text(hello), .continuation("x", final: true),
             is: [.message("welcome"), .message("malformed"), .closed(1002)]),
         WebSocketCase(
-            "a text inside a text is refused", .text("{", final: false), .text(hello), closes: 1002),
+            "a text message within another is refused", .text("{", final: false), .text(hello), closes: 1002),
         WebSocketCase(
-            "a fragment that begins a text inside a text is refused", .text("{", final: false),
+            "a fragment that begins a text message within another is refused", .text("{", final: false),
             .text("{", final: false), closes: 1002),
         WebSocketCase(
-            "binary inside a text is refused", .text("{", final: false), RawFrame(opcode: 2, payload: [1]),
+            "a binary frame within a text is refused", .text("{", final: false), RawFrame(opcode: 2, payload: [1]),
             closes: 1002, 1003),
         WebSocketCase(
-            "binary in fragments is not spoken here", RawFrame(opcode: 2, payload: [1], final: false), closes: 1003),
+            "a fragmented binary message is refused", RawFrame(opcode: 2, payload: [1], final: false), closes: 1003),
         WebSocketCase(
             "pings between fragments are answered before the message is", .text(#"{"type":"#, final: false),
             .ping([1, 2]), .continuation(#""hello","#, final: false), .ping([]),
             .continuation(#""version":1}"#, final: true),
             is: [.pong([1, 2]), .pong([]), .message("welcome")]),
         WebSocketCase(
-            "a pong between fragments changes nothing", .text(#"{"type":"hello","#, final: false), .pong([9]),
+            "a pong between fragments is ignored", .text(#"{"type":"hello","#, final: false), .pong([9]),
             .continuation(#""version":1}"#, final: true), is: [.message("welcome")]),
         WebSocketCase(
             "a close between fragments is answered", .text("{", final: false), .close(1000), closes: 1000),
-        WebSocketCase("an unfinished message leaves the line open", .text("{", final: false), is: []),
+        WebSocketCase("an unfinished message keeps the connection open", .text("{", final: false), is: []),
         WebSocketCase(
-            "fragments without end are refused", sends: endlessFragments, isOneOf: [[.closed(1009)]]),
+            "endless fragments are refused", sends: endlessFragments, isOneOf: [[.closed(1009)]]),
     ]
 
-    /// 20 times 16 KiB: more than every limit, in frames below it.
+    /// 20 fragments of 16 KiB. Together they exceed every limit, but each frame is below the limit.
     private static var endlessFragments: [[UInt8]] {
         let part = [UInt8](repeating: 0x20, count: 16 * 1024)
         return [RawFrame.text(part, final: false).bytes]
@@ -122,16 +123,16 @@ extension WebSocketCase {
             WebSocketCase(
                 "three pings are echoed in order", .ping([1]), .ping([2]), .ping([3]),
                 is: [.pong([1]), .pong([2]), .pong([3])]),
-            WebSocketCase("an unasked pong is ignored", .pong([1, 2, 3]), is: []),
-            WebSocketCase("an unasked empty pong is ignored", .pong([]), is: []),
+            WebSocketCase("an unsolicited pong is ignored", .pong([1, 2, 3]), is: []),
+            WebSocketCase("an unsolicited empty pong is ignored", .pong([]), is: []),
             WebSocketCase("an unasked pong of 125 bytes is ignored", .pong(full), .ping([1]), is: [.pong([1])]),
         ]
         + [(8, "close"), (9, "ping"), (10, "pong")].flatMap { (opcode: UInt8, name: String) in
             [
                 WebSocketCase(
-                    "a \(name) in fragments is refused", RawFrame(opcode: opcode, final: false), closes: 1002),
+                    "a fragmented \(name) is refused", RawFrame(opcode: opcode, final: false), closes: 1002),
                 WebSocketCase(
-                    "a \(name) in fragments between fragments is refused", .text("{", final: false),
+                    "a fragmented \(name) between fragments is refused", .text("{", final: false),
                     RawFrame(opcode: opcode, final: false), closes: 1002),
                 WebSocketCase(
                     "a \(name) of 126 bytes is refused",

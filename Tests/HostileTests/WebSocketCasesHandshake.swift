@@ -4,15 +4,15 @@ import Foundation
 struct HandshakeCase: Sendable {
     let name: String
     var request: String
-    /// A request sent before it on the same connection, answered with 200.
+    /// A request to send first on the same connection. It must be answered with 200.
     var before: String?
     var accepted: Set<Int>
-    /// Required response headers; nil for headers that must be absent.
+    /// The required response headers. A nil value means that the header must be absent.
     var headers: [String: String?] = [:]
     /// Whether the server may also just close the connection.
     var mayEnd = false
 
-    /// Refused with a response.
+    /// The statuses with which the server may refuse the request.
     private static let refusals: Set<Int> = [400, 426]
 
     /// - Parameters:
@@ -51,7 +51,7 @@ struct HandshakeCase: Sendable {
             return "\(header) should be \(value ?? "absent"): \(answer)"
         }
         guard answer.status == 101 else { return nil }
-        let digest = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="  // RFC 6455 §1.3 has it for the sample key.
+        let digest = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="  // The digest of RFC 6455 §1.3's sample key.
         guard answer["Sec-WebSocket-Accept"] == digest else { return "the wrong Sec-WebSocket-Accept: \(answer)" }
         try socket.send(RawFrame.ping([7]).bytes)
         guard try socket.receive(exactly: 3) == [0x8A, 1, 7] else { return "upgraded, but a ping is not answered" }
@@ -83,11 +83,11 @@ struct HandshakeCase: Sendable {
             with: ["Sec-WebSocket-Protocol: chat, confab.v1, superchat"], accepted: [101],
             headers: ["Sec-WebSocket-Protocol": "confab.v1"]),
         HandshakeCase(
-            "our subprotocol in a header of its own", with: ["Sec-WebSocket-Protocol: chat"], accepted: [101],
+            "our subprotocol in a separate header", with: ["Sec-WebSocket-Protocol: chat"], accepted: [101],
             headers: ["Sec-WebSocket-Protocol": "confab.v1"]),
         HandshakeCase("a query", "GET /v1/socket?page=1 HTTP/1.1", accepted: [101]),
         HandshakeCase(
-            "extensions, none of which is agreed to",
+            "extensions, none of which is accepted",
             with: ["Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"],
             accepted: [101], headers: ["Sec-WebSocket-Extensions": nil]),
     ]
@@ -107,7 +107,7 @@ struct HandshakeCase: Sendable {
         }
         + ["8", "0", "7", "12", "14", "255", "abc", "", "13, 8"].map { version in
             HandshakeCase(
-                "version \"\(version)\", answered with the one we speak (§4.4)", without: ["Sec-WebSocket-Version"],
+                "version \"\(version)\", answered with the supported one (§4.4)", without: ["Sec-WebSocket-Version"],
                 with: ["Sec-WebSocket-Version: \(version)"], accepted: refusals,
                 headers: ["Sec-WebSocket-Version": "13"])
         }
@@ -139,7 +139,7 @@ struct HandshakeCase: Sendable {
         HandshakeCase("a path below", "GET /v1/socket/x HTTP/1.1", accepted: [404]),
         HandshakeCase("the page", "GET / HTTP/1.1", accepted: [200]),
         HandshakeCase(
-            "h2c on the page gets the page", "GET / HTTP/1.1", without: ["Upgrade", "Connection"],
+            "an upgrade to h2c gets the page over HTTP/1.1", "GET / HTTP/1.1", without: ["Upgrade", "Connection"],
             with: ["Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA"],
             accepted: [200]),
         HandshakeCase(

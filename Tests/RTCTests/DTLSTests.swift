@@ -87,7 +87,7 @@ import Testing
         let betrayed = try Pair(serverExpects: wrong)
         betrayed.shuttle()
         #expect(betrayed.server.state == .failed(.fingerprint) && betrayed.server.exportKeys() == nil)
-        // Our Finished was never sent, so the peer has no keys either.
+        // The peer has no keys either, because the server never sent its Finished.
         #expect(betrayed.client.state == .handshaking && betrayed.client.exportKeys() == nil)
 
         let deceived = try Pair(clientExpects: wrong)
@@ -107,7 +107,7 @@ import Testing
                 }
             }
         }
-        // One datagram for each flight: records are packed together.
+        // There is one datagram per flight, because records are packed together.
         #expect(count == 4, "\(count) datagrams")
     }
 
@@ -121,7 +121,7 @@ import Testing
                 pair.give(piece, to: pair.server)
             }
             pair.shuttle()
-            // Finished covers messages, not their fragments (RFC 6347 §4.2.6).
+            // The verification in Finished covers whole messages, not their fragments (RFC 6347 §4.2.6).
             #expect(pair.server.state == .established, "\(pieces)")
             #expect(pair.client.state == .established, "\(pieces)")
         }
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test func anyLostDatagramIsRetransmitted() throws {
-        // Loses the n-th datagram of the handshake, for each n.
+        // Lose a different datagram of the handshake in each round.
         for lost in 0..<8 {
             let pair = try Pair()
             var count = 0

@@ -58,8 +58,8 @@ final class SentDatagrams: DatagramSink {
         #expect(agent.isValidated(home) && agent.selectedPath == nil)
         let answer = try #require(sink.take().first)
         #expect(answer.path == home)
-        // Header, XOR-MAPPED-ADDRESS, MESSAGE-INTEGRITY and FINGERPRINT (RFC 8489), and nothing that helps an amplification
-        // attack.
+        // The response has a header, XOR-MAPPED-ADDRESS, MESSAGE-INTEGRITY and FINGERPRINT (RFC 8489), and nothing more
+        // that could amplify an attack.
         #expect(answer.bytes.count == 64)
         try answer.bytes.withUnsafeBytes {
             let message = try #require(STUNMessage($0))
@@ -75,7 +75,7 @@ final class SentDatagrams: DatagramSink {
         #expect(take(request(to: "\(theirs.ufrag):\(ours.ufrag)"), on: home) == .dropped(.unknownName))
         #expect(take(request(to: ours.ufrag), on: home) == .dropped(.unknownName))
         #expect(take(request(password: theirs.password), on: home) == .dropped(.unauthenticated))
-        // Not even an error response.
+        // An unknown required attribute does not cause an error response either.
         let odd = request(password: theirs.password) { $0.raw(0x7000, [1]) }
         #expect(take(odd, on: home) == .dropped(.unauthenticated))
         #expect(take([0, 1, 0, 0], on: home) == .dropped(.malformed))
@@ -174,7 +174,8 @@ final class SentDatagrams: DatagramSink {
     private let second = TransportAddress(v4: 0x0a00_0002, port: 40000)
     private let client = TransportAddress(v4: 0xc0a8_0001, port: 7)
 
-    /// A lite agent and a controlling agent over a network. The server has two addresses, the first preferred.
+    /// A lite agent and a controlling agent over a network. The lite agent's host has two addresses and prefers the
+    /// first.
     private final class Pair {
         var lite: ICELiteAgent
         var controlling: ICEControllingAgent
@@ -242,12 +243,12 @@ final class SentDatagrams: DatagramSink {
 
     @Test func responsesFromElsewhereOrWithoutThePasswordAreDropped() {
         let pair = pair()
-        // Responses seem to come from another address, or are modified.
+        // Make each response come from another address, and once more modified from the right address.
         let network = pair.network
         network.filter = { [client] bytes, from, to in
             guard to == client, from.port == 40000 else { return true }
             network.inject(bytes, from: TransportAddress(v4: from.v4, port: 40001), to: to)
-            // Remove FINGERPRINT, so that only MESSAGE-INTEGRITY detects the change.
+            // Remove FINGERPRINT, so only MESSAGE-INTEGRITY can detect the change.
             var forged = Array(bytes.dropLast(8))
             forged[3] -= 8
             forged[forged.count - 1] ^= 1
@@ -270,7 +271,7 @@ final class SentDatagrams: DatagramSink {
         #expect(pair.isSelected)
         pair.network.run(for: .seconds(11))
         #expect(pair.controlling.selectedPath == nil && pair.lite.selectedPath == nil)
-        // It keeps trying for a while.
+        // The controlling agent keeps trying for a while, so it selects a path again once the network works.
         pair.network.filter = nil
         #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
     }
@@ -293,10 +294,11 @@ final class SentDatagrams: DatagramSink {
         var random = SeededGenerator(seed: seed)
         for round in 0..<20_000 {
             var bytes = captured[round % captured.count]
-            // An eavesdropper can replay requests (RFC 8445 §19.2 has no remedy), but cannot modify them.
+            // Modify every datagram. An eavesdropper can replay requests (RFC 8445 §19.2 offers no remedy), but must
+            // not be able to modify them.
             bytes[Int.random(in: 8..<bytes.count - 8, using: &random)] ^= .random(in: 1...255, using: &random)
             if round % 2 == 0, bytes.count > 28 {
-                // Without FINGERPRINT it gets past the first check.
+                // Remove FINGERPRINT, so the datagram passes the first check.
                 bytes.removeLast(8)
                 bytes[3] = UInt8(truncatingIfNeeded: bytes.count - 20)
             }

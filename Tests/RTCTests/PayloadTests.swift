@@ -6,7 +6,8 @@ import Testing
 @Suite struct PayloadTests {
     @Test(
         arguments: [
-            // Minimal; with a 7-bit and a 15-bit picture id; with all fields.
+            // Minimal descriptors, descriptors with a 7-bit or 15-bit picture ID, with one other field, and with all
+            // fields.
             ("10 00", 1, nil, nil, nil, nil, true),
             ("10 01", 1, nil, nil, nil, nil, false),
             ("00 00", 1, nil, nil, nil, nil, false),
@@ -66,14 +67,15 @@ import Testing
             ("00 00", 1, nil, nil, nil, nil, false),
             ("88 7f 00", 2, 0x7f, nil, nil, nil, true),
             ("88 ffff 00", 3, 0x7fff, nil, nil, nil, true),
-            // Layers, in non-flexible and flexible mode; the second spatial layer does not begin a picture.
+            // Descriptors with layers, in non-flexible and flexible mode. The second spatial layer does not begin a
+            // picture.
             ("28 32 09 00", 3, nil, 1, 1, 9, false),
             ("28 10 09 00", 3, nil, 0, 0, 9, true),
             ("38 10 00", 2, nil, 0, 0, nil, true),
-            // One, two and three references.
+            // Descriptors with one and two references.
             ("78 10 02 00", 3, nil, 0, 0, nil, false),
             ("58 03 05 06 00", 4, nil, nil, nil, nil, false),
-            // Scalability structures, without and with sizes and pictures.
+            // Descriptors with scalability structures, without and with sizes and pictures.
             ("0a 00 00", 2, nil, nil, nil, nil, true),
             ("0a 30 00010002 00030004 00", 10, nil, nil, nil, nil, true),
             ("0a 08 02 04 aa 0c aabbcc 00", 9, nil, nil, nil, nil, true),

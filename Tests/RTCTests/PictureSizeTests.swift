@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTC
 
-/// The first bytes that libvpx and x264 wrote for pictures of these sizes.
+/// Reads picture sizes from the first bytes of frames that libvpx and x264 encoded.
 @Suite("Picture size from a keyframe") struct PictureSizeTests {
     @Test(
         "is read from the VP8 header",
@@ -33,7 +33,7 @@ import Testing
         for count in 0..<10 { #expect(size(.vp9, Array(payload.prefix(count))) == nil) }
     }
 
-    @Test("is that of the highest layer if VP9 lists the layers")
+    @Test("is the size of the highest layer if the VP9 descriptor lists layers")
     func vp9Layers() {
         let payload = octets("2a 10 00 38 0140 00b4 0280 0168 01 00" + "824983420014100b56003824")
         #expect(size(.vp9, payload) == PictureSize(width: 640, height: 360))
@@ -52,7 +52,7 @@ import Testing
         ("6742c028d900780227e5c044000003000400000300083c60c920", 1920, 1080),
         ("67640028acd940780227e5c044000003000400000300083c60c658", 1920, 1080),
         ("67f40028919b280f0044fc4e022000000300200000030041e30632c0", 1920, 1080),
-        // Interlaced.
+        // An interlaced video.
         ("6764001eacd940b424d8088000000300800000190f8a14cb", 720, 576),
     ]
 
@@ -75,9 +75,9 @@ import Testing
         #expect(size(.vp8, octets("90 80 01 10c3009d012affffffff0847")) == PictureSize(width: 16383, height: 16383))
         #expect(size(.vp9, octets("0c 82498342 0ffffffff6003824")) == nil)
         #expect(size(.h264, octets("65 8880")) == nil)
-        // Only zeros: a number of more than 32 bits.
+        // Only zeros, which encode a number with more than 32 bits.
         #expect(size(.h264, octets("6742c01f") + [UInt8](repeating: 0, count: 40)) == nil)
-        // Cropped by 2^31 columns, to a negative size.
+        // Cropping by 2^31 columns, which would result in a negative size.
         #expect(size(.h264, octets("6742c01f d9 0000000080000000") + [UInt8](repeating: 0xff, count: 40)) == nil)
         #expect(size(.av1, octets("18 0a0b00000042abbfc3")) == nil)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTC
 
-/// The packets of a compound as comparable strings.
+/// Describes the packets of a compound as strings, for comparison.
 private func described(_ bytes: [UInt8]) -> [String]? {
     parsing(bytes) { memory in
         guard let compound = RTCPCompound(memory) else { return nil }
@@ -75,7 +75,7 @@ private let info = RTCP.SenderInfo(
 
     @Test(arguments: [
         "", "80 c9 00", "80 c9 0001 000000", "80 c9 0002 00000007", "80 c9 ffff 00000007",
-        // Another version, also in a later packet.
+        // An unsupported version, in the first packet or in a later one.
         "40 c9 0001 00000007", "80 c9 0001 00000007 00 c9 0001 00000007",
         // Extra bytes after the last packet.
         "80 c9 0001 00000007 80", "80 c9 0001 00000007 80 c9",
@@ -87,7 +87,7 @@ private let info = RTCP.SenderInfo(
     }
 
     @Test(arguments: [
-        // Missing blocks, sources and chunks.
+        // Packets without all of their blocks, sources or chunks.
         ("81 c9 0001 00000007", 201), ("9f c9 0001 00000007", 201), ("80 c9 0000", 201), ("80 c8 0001 00000007", 200),
         ("81 c8 0006 00000001 00000002 00000003 00000004 00000005 00000006", 200), ("82 cb 0001 00000007", 203),
         ("81 ca 0000", 202), ("81 ca 0001 00000007", 202), ("81 ca 0002 00000007 01ff6161", 202),
@@ -98,7 +98,7 @@ private let info = RTCP.SenderInfo(
         ("8f ce 0004 00000001 00000000 52454d42 01000001", 206),
         ("8f ce 0004 00000001 00000000 52454d42 ff000001", 206),
         ("8f ce 0003 00000001 00000000 52454d42", 206),
-        // Padding of zero bytes, of a partial word, and of more than the packet.
+        // Padding of zero bytes, of a partial word, and longer than the packet.
         ("a0 cb 0001 00000000", 203), ("a0 cb 0001 00000003", 203), ("a0 cb 0001 00000008", 203), ("a0 cb 0000", 203),
         ("a1 ce 0002 00000001 00000004", 206),
     ])
@@ -208,7 +208,7 @@ private let info = RTCP.SenderInfo(
             var bytes = (0..<Int.random(in: 0...15, using: &random) * 4).map { _ in
                 UInt8.random(in: 0...255, using: &random)
             }
-            // Valid lengths, so that most packets pass the first check.
+            // Write valid lengths, so that most packets pass the first check.
             var position = 0
             while position + 4 <= bytes.count, Int.random(in: 0..<50, using: &random) > 0 {
                 let words = Int.random(in: 0...(bytes.count - position) / 4 - 1, using: &random)

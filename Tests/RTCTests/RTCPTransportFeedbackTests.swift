@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTC
 
-/// A parsed feedback packet: sequence numbers and arrival times in ticks of 250 µs.
+/// An entry of a parsed feedback packet: a sequence number, and the arrival time in ticks of 250 µs.
 private struct Told: Equatable {
     var number: UInt16
     var ticks: Int64?
@@ -30,7 +30,7 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
         }
     }
 
-    /// Arrivals in ticks, by sequence number.
+    /// Returns the feedback packets for these arrivals, each given as a sequence number and a time in ticks.
     private func feedback(_ arrivals: [(UInt16, Int64)]) -> [[UInt8]] {
         var feedback = TransportFeedback()
         for (number, ticks) in arrivals { feedback.receive(number, at: MediaTime(nanoseconds: ticks * 250_000)) }
@@ -44,23 +44,23 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
     }
 
     @Test func theFormatIsThatOfTheDraft() {
-        // A run of two: at reference time 1, and 4 ms later.
+        // A run of two packets, the first at reference time 1 and the second 4 ms later.
         #expect(
             feedback([(5, 256), (6, 272)])
                 == [octets("8f cd 0005" + Self.head + "0005 0002 000001 00 2002 0010")])
-        // One bit each: received, lost, received.
+        // One bit per packet: received, lost, received.
         #expect(
             feedback([(5, 257), (7, 259)])
                 == [octets("8f cd 0005" + Self.head + "0005 0003 000001 00 a800 0102")])
-        // Two bits each: small, large, lost, large and backward.
+        // Two bits per packet: a small delta, a large delta, lost, a large negative delta.
         #expect(
             feedback([(0, 256), (1, 600), (3, 500)])
                 == [octets("8f cd 0006" + Self.head + "0000 0004 000001 00 d880 00 0158 ff9c 00")])
-        // Losses in between, at the end of one chunk of 14 and the beginning of the next.
+        // Lost packets at the end of one chunk of 14 packets and at the beginning of the next.
         #expect(
             feedback([(0, 256), (21, 256)])
                 == [octets("8f cd 0006" + Self.head + "0000 0016 000001 00 a000 8040 0000 0000")])
-        // Many losses form a run.
+        // Many lost packets in a row form a run.
         #expect(
             feedback([(0, 256), (101, 256)])
                 == [octets("8f cd 0006" + Self.head + "0000 0066 000001 00 a000 0057 2001 0000")])
@@ -118,7 +118,7 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
     @Test func theReferenceTimeWrapsAfter24Bits() throws {
         let wrap = Int64(1) << 32
         let told = try #require(feedback([(0, wrap - 1), (1, wrap + 1)]).first.flatMap(read))
-        // The highest 24-bit value, -1, is just before the origin.
+        // The highest 24-bit value is read as -1, which is just before the origin.
         #expect(told == [Told(number: 0, ticks: -1), Told(number: 1, ticks: 1)])
         #expect(feedback([(0, -5), (1, -3)]).count == 1)
     }
@@ -140,7 +140,7 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
     }
 
     @Test(arguments: [
-        // Missing chunks, missing deltas, no status, too many statuses.
+        // Feedback with missing chunks, with missing deltas, with no status, and with too many statuses.
         "8f cd 0004" + head + "0005 0002 000001 00", "8f cd 0005" + head + "0005 0003 000001 00 2001 0000",
         "8f cd 0005" + head + "0005 0003 000001 00 2003 0000", "8f cd 0005" + head + "0005 0002 000001 00 4002 0000",
         "8f cd 0005" + head + "0005 0000 000001 00 2000 0000", "8f cd 0005" + head + "0005 ffff 000001 00 1fff 1fff",
@@ -156,14 +156,14 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
     }
 }
 
-/// A transport with lost, late and duplicate packets. Compares the feedback with the actual arrivals.
+/// A transport that loses, delays and duplicates packets, with the actual arrivals and those reported in its feedback.
 private struct LossyTransport {
     var random: SeededGenerator
     var feedback = TransportFeedback()
     var number: Int64
     var ticks: Int64 = 1_000
     private var first: Int64?
-    /// The first arrival of each packet, by sequence number.
+    /// The time of each packet's first arrival, by sequence number.
     var arrived: [Int64: Int64] = [:]
     var told: [Int64: Int64?] = [:]
 
@@ -184,14 +184,14 @@ private struct LossyTransport {
     }
 
     private mutating func arrive(_ number: Int64) {
-        // Packets sent before the first arrival are not reported.
+        // Packets from before the first received one are not reported.
         guard number >= first ?? number else { return }
         first = first ?? number
         if arrived[number] == nil { arrived[number] = ticks }
         feedback.receive(UInt16(truncatingIfNeeded: number), at: MediaTime(nanoseconds: ticks * 250_000))
     }
 
-    /// - Returns: a description of the first difference.
+    /// Reads all feedback. Returns a description of the first fault, or nil if there is none.
     mutating func report() -> String? {
         while feedback.hasNews {
             let bytes = written { _ = feedback.writeFeedback(sender: 1, media: 2, to: &$0) }

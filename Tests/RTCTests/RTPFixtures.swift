@@ -6,7 +6,7 @@ func octets(_ text: String) -> [UInt8] {
     return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
 }
 
-/// Calls a parser with memory of exactly this size.
+/// Calls a parser with memory that has exactly the size of the bytes.
 @discardableResult
 func parsing<Result>(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     try bytes.withUnsafeBytes(body)
@@ -22,7 +22,7 @@ func written(capacity: Int = 1_500, _ body: (inout ByteWriter) -> Void) -> [UInt
     return Array(memory.prefix(count))
 }
 
-/// Writes a header with `RTPHeaderWriter`; nil if it does not fit.
+/// Writes a header with `RTPHeaderWriter`. Returns nil if the header does not fit.
 func header(
     capacity: Int = 400, twoByteExtensions: Bool = false, _ body: (inout RTPHeaderWriter) -> Void = { _ in }
 ) -> [UInt8]? {
@@ -37,7 +37,7 @@ func header(
     return length == 0 ? nil : Array(memory.prefix(length))
 }
 
-/// The extension elements of a packet; nil if it is not a packet.
+/// Returns the extension elements of a packet, or nil if the bytes are not a packet.
 func elements(of bytes: [UInt8]) -> [(id: UInt8, bytes: [UInt8])]? {
     parsing(bytes) { memory in
         guard let packet = RTPPacket(memory) else { return nil }
@@ -52,5 +52,5 @@ extension MediaTime {
     static func microseconds(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000) }
 }
 
-/// Returns the result of a mutating function, which `#expect` would call on a copy.
+/// Calls a mutating function and returns its result. Directly in `#expect`, it would be called on a copy.
 func answer<Value, Result>(of value: inout Value, _ body: (inout Value) -> Result) -> Result { body(&value) }

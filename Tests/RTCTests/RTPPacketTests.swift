@@ -22,13 +22,13 @@ import Testing
     }
 
     @Test(arguments: [
-        // CSRCs, an extension, padding, and all together.
+        // Packets with CSRCs, with an extension, with padding, and with all of them.
         ("82 60 1234 56789abc def01234 00000001 00000002 ff", 20..<21, 0..<0),
         ("90 60 1234 56789abc def01234 bede0001 10aa0000 ff", 20..<21, 16..<20),
         ("90 60 1234 56789abc def01234 bede0000 ff", 16..<17, 16..<16),
         ("a0 60 1234 56789abc def01234 ffff 0002", 12..<14, 0..<0),
         ("b1 60 1234 56789abc def01234 00000001 10000001 0102aabb ff 000003", 24..<25, 20..<24),
-        // Only padding, and no payload.
+        // A packet with only padding, and a packet without payload.
         ("a0 60 1234 56789abc def01234 00000004", 12..<12, 0..<0),
         ("80 60 1234 56789abc def01234", 12..<12, 0..<0),
     ])
@@ -43,7 +43,7 @@ import Testing
         "", "80", "80 60 1234 56789abc def012",
         // Versions 0, 1 and 3.
         "00 60 1234 56789abc def01234", "40 60 1234 56789abc def01234", "c0 60 1234 56789abc def01234",
-        // CSRCs beyond the end.
+        // CSRCs that extend beyond the end.
         "81 60 1234 56789abc def01234 000000", "8f 60 1234 56789abc def01234 00000001",
         // An extension without a length, and with a length beyond the end.
         "90 60 1234 56789abc def01234", "90 60 1234 56789abc def01234 bede00",
@@ -60,23 +60,23 @@ import Testing
     @Test(
         arguments: [
             ("bede0002 10aa 21bbcc 000000", [(1, "aa"), (2, "bbcc")]),
-            // Padding between elements, and sixteen bytes.
+            // Padding between elements, and an element of sixteen bytes.
             (
                 "bede0006 0010aa00 2f000102 03040506 0708090a 0b0c0d0e 0f000000",
                 [(1, "aa"), (2, "000102030405060708090a0b0c0d0e0f")]
             ),
-            // Id 15, padding with a length, and a length beyond the end stop the iteration.
+            // ID 15, padding with a length, and a length beyond the end stop the iteration.
             ("bede0002 10aa f0bb 30cc 0000", [(1, "aa")]),
             ("bede0002 10aa 01bb 30cc 0000", [(1, "aa")]),
             ("bede0001 10aa 32bb", [(1, "aa")]),
             ("bede0001 10aa 3000", [(1, "aa"), (3, "00")]),
             ("bede0001 10aa 0030", [(1, "aa")]),
-            // The two-byte form: empty elements, ids above 14, application bits.
+            // The two-byte form: empty elements, IDs above 14, application bits.
             ("10000002 0100 0f01aa 100000", [(1, ""), (15, "aa"), (16, "")]),
             ("100f0002 0202aabb ff01cc00", [(2, "aabb"), (255, "cc")]),
             ("10000001 0103aabb", []),
             ("10000001 0101aa07", [(1, "aa")]),
-            // Another profile.
+            // Extensions with an unknown profile.
             ("beef0001 10aa0000", []),
             ("20000001 0101aa00", []),
         ] as [(String, [(UInt8, String)])])

@@ -15,12 +15,12 @@ import Testing
             ([65_535, 0, 1], [0, 1, 2]),
             ([0, 65_535, 1], [0, -1, 1]),
             ([10, 12, 11, 13], [0, 2, 1, 3]),
-            // A gap, and more than half of the numbers in two steps.
+            // Gaps. Two steps cover more than half of the sequence numbers.
             ([0, 30_000, 60_000, 24_464], [0, 30_000, 60_000, 90_000]),
-            // A packet that is 1000 late, and a single one that is too late.
+            // A packet that is 1000 packets late, and single packets that are too late.
             ([5_000, 4_000, 5_001], [0, -1_000, 1]),
             ([5_000, 3_000, 5_001, 3_001, 5_002], [0, -2_000, 1, -1_999, 2]),
-            // The next number follows: the sender has restarted.
+            // A late packet followed by the next number, which means that the sender has restarted.
             ([5_000, 3_000, 3_001, 3_002], [0, -2_000, 63_537, 63_538]),
         ] as [([UInt16], [Int64])])
     func numbersDoNotWrap(_ numbers: [UInt16], _ expected: [Int64]) {
@@ -48,7 +48,7 @@ import Testing
 }
 
 @Suite struct RTPReceiverStatisticsTests {
-    /// Receives packets of 20 ms at 48 kHz.
+    /// Passes packets of 20 ms at 48 kHz to the statistics.
     private func receive(
         _ numbers: some Sequence<Int>, into statistics: inout ReceiverStatistics, late: Int64 = 0
     ) {
@@ -153,7 +153,8 @@ import Testing
         let block = try #require(answer(of: &statistics) { $0.reportBlock(at: .milliseconds(1_500)) })
         #expect(block.lastSenderReport == 0x1234_5678)
         #expect(block.delaySinceLastSenderReport == 0x8000)
-        // The sender receives it 600 ms after its report: 100 ms are the round trip.
+        // The sender gets this report 600 ms after its own. The delay in between was 500 ms, so the round trip took 100
+        // ms.
         let roundTrip = try #require(block.roundTrip(at: sent + .milliseconds(600)))
         #expect(roundTrip.milliseconds == 99 || roundTrip.milliseconds == 100)
         #expect(block.roundTrip(at: sent + .milliseconds(400)) == nil)

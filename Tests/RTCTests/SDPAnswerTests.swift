@@ -1,7 +1,7 @@
 import RTC
 import Testing
 
-/// The server's answers, parsed as descriptions.
+/// Parses the server's answers as session descriptions.
 @Suite struct SDPAnswerTests {
     private func negotiate(
         _ offer: SessionDescription, _ role: AnswerRole, _ local: LocalParameters = SDPSample.local
@@ -147,7 +147,7 @@ import Testing
             "m=video 0 UDP/TLS/RTP/SAVPF 96", "a=mid:5", "a=rtpmap:96 VP8/90000", "m=audio 9 RTP/AVP 96",
             "a=mid:6", "a=rtpmap:96 opus/48000/2", "m=video 0 UDP/TLS/RTP/SAVPF 96", "a=bundle-only", "a=mid:7",
             "a=rtpmap:96 VP8/90000")
-        // A rejected section comes first in the group and must not carry the transport.
+        // The group's first section is rejected, so the transport must be in another one.
         let text = SDPSample.likeAiortc.replacing("BUNDLE 0 1", with: "BUNDLE 2 1 0 3 7") + others
         let (negotiated, answer) = try negotiate(SessionDescription(parsing: text), .receive)
         #expect(negotiated.media.map(\.isRejected) == [false, false, true, true, true, true, true, false])

@@ -1,7 +1,8 @@
 import RTC
 import Testing
 
-/// Descriptions designed to be expensive or to trigger a bug. Times are printed but not checked here.
+/// Session descriptions that are meant to be expensive or to trigger a bug. The tests print the times but do not check
+/// them.
 @Suite struct SDPHostileTests {
     private struct Seeded: RandomNumberGenerator {
         var state: UInt64
@@ -36,7 +37,7 @@ import Testing
         return refusal
     }
 
-    /// A named case, because the text would make reports too long.
+    /// A description with a name for test reports, in which its text would be too long.
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var text: String
@@ -76,8 +77,8 @@ import Testing
     }
 
     static let expensive: [Case] = [
-        Case("80 000 lines that say nothing", many(80_000) { _ in "a=" }),
-        Case("20 000 parameters of one payload type", many(15_000) { _ in "a=fmtp:111 a=b" }),
+        Case("80 000 empty attributes", many(80_000) { _ in "a=" }),
+        Case("15 000 parameters of one payload type", many(15_000) { _ in "a=fmtp:111 a=b" }),
         Case(
             "feedback for all payload types",
             many(1) { _ in
@@ -92,7 +93,7 @@ import Testing
             }
         ),
         Case(
-            "256 sections that can be answered",
+            "256 valid sections",
             "v=0\no=- 1 1\na=group:BUNDLE" + (0..<256).map { " \($0)" }.joined() + "\n"
                 + (0..<256).map {
                     "m=audio 9 RTP/SAVPF 1\na=mid:\($0)\na=rtcp-mux\na=rtpmap:1 opus/48000/2\na=ice-ufrag:abcd\n"
@@ -120,7 +121,7 @@ import Testing
             for _ in 0..<Int.random(in: 1...3, using: &random) { mutate(&bytes, lines, using: &random) }
             guard let offer = try? SessionDescription(parsing: bytes) else { continue }
             read += 1
-            // For one in four, because debug builds are slow.
+            // Compare only one round in four, because debug builds are slow.
             if round % 16 < 4, try SessionDescription(parsing: offer.text) != offer { changed.append(round) }
             let role: AnswerRole = round % 2 == 0 ? .send : .receive
             guard let negotiated = try? answer(to: offer, role: role, local: SDPSample.local, sources: SDPSample.source)
@@ -157,7 +158,7 @@ import Testing
             let end = min(bytes.count, at + Int.random(in: 1...40, using: &random))
             bytes.removeSubrange(at..<end)
         case 5:
-            // A line of another offer, at the beginning of a line.
+            // Insert a line of another offer before the next line.
             let line = lines[Int.random(in: lines.indices, using: &random)]
             let start = bytes[at...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
             bytes.insert(contentsOf: [UInt8(ascii: "\n")] + line, at: start)

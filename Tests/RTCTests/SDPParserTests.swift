@@ -1,7 +1,7 @@
 import RTC
 import Testing
 
-/// Parsing and writing descriptions. To test another malformed line, add it to the arguments.
+/// Tests the parsing and writing of session descriptions. To test another malformed line, add it to the arguments.
 @Suite struct SDPParserTests {
     private func refusal(_ text: String) -> SDPError? {
         do throws(SDPError) {
@@ -54,7 +54,7 @@ import Testing
         #expect(offer.origin.sessionID == 25_173_881_817_037_887)
         #expect(offer.transport.fingerprints.first?.bytes.prefix(3) == [0x8D, 0x42, 0xB9])
         #expect(offer.sections[0].extensions[1].direction == .recvonly)
-        // Here the parameters come before the encoding.
+        // In this description, the parameters come before the encoding.
         #expect(offer.sections[1].payloads[1].parameters == "apt=120")
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import RTC
 
-/// Offers of real peers, and the local parameters of the answers.
+/// Offers of real clients, and the local parameters for the answers.
 enum SDPSample {
     static let names = ["offer_chromium156", "offer_chromium156_simulcast", "offer_firefox153"]
 
@@ -12,7 +12,7 @@ enum SDPSample {
 
     static func offer(_ name: String) throws -> SessionDescription { try SessionDescription(parsing: bytes(name)) }
 
-    /// An offer of aiortc after gathering: candidates in the description, three fingerprints, few codecs.
+    /// An offer that aiortc created after gathering. It contains candidates, three fingerprints and few codecs.
     static let likeAiortc = lines(
         "v=0", "o=- 3972341234 3972341234 IN IP4 0.0.0.0", "s=-", "t=0 0", "a=group:BUNDLE 0 1",
         "a=msid-semantic:WMS *", "m=audio 50123 UDP/TLS/RTP/SAVPF 96 0 8", "c=IN IP4 192.0.2.7", "a=sendrecv",
@@ -36,7 +36,7 @@ enum SDPSample {
         "a=end-of-candidates", "a=ice-ufrag:abcd", "a=ice-pwd:0123456789abcdefghijkl", fingerprint("sha-256", 32),
         "a=setup:actpass")
 
-    /// A valid offer of one Opus section, for tests that break it.
+    /// A valid offer with one Opus section. Tests change it to make invalid ones.
     static let small = lines(
         "v=0", "o=- 1 1 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "a=mid:0",
         "a=sendrecv", "a=rtcp-mux", "a=ice-ufrag:abcd", "a=ice-pwd:0123456789abcdefghijkl",

@@ -12,7 +12,7 @@ extension SeededGenerator {
     mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in .random(in: .min ... .max, using: &self) } }
 }
 
-/// A packet for SRTP tests, in the parts that `SRTPSender` takes.
+/// A packet for SRTP tests, split into header and payload, as `SRTPSender` expects.
 struct PlainPacket {
     var header: [UInt8]
     var payload: [UInt8]
@@ -37,13 +37,15 @@ struct PlainPacket {
     }
 }
 
-/// A compound packet for SRTCP tests, in which only the first eight bytes have a meaning.
+/// Returns a compound packet for SRTCP tests. Only its first eight bytes are meaningful.
 func controlPacket(ssrc: UInt32 = 0x1234_5678, body: [UInt8]) -> [UInt8] {
     [0x80, 200, 0, 6] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: ssrc >> $0) } + body
 }
 
 extension SRTPSender {
-    /// - Parameter prefix: the number of payload bytes to pass as the prefix.
+    /// Encrypts a packet.
+    ///
+    /// - Parameter prefix: the number of payload bytes to pass separately, as the prefix.
     func protect(_ packet: PlainPacket, prefix: Int = 0, room: Int? = nil) -> [UInt8]? {
         var datagram = packet.header
         datagram += [UInt8](repeating: 0xee, count: room ?? packet.payload.count + 16)
@@ -76,7 +78,7 @@ enum Opened: Equatable {
 
 extension SRTPReceiver {
     private func opened(_ datagram: [UInt8], _ open: (UnsafeMutableRawBufferPointer) -> SRTPResult) -> Opened {
-        // Memory of exactly this size, so that an address sanitizer sees a read past the end.
+        // Use memory of exactly this size, so that an address sanitizer detects a read past the end.
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: datagram.count, alignment: 1)
         defer { memory.deallocate() }
         memory.copyBytes(from: datagram)

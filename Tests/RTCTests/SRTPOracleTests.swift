@@ -4,7 +4,7 @@ import Testing
 
 @testable import RTC
 
-/// One direction of libsrtp2 for comparison.
+/// One direction of an SRTP session in libsrtp2, for comparison.
 private final class Oracle {
     private static let initialized: Bool = srtp_init() == srtp_err_status_ok
     private var session: srtp_t?
@@ -47,7 +47,7 @@ private final class Oracle {
     func openControl(_ datagram: [UInt8]) -> [UInt8]? { run(datagram, srtp_unprotect_rtcp) }
 }
 
-/// The sequence numbers of a source: jumps that make them wrap often, and swapped neighbors.
+/// The sequence numbers of a source. They jump, so they wrap around often, and packets are reordered.
 private struct Stream {
     let ssrc: UInt32
     private var next: UInt16
@@ -64,16 +64,17 @@ private struct Stream {
             next &+= leaps ? .random(in: 1...20_000, using: &generator) : 0
             waiting = (0..<UInt16.random(in: 1...30, using: &generator)).map { next &+ $0 }
             next &+= UInt16(waiting.count)
-            // The first packet is never swapped; another test covers packets from before the beginning.
+            // The first packet stays first, because another test covers packets from before the first one.
             waiting[1...].shuffle(using: &generator)
         }
         return waiting.removeFirst()
     }
 }
 
-/// Compares with libsrtp2, which browsers use: each side must decrypt the other's packets, and both must reject the same.
+/// Compares our SRTP with libsrtp2, which browsers use. Each must decrypt the other's packets, and both must reject the
+/// same packets.
 @Suite(.serialized) struct SRTPOracleTests {
-    /// Loses, duplicates, swaps and corrupts packets.
+    /// Returns the packets with some of them lost, duplicated, swapped and corrupted.
     private static func disturb(_ sent: [[UInt8]], using generator: inout SeededGenerator) -> [[UInt8]] {
         var received: [[UInt8]] = []
         for datagram in sent {
@@ -144,7 +145,8 @@ private struct Stream {
         let sender = try #require(SRTPSender(profile: profile, key: key, salt: salt))
         let theirSender = try #require(Oracle(profile: profile, key: key, salt: salt, direction: ssrc_any_outbound))
 
-        // The bytes differ, because libsrtp2 counts from 1 and for each source. So each side decrypts what the other wrote.
+        // The encrypted bytes differ, because libsrtp2 counts separately for each source, from 1. So each side decrypts
+        // the other's packets instead.
         var (ours, theirs): ([[UInt8]], [[UInt8]]) = ([], [])
         for _ in 0..<3000 {
             let ssrc = UInt32.random(in: 1...3, using: &generator)

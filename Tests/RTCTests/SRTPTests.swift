@@ -56,7 +56,7 @@ import Testing
 
     @Test(arguments: SRTPProfile.allCases) func sequenceNumbersMayWrapInAnyOrder(_ profile: SRTPProfile) throws {
         let pair = try #require(SRTPPair(profile))
-        // Steps of at most half the range, over three rollovers, with a few late packets around each.
+        // Take steps of at most half the range, over three rollovers, with a few late packets around each rollover.
         var sequences: [UInt16] = [30_000, 60_000, 65_534, 1, 65_535, 0, 65_533, 2]
         sequences += [30_000, 60_000, 65_535, 3, 65_500, 0, 30_000, 60_000, 100, 65_000, 101]
         for (step, sequence) in sequences.enumerated() {
@@ -86,7 +86,7 @@ import Testing
         #expect(estimate(after: 0xffff_ffff_ffff, 0) == nil)
     }
 
-    /// Compares with a set of all marked indices.
+    /// Compares the replay window with a set of all marked indices.
     @Test func theReplayWindowAgreesWithASet() {
         let seed = UInt64.random(in: 0 ... .max)
         print("replay window: seed \(seed)")
@@ -122,7 +122,7 @@ import Testing
         let sealed = try #require(pair.sender.protectControl(control))
         for length in 0..<datagram.count { #expect(!pair.receiver.open(Array(datagram.prefix(length))).isPacket) }
         for length in 0..<sealed.count { #expect(!pair.receiver.openControl(Array(sealed.prefix(length))).isPacket) }
-        // Rejected packets have not changed the state.
+        // The rejected packets must not have changed the state.
         #expect(pair.receiver.open(datagram) == .packet(packet.whole))
         #expect(pair.receiver.openControl(sealed) == .packet(control))
     }
@@ -209,7 +209,7 @@ import Testing
         #expect(sender.protect(packet, room: 5 + profile.rtpOverhead) != nil)
         var wrong = PlainPacket.simple(sequence: 2)
         wrong.header[0] |= 1
-        #expect(sender.protect(wrong) == nil, "the header claims to be longer")
+        #expect(sender.protect(wrong) == nil, "the header announces more bytes than it has")
         #expect(sender.protect(PlainPacket(header: [0x80, 96], payload: [])) == nil)
         #expect(sender.protect(.simple(sequence: 3, payload: [UInt8](repeating: 0, count: 65_535))) == nil)
         #expect(sender.protectControl(controlPacket(body: []), room: profile.rtcpOverhead - 1) == nil)

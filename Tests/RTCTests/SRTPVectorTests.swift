@@ -3,7 +3,7 @@ import Testing
 
 @testable import RTC
 
-/// The examples of RFC 3711 and RFC 7714.
+/// Tests SRTP with the examples of RFC 3711 and RFC 7714.
 @Suite struct SRTPVectorTests {
     private static let gcmKeys = SRTPSessionKeys(
         encryptionKey: hex("000102030405060708090a0b0c0d0e0f"), authenticationKey: [],
@@ -58,7 +58,7 @@ import Testing
         #expect(receiver.open(datagram) == .packet(packet.whole))
     }
 
-    /// §16.1.3: the whole packet as associated data.
+    /// §16.1.3, where the whole packet is associated data.
     @Test func aGCMTagAloneIsThatOfRFC7714Section16() throws {
         let context = try #require(confab_aes_gcm_new(Self.gcmKeys.encryptionKey, 1))
         defer { EVP_CIPHER_CTX_free(context) }
@@ -90,7 +90,7 @@ import Testing
         #expect(receiver.openControl(datagram) == .packet(Self.controlPacket))
     }
 
-    /// §17.3: authentic but unencrypted, so it is rejected.
+    /// §17.3, an authenticated but unencrypted packet, which is rejected.
     @Test func anUnencryptedControlPacketIsRejected() throws {
         let receiver = try #require(SRTPReceiver(profile: .aeadAES128GCM, media: Self.gcmKeys, control: Self.gcmKeys))
         let datagram = Self.controlPacket + hex("841dd968 3dd78ec9 2ae58790 125f62b3 000005d4")

@@ -114,7 +114,7 @@ import Testing
                 }
             }
         }
-        // Without FINGERPRINT, MESSAGE-INTEGRITY detects the change.
+        // In a message without FINGERPRINT, MESSAGE-INTEGRITY detects the change.
         let bare = write { $0.username(Array("a:b".utf8)) }.dropLast(8)
         var original = Array(bare)
         original[3] -= 8
@@ -130,7 +130,7 @@ import Testing
 
     @Test func attributesAfterMessageIntegrityAreIgnored() throws {
         var message = Array(write(key: Self.password).dropLast(8))
-        message += [0x00, 0x25, 0x00, 0x00]  // USE-CANDIDATE, which MESSAGE-INTEGRITY does not cover.
+        message += [0x00, 0x25, 0x00, 0x00]  // USE-CANDIDATE, not covered by MESSAGE-INTEGRITY.
         message[3] = UInt8(message.count - STUN.headerLength)
         try message.withUnsafeBytes {
             let read = try #require(STUNMessage($0))
@@ -178,7 +178,7 @@ import Testing
                     datagram[Int.random(in: 8..<108, using: &random)] = .random(in: 0...255, using: &random)
                 }
             default:
-                // Attributes of all kinds, without FINGERPRINT, which would fail first.
+                // Use random attributes. Leave out FINGERPRINT, because its check would fail first.
                 datagram = Array(datagram.prefix(20)) + (0..<80).map { _ in UInt8.random(in: 0...48, using: &random) }
                 datagram[3] = 80
             }

@@ -103,7 +103,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
 
     @Test func aClientHelloFromAStrangerChangesNothing() throws {
         let call = try Call()
-        // An attacker who knows only the server's address sends a ClientHello first, many times.
+        // Before the client connects, an attacker who knows only the server's address sends a ClientHello many times.
         let stranger = DTLSConnection(
             .client, certificate: try #require(DTLSCertificate.make()),
             remote: call.server.transport.localFingerprint,
@@ -162,7 +162,7 @@ private func isClientHello(_ bytes: [UInt8]) -> Bool { bytes.count > 13 && bytes
         call.network.inject(packet, from: Call.clientAddress, to: Call.serverAddress)
         call.network.run(for: .milliseconds(100))
         #expect(call.server.transport.counters.late == 1)
-        // The client received no media, so it releases the handshake only after ten seconds.
+        // The client releases the handshake only after ten seconds, because it received no media.
         call.network.run(for: .seconds(11))
         call.network.inject(packet, from: Call.serverAddress, to: Call.clientAddress)
         call.network.run(for: .milliseconds(100))

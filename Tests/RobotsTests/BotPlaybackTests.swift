@@ -30,7 +30,7 @@ struct BotPlaybackTests {
         return clip
     }
 
-    /// Returns what is sent until a time, in milliseconds from the start.
+    /// Returns the packets that are sent until a time, in milliseconds from the start.
     private func play(
         _ playback: inout Playback, until milliseconds: Int64
     ) -> [(kind: Playback.Kind, at: Int64, isKeyframe: Bool, start: Int)] {
@@ -56,7 +56,7 @@ struct BotPlaybackTests {
 
     @Test("with video and audio of similar length starts each round together")
     func film() throws {
-        // 1900 ms of audio and 2000 ms of video.
+        // A clip with 1900 ms of audio and 2000 ms of video.
         var playback = Playback(
             try clip(video(frames: 20, keyframes: 10), audio(packets: 95)), beginning: Self.start)
         let sound = play(&playback, until: 4_000).filter { $0.kind == .audio }.map(\.at)
@@ -91,14 +91,14 @@ struct BotPlaybackTests {
         for milliseconds in stride(from: 150, to: 950, by: 10) as StrideTo<Int64> {
             playback.showKeyframe(now: Self.start + .milliseconds(milliseconds))
         }
-        // The first keyframe was at 0, so the next one is at 300 at the earliest.
+        // The first keyframe was sent at 0 ms, so the next one may be sent at 300 ms at the earliest.
         let first = play(&playback, until: 400)
         #expect(first.map(\.at) == [200, 300])
         #expect(first[1].isKeyframe)
         playback.showKeyframe(now: Self.start + .milliseconds(400))
         let second = play(&playback, until: 1_150)
         #expect(second.map(\.at) == [600, 1_100])
-        #expect(second[0].start == first[1].start, "the same keyframe")
+        #expect(second[0].start == first[1].start, "the same keyframe is sent again")
     }
 
     @Test("skips to a distant keyframe, together with its audio")
@@ -111,7 +111,7 @@ struct BotPlaybackTests {
         let pictures = sent.filter { $0.kind == .video }
         #expect(pictures.map(\.at) == [1_000, 1_100])
         #expect(pictures[0].isKeyframe && !pictures[1].isKeyframe)
-        // Audio of 5000 ms, with two bytes per packet after the headers.
+        // The audio has 5000 ms, and two bytes per packet after the headers.
         let sounds = sent.filter { $0.kind == .audio }
         #expect(sounds.map(\.at) == (50..<60).map { $0 * 20 })
         let whole = try opus(audio(packets: 500))

@@ -13,14 +13,14 @@ import Testing
         return LoadReport(from: start, to: end, fanOut: 9)
     }
 
-    @Test("loss without a cause is unexplained") func unexplained() {
+    @Test("loss with no known cause counts as unexplained") func unexplained() {
         let report = report { _ in }
         #expect(report.lost == 1_000 && report.unexplained == 1_000)
         #expect(report.lostByServer == 0 && report.lostByMachine == 0)
         #expect(report.packetsPerSecond == 9_900)
     }
 
-    @Test("a packet the server did not read counts once per subscriber") func server() {
+    @Test("a packet that the server did not read counts as lost once per subscriber") func server() {
         let report = report { end in
             end.serverDrops = 20
             end.counters.unsent = 3
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "is nothing of a text that is something else",
+        "cannot be read from other text",
         arguments: ["", "x", "\n\n", "confab_media_packets_received NaN"])
     func other(text: String) {
         let counters = LoadCounters(exposition: text)
@@ -90,5 +90,5 @@ import Testing
         #expect(delays.quantile(1).nanoseconds <= delays.most.nanoseconds)
     }
 
-    @Test("of no packets is zero") func none() { #expect(DelayHistogram().quantile(0.5) == .zero) }
+    @Test("without packets returns zero") func none() { #expect(DelayHistogram().quantile(0.5) == .zero) }
 }

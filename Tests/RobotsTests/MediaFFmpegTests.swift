@@ -4,7 +4,8 @@ import Testing
 
 @testable import Robots
 
-/// Checks our files with another implementation: ffmpeg decodes the sample after packetization and recording.
+/// Checks our files with another implementation. The sample is packetized and recorded, and ffmpeg decodes the
+/// recording.
 @Suite("ffmpeg", .enabled(if: FFmpeg.isHere, "ffmpeg is not installed; scripts/browser-setup does that"))
 struct MediaFFmpegTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-ffmpeg-\(UUID())")
@@ -27,7 +28,7 @@ struct MediaFFmpegTests {
         return file.path
     }
 
-    @Test("decodes recorded video without errors, and its center is teal")
+    @Test("decodes recorded video without errors, and the center of the picture is teal")
     func picture() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try write(try recorded(), "picture.ivf")
@@ -63,7 +64,7 @@ struct MediaFFmpegTests {
         recording.finish(at: MediaTime(nanoseconds: 1 << 40), into: &bytes)
         let path = try write(bytes, "sound.ogg")
         let raw = try FFmpeg.run(["-i", path, "-f", "s16le", "-ac", "1", "-ar", "48000", "-"])
-        // Four seconds without the 80 ms of pre-skip.
+        // The recording has four seconds, minus the 80 ms of pre-skip.
         #expect(abs(raw.count / 2 - (192_000 - 3_840)) <= 960, "\(raw.count / 2) samples")
         let loudest = stride(from: 0, to: raw.count - 1, by: 2).map { index in
             abs(Int(Int16(truncatingIfNeeded: Int(raw[index]) | Int(raw[index + 1]) << 8)))

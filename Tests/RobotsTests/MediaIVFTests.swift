@@ -28,7 +28,7 @@ struct MediaIVFTests {
         #expect(!file.isTruncated)
     }
 
-    @Test("has the fields where libvpx has them")
+    @Test("has its fields at the same offsets as in libvpx")
     func fields() {
         let expected: [UInt8] = [
             0x44, 0x4b, 0x49, 0x46, 0, 0, 32, 0, 0x56, 0x50, 0x38, 0x30, 0x40, 1, 0xf0, 0, 0x90, 0x5f, 1, 0, 1, 0, 0, 0,
@@ -57,7 +57,7 @@ struct MediaIVFTests {
         #expect(file.frames.map(\.time) == [2])
     }
 
-    @Test("may have a longer header")
+    @Test("may have a header that is longer than usual")
     func longHeader() throws {
         var bytes = header.bytes
         bytes[6] = 36

@@ -29,8 +29,8 @@ struct MediaOggTests {
 
     @Test("has the checksum that other programs expect")
     func checksum() {
-        // The check value of CRC-32/MPEG-2 starts with all ones. Ogg starts with zeros, so the result is the
-        // polynomial.
+        // Ogg's CRC starts with zeros, unlike CRC-32/MPEG-2, which starts with ones. So the checksum of zeros and a
+        // final 1 is the polynomial.
         let page = [UInt8](repeating: 0, count: 26) + [1]
         #expect(page.withUnsafeBytes { OggChecksum.of(page: $0) } == 0x04c1_1db7)
     }
@@ -49,7 +49,8 @@ struct MediaOggTests {
 
     @Test("reads packets that span several pages")
     func continued() throws {
-        // Written by hand, because our writer never splits packets: the packet 5 5 5 … spans three pages.
+        // These pages are written by hand, because our writer never splits packets. The packet 5 5 5 … spans three
+        // pages.
         let long = [UInt8](repeating: 5, count: 600)
         var bytes = page(0, flags: 2, lacing: [4], body: Self.first)
         bytes += page(1, flags: 0, lacing: [1, 255], body: [8] + long.prefix(255))
@@ -58,7 +59,7 @@ struct MediaOggTests {
         let file = try ogg(bytes)
         #expect(packets(file) == [Self.first, [8], long, [6, 6]])
         #expect(!file.isDamaged)
-        // Without the third page, only this packet is lost.
+        // Without the third page, only that packet is lost.
         let cut = try ogg(
             bytes.removing(page(2, flags: 1, lacing: [255], body: Array(long[255..<510]))))
         #expect(packets(cut) == [Self.first, [8], [6, 6]])
@@ -78,7 +79,7 @@ struct MediaOggTests {
         #expect(file.isDamaged)
     }
 
-    @Test("with too many false page starts is rejected")
+    @Test("with too many invalid page starts is rejected")
     func bait() {
         var bytes = page(0, flags: 2, lacing: [4], body: Self.first)
         for _ in 0...OggFile.maxBadPages { bytes += Array("OggS".utf8) + [0] }

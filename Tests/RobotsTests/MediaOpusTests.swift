@@ -28,7 +28,7 @@ struct MediaOpusTests {
         #expect(samples([]) == nil)
         #expect(samples([3]) == nil)
         #expect(samples([3, 0]) == nil)
-        // 48 frames of 2.5 ms are 120 ms. Three frames of 60 ms are longer.
+        // 48 frames of 2.5 ms have 120 ms, the maximum. Three frames of 60 ms exceed it.
         #expect(samples([16 << 3 | 3, 48]) == 5_760)
         #expect(samples([16 << 3 | 3, 49]) == nil)
         #expect(samples([3 << 3 | 3, 3]) == nil)

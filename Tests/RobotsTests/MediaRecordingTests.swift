@@ -24,7 +24,7 @@ struct MediaRecordingTests {
 
     @Test("of video has the right size, and each frame once with its time")
     func picture() throws {
-        // Timestamps wrap around during the recording.
+        // The timestamps wrap around during this recording.
         let file = try video(vp8Packets(Self.frames, timestamp: UInt32.max - 9_000))
         #expect(file.header.width == 320 && file.header.height == 240 && file.header.codec == "VP80")
         #expect(file.frames.map(\.time) == (0..<40).map { $0 * 3_000 })
@@ -44,7 +44,7 @@ struct MediaRecordingTests {
     @Test("of video resumes at the next keyframe after a loss, with the right times")
     func loss() throws {
         var packets = vp8Packets(Self.frames)
-        // Three packets per frame; frame 14 loses one.
+        // Each frame has three packets. One packet of frame 14 is lost.
         packets.remove(at: 14 * 3 + 1)
         let file = try video(packets)
         let numbers: [UInt64] = Array(0..<14) + Array(20..<40)

@@ -77,7 +77,7 @@ struct MediaVP8Tests {
         let frames = [false, false, true, false].map { vp8Frame(isKeyframe: $0, size: 3_000, filler: 1) }
         let packets = vp8Packets(frames)
         #expect(assemble(packets).frames.map(\.bytes) == Array(frames[2...]))
-        // And not in the middle of a frame.
+        // The output does not start in the middle of a frame either.
         let late = assemble(Array(packets[7...]))
         #expect(late.frames.isEmpty && late.needsKeyframe)
     }
@@ -91,7 +91,7 @@ struct MediaVP8Tests {
         var strange = packets
         strange[4].payload = [0x80]
         #expect(assemble(strange).frames.map(\.isKeyframe) == [true, true, false])
-        // A keyframe according to its first bit, but without a start code.
+        // A frame that is a keyframe according to its first bit, but has no start code.
         #expect(assemble(vp8Packets([[0x10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]])).frames.isEmpty)
         var endless = VP8Assembler()
         let part = [0x90, 0x80, 0x80, 1] + [UInt8](repeating: 0, count: 1_200)
@@ -144,7 +144,7 @@ struct MediaPacketOrderTests {
         var out: [Int64?] = []
         for block in 0..<50 as Range<Int64> {
             var numbers = (0..<20).map { block * 20 + $0 }
-            // The very first packet determines where the order starts.
+            // The order starts with the first packet that arrives.
             let rest = block == 0 ? 1 : 0
             numbers[rest...].shuffle(using: &random)
             for number in numbers + numbers.prefix(3) {
@@ -173,7 +173,7 @@ struct MediaPacketOrderTests {
         #expect(steps(&order, at: time(500)) == [])
     }
 
-    @Test("after a gap at the end are returned by giving up")
+    @Test("after a gap at the end are returned once the gap is given up")
     func end() {
         var order = PacketOrder(reorderDelay: .seconds(1))
         let now = MediaTime(nanoseconds: 0)

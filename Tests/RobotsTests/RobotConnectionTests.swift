@@ -35,14 +35,14 @@ import Testing
         world.network.run(for: .seconds(1))
         let video = try #require(subscriber.reception("v0"))
         #expect(video.retransmissions > 0 && video.retransmissionsRequested > 0, "seed \(seed)")
-        // Packets lost before a new keyframe are no longer needed and are not requested.
+        // Packets that were lost before a new keyframe are not requested, because they are no longer needed.
         let arrivals = witness.of("v0")
         let keyframe = try #require(arrivals.last { $0.startsKeyframe && !$0.isRetransmission }?.number, "seed \(seed)")
         #expect(witness.missing("v0").allSatisfy { $0 < keyframe }, "seed \(seed)")
         #expect(arrivals.count { $0.isRetransmission && $0.number > keyframe } > 0, "seed \(seed)")
         #expect(arrivals.count { $0.number > keyframe } > 400, "seed \(seed)")
         #expect(publisher.track("v")?.retransmissionsSent ?? 0 > 0, "seed \(seed)")
-        // A retransmission is restored to the original packet.
+        // The connection converts retransmissions back, so they have the SSRC and payload type of the original packets.
         let usual = try #require(witness.of("v0").first { !$0.isRetransmission })
         for arrival in witness.of("v0") {
             #expect(arrival.ssrc == usual.ssrc && arrival.payloadType == usual.payloadType, "seed \(seed)")
@@ -50,8 +50,7 @@ import Testing
     }
 
     @Test("behaves identically with the same seed") func repeatable() throws {
-        // Robots without a router, because the order of a router's peers is that of a dictionary and differs between
-        // runs.
+        // Test robots without a router, because a router's peers are in a dictionary, whose order differs between runs.
         func run(_ seed: UInt64) throws -> [Witness.Arrival] {
             let network = SimulatedMediaNetwork(
                 seed: seed, weather: NetworkConditions(losses: 20, duplicates: 3, delay: 5...30))
@@ -103,7 +102,7 @@ import Testing
         world.network.run(for: .seconds(6))
         let report = try #require(publisher.track("v")?.lastReport)
         #expect(report.lost == 0 && report.highestSequenceNumber > 0)
-        // The router has received sender reports and refers to them.
+        // The subscriber has received sender reports, because its report blocks refer to them.
         #expect(subscriber.receptions.allSatisfy { $0.reportBlock(at: world.network.now)?.lastSenderReport != 0 })
     }
 
@@ -185,7 +184,7 @@ import Testing
         #expect(throws: SDPError.self) { try connection.answer(offer: text, now: world.network.now) }
     }
 
-    @Test("bytes of any kind change nothing", arguments: [1, 2, 3] as [UInt64]) func noise(seed: UInt64) throws {
+    @Test("random bytes change nothing", arguments: [1, 2, 3] as [UInt64]) func noise(seed: UInt64) throws {
         let world = try RobotWorld(seed: seed)
         let witness = Witness()
         let publisher = try world.publisher(1)

@@ -18,7 +18,7 @@ import Testing
         let slots = [try clients[1].audio(), try clients[1].video()]
         #expect(slots.allSatisfy { $0.arrivals.count > 20 })
         try action(clients[0], clients[1])
-        // Packets in flight.
+        // Let packets that are in flight arrive.
         room.run(12)
         let before = slots.map(\.arrivals.count)
         room.run(1500)
@@ -121,7 +121,7 @@ import Testing
         room.run(500)
         clients[0].subscribe(to: clients[2])
         room.run(500)
-        // Changes to the former stream and to the connection must not bring it back.
+        // Later changes to the removed stream or to the connection must not bring the stream back.
         room.router.update(clients[1].stream, audio: false, video: false)
         room.router.update(clients[1].stream, audio: true, video: true)
         room.run(300)

@@ -102,7 +102,7 @@ import Testing
         room.run(1000)
         let victim = try #require(clients[1].send)
         let attacker = try #require(clients[2].send)
-        // The attacker's checks, sent from the victim's address.
+        // Capture the attacker's checks, to send them from the victim's address.
         var checks: [[UInt8]] = []
         room.network.filter = { bytes, from, _ in
             if from == attacker.address, bytes.first.map({ $0 < 4 }) ?? false { checks.append(bytes) }
@@ -193,7 +193,7 @@ import Testing
         room.run(60)
         #expect(room.server.sink.sentBytes[address] == sent[address])
         room.run(60)
-        // Media continues at once over the remaining path.
+        // Media must continue at once over the remaining path.
         #expect((room.server.sink.sentBytes[old] ?? 0) > (sent[old] ?? 0))
     }
 
@@ -205,7 +205,7 @@ import Testing
         try third.watch()
         let receive = try #require(third.receive)
         let wrong = try #require(Fingerprint(.sha256, [UInt8](repeating: 7, count: 32)))
-        // A new connection whose certificate does not match its description.
+        // Offer a new connection whose certificate does not match its description.
         var offer = receive.offer(fingerprint: wrong)
         offer.origin.sessionID = 99
         let text = try room.router.offer(third.key, .receive, sdp: offer.text, now: room.network.now)
@@ -214,7 +214,7 @@ import Testing
         receive.transport.setRemote(theirs, fingerprint: remote.fingerprint)
         room.run(3000)
         #expect(room.server.events.filter { !$0.isSpeaking } == [.failed(client: third.key, .receive, .fingerprint)])
-        // With the right certificate, a new connection succeeds.
+        // With the matching certificate, a new connection succeeds.
         try third.watch()
         try room.connect()
         third.subscribe(to: clients[1])

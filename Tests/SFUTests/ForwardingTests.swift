@@ -49,7 +49,7 @@ import Testing
         for round in 0..<12 {
             let other = clients[1 + round % 3]
             clients[0].subscribe(to: other)
-            // Sometimes there is no source for a while.
+            // Sometimes nothing is subscribed for a while.
             if round % 4 == 3 {
                 clients[0].unsubscribe(from: other)
                 room.run(1500)
@@ -63,7 +63,7 @@ import Testing
             #expect(slot.faults() == [])
         }
         let frames = try clients[0].video().frames
-        // The former video may end in the middle of a frame.
+        // The previous video may end in the middle of a frame.
         for (frame, next) in zip(frames, frames.dropFirst()) where !next.isKeyframe { #expect(frame.isComplete) }
     }
 
@@ -180,7 +180,7 @@ import Testing
         room.run(2500)
         clients[0].subscribe(to: clients[2])
         room.run(2500)
-        // Compares the capture time of each packet by the sender reports with the actual one.
+        // Compare each packet's capture time according to the sender reports with the actual capture time.
         func offset(_ slot: SimulatedSlot, _ rate: Int64) throws -> Int64 {
             let last = try #require(slot.inOrder.last)
             let report = try #require(slot.reports.last)
@@ -191,7 +191,7 @@ import Testing
         let sound = try offset(clients[0].audio(), 48_000)
         let picture = try offset(clients[0].video(), 90_000)
         #expect(abs(sound - picture) <= 5, "\(sound) ms and \(picture) ms")
-        // The server's clock, less the network delay.
+        // Times are on the server's clock, minus the network delay.
         #expect((0...40).contains(sound), "\(sound) ms")
         #expect(try clients[0].audio().reports.count >= 4)
     }
@@ -215,7 +215,7 @@ import Testing
         room.run(4000)
         func speaking(_ client: SimulatedClient?) -> RouterEvent { .speaking(session: "s", stream: client?.stream) }
         #expect(room.server.events == [speaking(clients[0])])
-        // A short noise, such as a cough.
+        // A short noise, such as a cough, must not change the speaker.
         clients[1].microphone?.level = 0
         room.run(40)
         clients[1].microphone?.level = 100

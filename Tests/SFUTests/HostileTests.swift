@@ -31,7 +31,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         case .endlessSSRCs: packet.ssrc = word()
         case .othersSSRC: packet.ssrc = other.sources.randomElement(using: &random)?.ssrc ?? 0
         case .nestedRetransmissions:
-            // A retransmission of itself, then a retransmission within a retransmission.
+            // Make the packet a retransmission of itself, which contains another retransmission.
             packet.payload[0] = UInt8(packet.sequence >> 8)
             packet.payload[1] = UInt8(truncatingIfNeeded: packet.sequence)
             packet.payload[2] = 0x80 | 97
@@ -80,7 +80,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
                 for index in 0..<Int(words) * 4 { memory[12 + index] = extra[index] }
                 return 12 + Int(words) * 4
             case .extensions:
-                // Random elements, in either form.
+                // Add random extension elements, in the one-byte or the two-byte form.
                 memory[0] |= 0x10
                 let profile: [UInt8] = words & 1 == 0 ? [0xbe, 0xde] : [0x10, words]
                 memory.baseAddress.map { _ in
@@ -110,7 +110,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
             RTCP.writeBye(sources: ssrcs, to: &writer)
             RTCP.writeREMB(sender: 1, bitrate: UInt64(garbage[5]) << 32, sources: garbage, to: &writer)
         }
-        // A known type with a random length and body.
+        // Send an RTCP packet of a known type with a random length and body.
         connection.sendControl { writer in
             writer.u8(0x80 | UInt8(garbage[6] & 0x3f))
             writer.u8(UInt8(200 + garbage[7] % 8))
@@ -135,7 +135,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         let connection = try #require(attacker.send)
         for _ in 0..<300 {
             for _ in 0..<3 { attack.send(connection, beside: try #require(honest.send), &room.random) }
-            // Packet loss must not desynchronize the receiver's rollover counter permanently.
+            // Lost packets must not permanently desynchronize the receiver's rollover counter.
             room.network.filter = { bytes, _, to in
                 to != victim.receive?.address || bytes.first.map { $0 < 128 } == true
                     || Int.random(in: 0..<10, using: &room.random) > 0
@@ -169,7 +169,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         for _ in 0..<8 {
             room.run(1000)
             for source in clients[0].send?.sources ?? [] {
-                // A larger step counts as backward, which SRTP rejects.
+                // SRTP would take a larger step for a backward one and reject the packet.
                 source.sequence &+= UInt16.random(in: 1100..<0x8000, using: &room.random)
             }
         }
@@ -214,7 +214,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         #expect(peers[0].sources.count <= Peer.maxSources && peers[0].encodingCount <= Peer.maxEncodings)
     }
 
-    /// Valid packets of all kinds.
+    /// Returns valid packets of all kinds.
     private func samples(
         _ connection: SimulatedConnection, slots: [SimulatedSlot], _ random: inout SeededGenerator
     ) -> [[UInt8]] {
@@ -257,7 +257,7 @@ enum Attack: String, CaseIterable, CustomTestStringConvertible {
         default: break
         }
         guard !bytes.isEmpty else { return bytes }
-        // Mutate mostly the headers, which the parsers depend on.
+        // Mutate mostly the headers, because only headers are parsed.
         for _ in 0..<Int.random(in: 0...4, using: &random) {
             bytes[Int.random(in: 0..<min(bytes.count, 48), using: &random)] = .random(in: 0...255, using: &random)
         }

@@ -21,10 +21,10 @@ struct LayerChoiceTests {
     }
 
     @Test(
-        "selects the smallest layer that fills the box, else the largest",
+        "selects the smallest layer that fills the preferred box, or the largest layer if none does",
         arguments: [
             (nil, nil, 0), (1280, 720, 0), (1281, 721, 0), (640, 360, 1), (640, nil, 1), (nil, 360, 1),
-            // A box of another aspect ratio, in which the picture fits without being enlarged.
+            // Boxes with another aspect ratio, into which the picture fits without being enlarged.
             (640, 480, 1), (360, 640, 1), (321, 181, 1), (320, 240, 2), (1, 1, 2), (0, 0, 2),
             (16384, 16384, 0), (Int.max, Int.max, 0), (-1, nil, 2),
         ] as [(Int?, Int?, Int)])
@@ -34,7 +34,7 @@ struct LayerChoiceTests {
         #expect(best(layers(known.reversed()), width, height) == 2 - expected)
     }
 
-    @Test("skips dead layers unless all are dead")
+    @Test("skips inactive layers unless all are inactive")
     func living() {
         let known: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)]
         #expect(best(layers(known, alive: [0, 2]), 640, 360) == 0)
@@ -44,19 +44,19 @@ struct LayerChoiceTests {
         #expect(best([], 1, 1, aliveOnly: false) == nil)
     }
 
-    @Test("assumes unknown sizes to be half of the next in the order")
+    @Test("assumes that a layer of unknown size has half the size of the next larger one")
     func unknown() {
         #expect(best(layers([nil, nil, nil]), 320, 180) == 2)
         #expect(best(layers([(640, 480), nil, nil]), 160, 120) == 2)
         #expect(best(layers([nil, nil, (320, 180)]), 1280, 720) == 0)
-        // In ascending order, like the two known sizes.
+        // The sizes are in ascending order, as the two known ones show.
         #expect(best(layers([(320, 180), (640, 360), nil]), nil, nil) == 2)
         #expect(best(layers([(320, 180), nil, (1280, 720), nil]), 640, 360) == 1)
         #expect(Layer.guess(3, among: layers([(1, 1), nil, nil, nil])) == PictureSize(width: 1, height: 1))
         #expect(Layer.guess(0, among: layers([nil, nil, nil, (65535, 65535)])).area > 0)
     }
 
-    @Test("counts frames up to each temporal layer, and does not flap")
+    @Test("counts frames up to each temporal layer, and does not switch back and forth")
     func rates() {
         var rates = FrameRates()
         var now = MediaTime(nanoseconds: 0)
@@ -66,7 +66,7 @@ struct LayerChoiceTests {
             _ = rates.measure(now: now)
         }
         _ = rates.measure(now: now)
-        #expect(rates.temporalLayer(for: 1, current: 255) == 255, "all pass before the first measurement")
+        #expect(rates.temporalLayer(for: 1, current: 255) == 255, "all layers pass before the first measurement")
         second([0: 8, 1: 7, 2: 15])
         #expect(rates.temporalLayer(for: nil, current: 255) == 255)
         #expect(rates.temporalLayer(for: 30, current: 255) == 255)
@@ -84,7 +84,7 @@ struct LayerChoiceTests {
         #expect(rates.temporalLayer(for: 15, current: 255) == 255, "there are no layers")
         #expect(!rates.canMatch(15, isCurrent: false))
         second([:])
-        #expect(!rates.canMatch(15, isCurrent: false), "without frames the rates stay the same")
+        #expect(!rates.canMatch(15, isCurrent: false), "without frames the measured rates stay the same")
     }
 
     @Test("is announced to the publisher rarely, whatever subscribers do", arguments: 1...3 as ClosedRange<UInt64>)
@@ -106,6 +106,6 @@ struct LayerChoiceTests {
         #expect(announcement.next(for: stream, now: now) == nil)
         announcement.wanted = 2
         #expect(announcement.next(for: stream, now: now) == 2)
-        #expect(announcement.next(for: Key(high: 1, low: 2), now: now) == 2, "another stream gets its own announcement")
+        #expect(announcement.next(for: Key(high: 1, low: 2), now: now) == 2, "another stream is announced separately")
     }
 }

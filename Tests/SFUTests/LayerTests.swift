@@ -16,7 +16,7 @@ struct LayerTests {
         call.room.run(3000)
         for (index, label) in [10, 11, 12, 10].enumerated() {
             let slot = try call.slot(index)
-            // The sizes are unknown until the first keyframe.
+            // A few layers may be forwarded at first, because sizes are unknown until the first keyframe.
             #expect(slot.labels.last == UInt32(label) && slot.labels.count <= 3, "watcher \(index): \(slot.labels)")
             #expect(slot.faults() == [])
         }
@@ -26,7 +26,7 @@ struct LayerTests {
     func switching(seed: UInt64) throws {
         let call = try SimulatedLayers(seed: seed)
         call.prefer(0, 320, 180)
-        // The size of a layer is known from its first keyframe.
+        // Wait until the size of each layer is known from its first keyframe.
         call.room.run(1500)
         var expected = try call.slot().labels
         #expect(expected.last == 12)
@@ -37,11 +37,11 @@ struct LayerTests {
         }
         let slot = try call.slot()
         #expect(slot.labels == expected && slot.faults() == [])
-        // A frame takes 33 ms, and the keyframe arrives with the next.
+        // A frame takes 33 ms, and the requested keyframe is the next frame.
         #expect(slot.longestGap < 120, "\(slot.longestGap) ms")
     }
 
-    @Test("an unwatched layer causes no keyframe requests or NACKs and is not stored")
+    @Test("a layer without subscribers causes no keyframe requests or NACKs, and its packets are not stored")
     func unwatched() throws {
         let call = try SimulatedLayers(weather: NetworkConditions(losses: 50, delay: 5...20))
         call.prefer(0, 320, 180)
@@ -58,7 +58,7 @@ struct LayerTests {
         #expect(forwarded < received / 2, "\(forwarded) of \(received)")
     }
 
-    @Test("a subscriber whose layer stops gets another within a second, and the former when it returns")
+    @Test("a subscriber whose layer stops gets another layer within a second, and the first one when it returns")
     func dying() throws {
         let call = try SimulatedLayers()
         call.prefer(0, 640, 360)
@@ -75,7 +75,7 @@ struct LayerTests {
         #expect(slot.labels.last == 11 && slot.faults() == [])
     }
 
-    @Test("if all layers stop together, nothing changes")
+    @Test("if all layers stop together, no layer is switched")
     func still() throws {
         let call = try SimulatedLayers()
         call.prefer(0, 640, 360)
@@ -88,7 +88,7 @@ struct LayerTests {
         #expect(try call.slot().labels == labels && call.slot().faults() == [])
     }
 
-    @Test("without known sizes the order in the description decides")
+    @Test("while sizes are unknown, layers are selected by their order in the description")
     func order() throws {
         let call = try SimulatedLayers(watchers: 2, sizes: [nil, nil, nil])
         call.prefer(0, 320, 180)
@@ -121,7 +121,7 @@ struct LayerTests {
         #expect(slot.unreadable == 0)
     }
 
-    @Test("the publisher learns which layers are needed: additions at once, removals after two seconds")
+    @Test("the publisher is notified of additional needed layers at once, and of unneeded ones after two seconds")
     func announcing() throws {
         let call = try SimulatedLayers(watchers: 2)
         call.room.run(1000)
@@ -145,10 +145,10 @@ struct LayerTests {
         #expect(call.wanted.last == [] && call.wanted.count <= told + 4, "\(call.wanted)")
     }
 
-    @Test("a layer that was turned off without subscribers returns with the first subscriber")
+    @Test("a layer that was turned off for lack of subscribers returns with the first subscriber")
     func switchedOff() throws {
         let call = try SimulatedLayers(watchers: 2)
-        // Begins like the browser SDK, with only the largest.
+        // Begin with only the largest layer, like the browser SDK.
         for layer in call.layers { layer.isOn = layer.rid == "f" }
         func obey() {
             guard let wanted = call.wanted.last else { return }

@@ -23,10 +23,11 @@ import Testing
             for index in 0..<2 {
                 let slot = try client.video(index)
                 let all = slot.frames
-                // Losses before the first received packet are unknown.
+                // Skip frames before the first complete keyframe: the subscriber does not know of losses before its
+                // first packet.
                 let frames = all.drop { !$0.isKeyframe || !$0.isComplete }.dropLast()
                 #expect(frames.count > 200 && all.count - frames.count < 100)
-                // Only frames that a decoder still needs: a keyframe makes earlier ones obsolete.
+                // Check only frames that a decoder still needs. A later keyframe makes a frame obsolete.
                 for (index, frame) in zip(frames.indices, frames) where !frame.isComplete {
                     let isOvertaken = frames[index...].dropFirst().prefix(10).contains(where: \.isKeyframe)
                     #expect(isOvertaken, "frame \(frame.frame) of \(frame.label) at \(client.number)")
@@ -97,7 +98,7 @@ import Testing
         room.run(2000)
         let (send, camera) = (try #require(clients[0].send), try #require(clients[0].camera))
         let first = try #require(try clients[1].video().inOrder.first)
-        // Unrequested retransmissions, which browsers send to probe the bandwidth.
+        // Send unrequested retransmissions, as browsers do to probe the bandwidth.
         let number =
             camera.sequence
             &- UInt16(truncatingIfNeeded: try #require(clients[1].video().inOrder.last).number - first.number)
@@ -117,7 +118,7 @@ import Testing
         clients[0].subscribe(to: clients[1])
         room.run(1000)
         let before = room.router.counters.keyframesRequested
-        // From now on only packets from the middle of frames arrive.
+        // From now on, only packets from the middle of frames arrive.
         let camera = try #require(clients[1].camera)
         camera.isOn = false
         clients[0].unsubscribe(from: clients[1])

@@ -4,7 +4,8 @@ import Testing
 @testable import SFU
 
 @Suite struct MemoryTests {
-    /// Counts only the large parts. OpenSSL allocates the memory for encryption.
+    /// Estimates the router's memory from its large parts. Memory for encryption is not included, because OpenSSL
+    /// allocates it.
     @Test func theMemoryOfEachPartIsBounded() {
         let encoding =
             NACKGenerator.maxOutstanding * 24 + 64 * MemoryLayout<PendingPacket>.stride

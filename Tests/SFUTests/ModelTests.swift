@@ -4,7 +4,7 @@ import Testing
 
 @testable import SFU
 
-/// A minimal model of who may receive what.
+/// A minimal model of which subscriber may receive which media.
 private struct Model {
     struct Publication {
         var audio = true
@@ -18,7 +18,7 @@ private struct Model {
 
     static let slots = 2
     var publications: [Int: Publication] = [:]
-    /// Indexed by subscriber and pair of transceivers.
+    /// The subscriptions, indexed by subscriber and pair of transceivers.
     var subscriptions: [[Subscription?]]
     var sends: [Bool]
     var receives: [Bool]
@@ -53,7 +53,7 @@ private struct Model {
         (sends[client], receives[client]) = (false, false)
     }
 
-    /// Returns the publisher whose packets this transceiver should get.
+    /// Returns the publisher whose packets this transceiver should receive.
     func publisher(_ subscriber: Int, _ slot: Int, _ kind: MediaKind) -> Int? {
         guard receives[subscriber], let subscription = subscriptions[subscriber][slot],
             sends[subscription.publisher], let publication = publications[subscription.publisher]
@@ -63,7 +63,7 @@ private struct Model {
     }
 }
 
-/// Runs the model and a router through the same operations.
+/// Performs the same operations on the model and on a router.
 private final class World {
     let room: SimulatedRoom
     let clients: [SimulatedClient]

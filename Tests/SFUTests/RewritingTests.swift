@@ -3,9 +3,9 @@ import Testing
 
 @testable import SFU
 
-@Suite("A stream joined from segments of other streams")
+@Suite("A rewritten stream made of segments of other streams")
 struct RewritingTests {
-    @Test("has no gap when its source changes, and follows the clock")
+    @Test("has no gap in its numbers when its source changes, and its timestamps follow the clock")
     func goesOn() throws {
         var rewriting = Rewriting(sequence: 100, timestamp: 5000)
         let start = MediaTime(nanoseconds: 0)
@@ -24,7 +24,7 @@ struct RewritingTests {
         #expect(second.layerZero == first.layerZero &+ 1)
     }
 
-    @Test("drops packets of a source from before its first packet")
+    @Test("drops packets that precede the first forwarded packet of a source")
     func nothingOld() {
         var rewriting = Rewriting(sequence: 0, timestamp: 0)
         let now = MediaTime(nanoseconds: 0)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("VP8 temporal layers")
 struct TemporalLayerTests {
-    /// Frames per second in the last two seconds.
+    /// Returns the frames per second during the last two seconds.
     private func rate(_ call: SimulatedLayers, _ index: Int = 0) throws -> Double {
         let since = call.room.network.now - .seconds(2)
         return Double(Set(try call.slot(index).arrivals.filter { $0.at > since }.map(\.tag.frame)).count) / 2
@@ -20,7 +20,7 @@ struct TemporalLayerTests {
         return call
     }
 
-    @Test("above the preferred rate are dropped as if they had never existed")
+    @Test("above the preferred frame rate are dropped without gaps in the stream")
     func dropped() throws {
         let call = try begin(1, watchers: 3)
         call.prefer(0, frameRate: 16)
@@ -35,7 +35,7 @@ struct TemporalLayerTests {
         }
     }
 
-    @Test("resume at a packet that depends on no dropped packet", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test("resume at a frame that depends on no dropped frame", arguments: 1...4 as ClosedRange<UInt64>)
     func upAndDown(seed: UInt64) throws {
         let call = try begin(seed)
         call.watchers[0].subscribe(to: call.publisher)
@@ -49,7 +49,9 @@ struct TemporalLayerTests {
         #expect(slot.labels == [10] && call.layers[0].keyframesMade <= 3, "this needs no keyframe")
     }
 
-    @Test("lost packets are retransmitted despite dropped ones between them", arguments: 1...4 as ClosedRange<UInt64>)
+    @Test(
+        "lost packets are retransmitted even if packets between them were dropped",
+        arguments: 1...4 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
         let call = try begin(seed, NetworkConditions(losses: 30, delay: 5...20), watchers: 2)
         call.prefer(0, frameRate: 16)
@@ -63,7 +65,7 @@ struct TemporalLayerTests {
             let gaps = zip(inOrder, inOrder.dropFirst()).filter { $1.number != $0.number + 1 && !$1.tag.isKeyframe }
             #expect(gaps.isEmpty, "seed \(seed), \(index): before \(gaps.map(\.1.number))")
             #expect(slot.unreadable == 0)
-            // Late packets of dropped layers are still forwarded, since their sequence numbers are already reserved.
+            // Late packets of dropped layers are still forwarded, because their sequence numbers are already reserved.
             let frames = Dictionary(grouping: inOrder, by: \.tag.frame).values
             let whole = frames.filter { $0.count == Int($0[0].tag.count) }
             let pictures = whole.map { ($0[0].tag.frame, $0[0].picture ?? 0) }.sorted { $0.0 < $1.0 }
@@ -73,7 +75,7 @@ struct TemporalLayerTests {
         }
     }
 
-    @Test("dropped packets are counted like a plain list", arguments: 1...6 as ClosedRange<UInt64>)
+    @Test("dropped packets are counted as in a plain list", arguments: 1...6 as ClosedRange<UInt64>)
     func countsAsAList(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var dropped = DroppedPackets()

@@ -27,9 +27,9 @@ import Wire
             text(.handshake) { $0.tooManyConnections } == "Too many connections. Close some tabs and try again.")
         #expect(
             text(.resource) { $0.tooManyConnections } == "Too many connections from your network. Try again later. 10")
-        #expect(text(.upgrade) { $0.draining } == "The server is restarting.")
-        #expect(text(.handshake) { $0.draining } == "The server is restarting. Try again.")
-        #expect(text(.resource) { $0.draining } == "The server is restarting. Try again. 5")
+        #expect(text(.upgrade) { $0.draining } == "The server is restarting. Try again in a moment.")
+        #expect(text(.handshake) { $0.draining } == "The server is restarting. Try again in a moment.")
+        #expect(text(.resource) { $0.draining } == "The server is restarting. Try again in a moment. 5")
         for door in [Gateway.AdmissionPoint.hello, .handshake] {
             let error = text(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many connection attempts from your network. Try again in a moment. 3")
@@ -45,7 +45,7 @@ import Wire
         }
     }
 
-    /// Returns the text of the error, with the seconds to wait if the error has them.
+    /// Returns the error's text, followed by the number of seconds to wait if the error contains one.
     private func text(_ door: Gateway.AdmissionPoint, _ error: (Gateway.AdmissionPoint) -> WireError) -> String {
         let error = error(door)
         return error.retryAfter.map { "\(error.message) \($0.components.seconds)" } ?? error.message
@@ -69,7 +69,7 @@ import Wire
 
     @Test("a client that passes all checks is admitted", arguments: Entrance.all)
     func admitted(_ entrance: Entrance) async throws {
-        // The client that sends nothing after the upgrade waits for this timeout.
+        // Short, because the client that sends nothing after the upgrade waits for this timeout.
         try await run({ if entrance.door == .upgrade { $0.limits.handshakeTimeout = .milliseconds(200) } }) { server in
             let knock = try await entrance.approach(server, Self.home)
             #expect(try await knock() == nil)
@@ -94,7 +94,7 @@ import Wire
                 try await ban(server)
                 #expect(try await knock() == .banned)
             case .draining:
-                // The port stays open as long as a client stays connected.
+                // Keep a client connected, because a draining server closes its port once no client is connected.
                 let other = try await SocketClient.connect(
                     port: server.port, headers: [("Origin", Self.home)], answersClose: false)
                 try await other.greet()

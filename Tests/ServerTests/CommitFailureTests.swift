@@ -15,7 +15,7 @@ import Wire
 
     private static func answer(_ message: ServerMessage, to request: UInt64) -> Bool { message.re == request }
 
-    @Test("a change that the database rejects is not answered with ok, and others go on")
+    @Test("a change that the database rejects is not answered with ok, and other clients are not affected")
     func rejected() async throws {
         try await inDirectory { directory in
             try await TestServer.run(dataDirectory: directory) { server in
@@ -43,7 +43,7 @@ import Wire
         }
     }
 
-    @Test("while another process locks the database, only those who store something wait")
+    @Test("while another process locks the database, only requests that store something wait")
     func locked() async throws {
         try await inDirectory { directory in
             try await TestServer.run(dataDirectory: directory) { server in

@@ -229,12 +229,12 @@ import Testing
 }
 
 extension [String] {
-    /// Returns the elements in the order of another list.
+    /// Returns the elements sorted in the order of another list.
     fileprivate func sortedLike(_ order: [String]) -> [String] { order.filter(contains) }
 }
 
 @Suite struct ProjectFileTests {
-    /// A temporary directory, removed with the value.
+    /// A temporary directory that is removed when this value is released.
     private final class Directory {
         let path = NSTemporaryDirectory() + "/confab-test-" + UUID().uuidString
         deinit { try? FileManager.default.removeItem(atPath: path) }

@@ -17,7 +17,7 @@ import Wire
 
     private func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
 
-    @Test("one address gets so many connections, and as many again when they are gone")
+    @Test("the connections of one address are limited, and closed ones no longer count")
     func perAddress() throws {
         let counts = Counts(perAddress: 2, total: 10)
         let (ada, bob) = (try address("192.0.2.1"), try address("192.0.2.2"))
@@ -37,7 +37,7 @@ import Wire
         #expect(counts.admit(try address("2001:db8:0:1::1")))
     }
 
-    @Test("trusted proxies count only towards the total, which holds for all")
+    @Test("connections of trusted proxies count only toward the total limit")
     func total() throws {
         let counts = Counts(perAddress: 1, total: 3)
         #expect(counts.admit(nil) && counts.admit(nil) && counts.admit(nil))
@@ -47,7 +47,7 @@ import Wire
         #expect(counts.admit(try address("192.0.2.1")))
     }
 
-    @Test("a ban of an address is found by its block, whatever its length, until it ends")
+    @Test("a ban of an address block of any length applies to its addresses until the ban ends")
     func bans() throws {
         let start = Timestamp(milliseconds: 0)
         func ban(_ text: String, until end: Timestamp? = nil) -> Ban {
@@ -66,7 +66,7 @@ import Wire
         #expect(bans.ban(of: try address("203.0.113.1"), at: start + .seconds(2)) == nil)
     }
 
-    @Test("a second server on the same data directory is refused and told which process holds it")
+    @Test("a second server on the same data directory is refused, and the error names the process that uses it")
     func directoryLock() throws {
         let directory = NSTemporaryDirectory() + "confab-lock-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -80,20 +80,20 @@ import Wire
     }
 }
 
-@Suite("What happens when storage fails") struct StorageTroubleTests {
-    private let start = Timestamp(milliseconds: 0)
+@Suite("Failures of the storage") struct StorageTroubleTests {
+    private let start = ContinuousClock.now
 
     /// A reference, because `#expect` cannot mutate values.
     private final class Trouble {
         private var trouble = StorageTrouble(busyLimit: .seconds(60), faultLimit: .seconds(10))
         var isUnavailable: Bool { trouble.isUnavailable }
-        func failed(_ error: StorageError, at now: Timestamp) -> StorageTrouble.Decision {
+        func failed(_ error: StorageError, at now: ContinuousClock.Instant) -> StorageTrouble.Decision {
             trouble.failed(error, at: now)
         }
         func succeeded() { trouble.succeeded() }
     }
 
-    @Test("a locked database is retried for its limit, then the changes are given up and the server stays ready")
+    @Test("a locked database is retried up to the time limit; then the changes fail, and the server stays ready")
     func busy() {
         let trouble = Trouble()
         let error = StorageError(.busy, "")
@@ -104,7 +104,7 @@ import Wire
     }
 
     @Test(
-        "a full disk makes the server unready at once and stops it when it persists",
+        "a full disk makes the server unready at once, and stops the server if it lasts",
         arguments: [
             StorageError.Code.diskFull, .inputOutput, .notAccessible,
         ])
@@ -118,10 +118,25 @@ import Wire
         #expect(trouble.failed(StorageError(code, ""), at: start + .seconds(10)) == .stop)
     }
 
-    @Test("a change that the database rejects is given up at once")
+    @Test("a change that the database rejects fails at once")
     func rejected() {
         let trouble = Trouble()
         #expect(trouble.failed(StorageError(.rejected, ""), at: start) == .giveUp)
+        #expect(!trouble.isUnavailable)
+    }
+
+    @Test("an I/O error after a long lock is retried for its own time")
+    func busyThenFault() {
+        let trouble = Trouble()
+        _ = trouble.failed(StorageError(.busy, ""), at: start)
+        let later = trouble.failed(StorageError(.inputOutput, ""), at: start + .seconds(20))
+        #expect(later == .retry(after: StorageTrouble.retryPause))
+    }
+
+    @Test("storage that the server closed itself is no fault of the disk")
+    func closed() {
+        let trouble = Trouble()
+        #expect(trouble.failed(.closed, at: start) == .giveUp)
         #expect(!trouble.isUnavailable)
     }
 }

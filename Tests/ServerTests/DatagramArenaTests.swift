@@ -15,7 +15,7 @@ struct DatagramArenaTests {
         }
     }
 
-    @Test("consecutive datagrams of equal length to one address are joined, and the last may be shorter")
+    @Test("consecutive datagrams of equal length to one address are joined; only the final datagram may be shorter")
     func joins() {
         let arena = DatagramArena(joins: true)
         put([(1200, near), (1200, near), (700, near), (700, near), (1200, far), (1200, near)], into: arena)

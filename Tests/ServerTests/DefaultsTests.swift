@@ -38,7 +38,7 @@ import Testing
         let homes = sources.filter { Self.homes.contains($0.path) }
         #expect(homes.count == Self.homes.count)
         let settings = Set(homes.flatMap { Self.numbers(in: $0.text) }).subtracting(ambiguous)
-        #expect(settings.count > 60, "the pattern finds the settings")
+        #expect(settings.count > 60, "the pattern must find the settings")
         for (path, text) in sources where !Self.homes.contains(path) {
             guard ["Server/", "Signaling/", "Command/", "Wire/Messages/"].contains(where: path.hasPrefix) else {
                 continue
@@ -106,7 +106,7 @@ import Testing
                 #expect(Self.matches(String(value), text), "\(path): \(key) is \(text), not \(value)")
             }
         }
-        #expect(found >= 8, "the pattern finds defaults in the documents")
+        #expect(found >= 8, "the pattern must find the defaults in the documents")
     }
 
     /// True if prose ("30 days", "10 s", "20 lines") has the same value as the text in the file ("30d", "10s", "20").

@@ -34,7 +34,7 @@ struct GatewayTests {
         }
     }
 
-    @Test("a dropped client resumes without loss, and its partner is notified of both")
+    @Test("a dropped client resumes without loss, and its partner is notified of the drop and of the return")
     func resuming() async throws {
         try await TestServer.run { server in
             let (ann, bob) = (
@@ -89,7 +89,8 @@ struct GatewayTests {
         }
     }
 
-    /// Uses a separate server, because on a busy machine a client's hello may take longer than this timeout.
+    /// Uses a separate server with a short timeout. On a busy machine, the other tests' clients may take longer to send
+    /// hello.
     @Test("a client that sends no hello is closed with 4408")
     func silence() async throws {
         try await TestServer.run({ $0.limits.handshakeTimeout = .milliseconds(200) }) { server in

@@ -71,7 +71,7 @@ struct InquiryTests: StorageFixtures {
     }
 
     @Test func `an answer is outdated if its identities changed after the inquiry`() {
-        var changes = IdentityChanges()
+        var changes = RecentChanges { $0.provenIdentity.map { [$0] } ?? [] }
         let asked = changes.number
         #expect(!changes.concern([alice], since: asked))
         changes.begin(.unlinked(alice))
@@ -88,7 +88,7 @@ struct InquiryTests: StorageFixtures {
             changes.begin(.retired(person(number)))
             changes.settle([.retired(person(number))])
         }
-        #expect(changes.concern([bob], since: before), "there are more changes than are tracked")
+        #expect(changes.concern([bob], since: before), "more changes happened than are tracked")
         #expect(!changes.concern([bob], since: changes.number))
     }
 }

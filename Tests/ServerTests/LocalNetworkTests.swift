@@ -24,7 +24,7 @@ import X509
 }
 
 @Suite struct LocalCertificateAuthorityTests {
-    /// A temporary data directory, removed with the value.
+    /// A temporary data directory that is removed when this value is released.
     private final class Directory {
         let path = NSTemporaryDirectory() + "/confab-test-" + UUID().uuidString
         deinit { try? FileManager.default.removeItem(atPath: path) }
@@ -146,7 +146,8 @@ import X509
     }
 
     @Test func formatAndVersionBitsMatchTheStandardsTables() throws {
-        // Level M with mask 5 is 100000011001110 (annex C), read here from around the top left corner.
+        // The format information for level M with mask 5 is 100000011001110 (annex C). It is read around the top left
+        // corner.
         var matrix = QRMatrix(version: 1)
         matrix.drawFormat(errorCorrection: .medium, mask: 5)
         func format(_ matrix: QRMatrix) -> Int {
@@ -159,7 +160,7 @@ import X509
         #expect(format(matrix) == 0b100_0000_1100_1110)
         matrix.drawFormat(errorCorrection: .low, mask: 0)
         #expect(format(matrix) == 0b111_0111_1100_0100)
-        // Version 7 is 000111110010010100 (annex D).
+        // The version information for version 7 is 000111110010010100 (annex D).
         var seven = QRMatrix(version: 7)
         seven.drawFunctionPatterns()
         let bits = (0..<18).reversed().reduce(0) {

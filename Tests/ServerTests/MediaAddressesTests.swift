@@ -28,7 +28,7 @@ struct MediaAddressesTests {
         #expect(try addresses(local: many).advertised.count == MediaAddresses.maxAddresses)
     }
 
-    @Test("loopback is announced with a note if there is no other address")
+    @Test("the loopback address is announced, with a note, if there is no other address")
     func alone() throws {
         let found = try addresses(local: ["127.0.0.1", "::1"])
         #expect(found.advertised.map(\.description) == ["127.0.0.1"])

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Server
 
-/// A client over a real socket, driven by the test's thread.
+/// A media client with a real socket, driven by the test's thread.
 private final class Line: DatagramSink {
     let transport: PeerTransport
     let local = ICECredentials()
@@ -131,7 +131,7 @@ struct MediaLoopTests {
         _ = poll(&entries, nfds_t(entries.count), 1)
     }
 
-    /// Negotiates one audio section.
+    /// Negotiates a connection with one audio section.
     private func offer(
         _ line: Line, _ client: Key, _ side: Side, _ inbox: MediaInbox, _ server: TransportAddress
     ) throws {

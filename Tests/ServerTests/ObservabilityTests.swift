@@ -6,14 +6,14 @@ import Testing
 
 @testable import Server
 
-/// Collects log output.
+/// A log output that stores all lines.
 private final class Lines: Sendable {
     private let text = Mutex("")
 
     var all: String { text.withLock { $0 } }
 
     func logger(_ format: LogFormat, scrubber: Scrubber = Scrubber(), label: String = "gateway") -> Logger {
-        // 2026-02-03T04:05:06.789Z
+        // This time is 2026-02-03T04:05:06.789Z.
         let output = LogOutput(now: { 1_770_091_506_789 }) { line in self.text.withLock { $0 += line } }
         return Logger(label: label) { label in
             ServerLogHandler(label: label, level: .info, format: format, scrubber: scrubber, output: output)

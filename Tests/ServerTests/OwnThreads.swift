@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Runs tests on separate threads. In Swift's cooperative pool, a test waits for all other tests between its steps. On a busy
-/// machine, this can take so long that the server considers a client silent.
+/// Runs tests on separate threads. In Swift's cooperative pool, a test may wait for all other tests between two of its
+/// steps. On a busy machine, this takes so long that the server considers a client silent.
 struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 

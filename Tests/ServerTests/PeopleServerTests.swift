@@ -9,7 +9,7 @@ import Wire
 struct PeopleServerTests {
     private let here = NearbyVerb.Move(latitude: 52.52, longitude: 13.405)
 
-    /// A present and visible person.
+    /// A person who is online and visible.
     private struct Visitor {
         let client: SocketClient
         let secret: String?
@@ -49,7 +49,7 @@ struct PeopleServerTests {
         if case .nearby(.changed(let change)) = message { change } else { nil }
     }
 
-    @Test("a call rings, is accepted, joined and ended, and is in both logs immediately")
+    @Test("a call rings, is accepted, joined and ended, and then is in both call logs immediately")
     func calling() async throws {
         try await TestServer.run { server in
             let (ann, bob) = (try await arrive(server, "Ann"), try await arrive(server, "Bob"))
@@ -70,7 +70,7 @@ struct PeopleServerTests {
             let ended = try await bob.client.hearEnd()
             #expect((ended.call, ended.reason, ended.direction) == (placed.call, .hungUp, .incoming))
             #expect(ended.duration != nil)
-            // Both request the log immediately. The answer must include the change that was just committed.
+            // Both people request the call log immediately. The answer must include the call that has just ended.
             let (annsLog, bobsLog) = (try await ann.client.log(), try await bob.client.log())
             #expect(annsLog.calls.map(\.call) == [placed.call])
             #expect(bobsLog.calls.map(\.outcome) == [.hungUp])
@@ -91,7 +91,7 @@ struct PeopleServerTests {
         }
     }
 
-    @Test("calls survive a restart, and people who have not reconnected can be found")
+    @Test("calls survive a restart, and people who have not yet reconnected can be found")
     func restart() async throws {
         let directory = NSTemporaryDirectory() + "confab-people-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -158,7 +158,7 @@ struct PeopleServerTests {
 
             try await ann.client.ask(.presence(.unlink(.init(device: phone.person))))
             #expect(try await linked.hearClose() == 4409)
-            // Immediately afterwards, storage must not answer with outdated data.
+            // Answers from storage must not be outdated, even immediately afterwards.
             let unlinked = try await SocketClient.connect(port: server.port)
             try await unlinked.greet(identity: phone.secret)
             #expect(try await unlinked.appear().person == phone.person)

@@ -10,7 +10,7 @@ import Wire
 struct PersonExportTests: StorageFixtures {
     private let path = "/v1/person"
 
-    /// Stores data with today's date, because the server deletes old data at startup.
+    /// Stores data about a person with the current time, because the server deletes old data when it starts.
     private func fill(_ directory: String) async throws {
         let storage = try SQLiteStorage(directory: directory)
         let phone = LinkedDevice(identity: carol, label: "Phone", linkedAt: now)
@@ -27,11 +27,13 @@ struct PersonExportTests: StorageFixtures {
         try await storage.close()
     }
 
-    @Test("the export contains all data and no secrets, with the secret of any device")
+    @Test("with the secret of any of the person's devices, the export contains all data and no secrets")
     func everything() async throws {
         try await withDirectory { directory in
             try await fill(directory)
-            try await TestServer.run(dataDirectory: directory) { server in
+            try await TestServer.run(
+                dataDirectory: directory, { $0.retention.pushEndpoints = .seconds(3650 * 86400) }
+            ) { server in
                 let place = try WHIPPlace(server)
                 for device in [alice, carol] {
                     let answer = try await place.ask("GET", path, token: place.project.secret(of: device))

@@ -28,7 +28,7 @@ struct QRCodeDrawingTests {
         }
     }
 
-    @Test("text is drawn, and invalid or too long text is rejected with a code")
+    @Test("a short text is drawn, and an invalid or too long text is rejected with an error code")
     func answers() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)

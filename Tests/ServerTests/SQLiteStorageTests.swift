@@ -45,7 +45,7 @@ struct SQLiteStorageTests: StorageFixtures {
             let ban = Ban(subject: .address("203.0.113.7"), reason: "", createdAt: now)
             let before = try await server.changeCounter()
             try await server.addBan(Ban(subject: .identity(carol), reason: "", createdAt: now))
-            #expect(try await server.changeCounter() == before, "its own changes do not count")
+            #expect(try await server.changeCounter() == before, "the server's own changes do not count")
             try await command.addBan(ban)
             let after = try await server.changeCounter()
             #expect(after != before)
@@ -80,7 +80,7 @@ struct SQLiteStorageTests: StorageFixtures {
         try await withDirectory { directory in
             let storage = try SQLiteStorage(directory: directory)
             try await storage.commit((0..<500).map { .report(report(lines: Array(repeating: "line", count: $0 % 20))) })
-            // Each commit contains both directions of a block. An inconsistent copy would contain only one of them.
+            // Each commit contains both directions of a block. An inconsistent copy could contain only one direction.
             let writing = Task {
                 var number = 0
                 while !Task.isCancelled {
@@ -194,7 +194,7 @@ struct SQLiteStorageTests: StorageFixtures {
             try await first.value
             for commit in good { try await commit.value }
             await expect(.rejected) { try await bad.value }
-            #expect(await gate.sizes.sorted() == [1, 1, 1, 2, 4], "the first, the group, then each alone")
+            #expect(await gate.sizes.sorted() == [1, 1, 1, 2, 4], "first one commit, then the group, then each alone")
             #expect(try await storage.person(bob, at: now).blocked.sorted() == [person(1), person(2)])
             try await storage.close()
         }

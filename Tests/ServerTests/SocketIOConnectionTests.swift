@@ -75,7 +75,7 @@ import Wire
         #expect(stage.send("5:::{}") == [frame("5:::{}")])
     }
 
-    @Test("heartbeats are sent 25 s after the last one received")
+    @Test("heartbeats are sent 25 s after the most recent one received")
     func heartbeats() {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)
@@ -96,7 +96,7 @@ import Wire
         #expect(stage.pass(.seconds(61)).suffix(3) == [.closeWebSocket(.goingAway), .gone, .over])
     }
 
-    @Test("a closed WebSocket ends the connection, whatever the cause", arguments: ["close", "0::", "disconnect"])
+    @Test("a closed WebSocket ends the connection, for any reason", arguments: ["close", "0::", "disconnect"])
     func ending(_ how: String) {
         var stage = Stage(start)
         _ = stage.handle(.webSocketOpened)
@@ -124,7 +124,7 @@ import Wire
         #expect(stage.pass(.seconds(2)) == [answer(second, "8::")])
     }
 
-    @Test("messages between polls are sent together with the next one, in order")
+    @Test("messages between two polls are sent together in the answer to the next poll, in order")
     func buffering() {
         var stage = Stage(start)
         _ = stage.poll()
@@ -157,7 +157,7 @@ import Wire
         #expect(stage.handle(.pollLost(poll)) == [])
         let (next, outputs) = stage.poll()
         #expect(outputs == [answer(next, "a", "b", "c")])
-        // Once received, it is not sent again.
+        // Once the client has received the answer, it is not sent again.
         _ = stage.poll()
         #expect(stage.handle(.pollLost(next)) == [])
         #expect(stage.send("d").count == 1)
@@ -250,7 +250,7 @@ import Wire
         #expect(socket.handle(.end(.booted)) == [frame("0::"), .closeWebSocket(.normal), .gone, .over])
     }
 
-    /// After `0::`, the client would not reconnect.
+    /// The server must not send `0::`, because the client would then not reconnect.
     @Test("a server restart closes the connection without a message")
     func goingAway() {
         var socket = Stage(start)

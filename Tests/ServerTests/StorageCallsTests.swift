@@ -35,11 +35,13 @@ struct StorageCallsTests: StorageFixtures {
             let (first, second) = (going(1, from: alice, to: bob), going(2, from: carol, to: alice))
             try await storage.commit([.callPlaced(second), .callPlaced(first)])
             #expect(try await storage.openCalls() == [first, second])
-            try await storage.commit([.callAccepted(second.id, at: now + .seconds(9)), .callOver(first.id)])
+            try await storage.commit([
+                .callAccepted(second.id, at: now + .seconds(9), people: []), .callOver(first.id, people: []),
+            ])
             var accepted = second
             accepted.acceptedAt = now + .seconds(9)
             #expect(try await storage.openCalls() == [accepted])
-            try await storage.commit([.callOver(first.id), .callAccepted(first.id, at: now)])
+            try await storage.commit([.callOver(first.id, people: []), .callAccepted(first.id, at: now, people: [])])
             #expect(try await storage.openCalls() == [accepted])
         }
     }
@@ -47,7 +49,7 @@ struct StorageCallsTests: StorageFixtures {
     @Test(arguments: StorageKind.allCases)
     func `a log is read page by page, newest first`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
-            // Several calls in the same millisecond, across a page boundary.
+            // Several calls have the same millisecond, and a page ends among them.
             let records = (0..<120).map { logged($0, with: bob, after: $0 / 7) }
             try await storage.commit(records.map { .callLogged($0, of: alice) })
             try await storage.commit([.callLogged(logged(500, with: alice), of: bob)])
@@ -59,7 +61,7 @@ struct StorageCallsTests: StorageFixtures {
                 read += page.calls
                 sizes.append(page.calls.count)
                 next = try page.next.map { try #require(CallLogCursor($0.text)) }
-                // New calls do not move the cursor.
+                // New calls must not change what the cursor refers to.
                 try await storage.commit([.callLogged(logged(600 + sizes.count, with: bob), of: alice)])
             } while next != nil
             #expect(sizes == [50, 50, 20])
@@ -133,8 +135,8 @@ struct StorageCallsTests: StorageFixtures {
         try await kind.withStorage { storage in
             try await storage.commit([1, 2, 3].map { .callLogged(logged($0, with: bob), of: alice) })
             try await storage.commit([.callLogged(logged(2, with: alice), of: bob)])
-            #expect(try await storage.deleteCalls(olderThan: now + .seconds(3)) == 3)
-            #expect(try await storage.deleteCalls(olderThan: now + .seconds(3)) == 0)
+            #expect(try await storage.deleteOld(.calls, olderThan: now + .seconds(3)) == 3)
+            #expect(try await storage.deleteOld(.calls, olderThan: now + .seconds(3)) == 0)
             #expect(try await log(storage, of: alice).map(\.call) == [call(3)])
         }
     }
@@ -183,7 +185,7 @@ struct StorageCallsTests: StorageFixtures {
                 #expect(try await storage.resolve(id) == .retired)
                 #expect(try await storage.visitor(id, at: now) == nil)
                 var held = try await storage.everything(of: id, at: now)
-                // The person's reports are kept until they expire, because they are about other people.
+                // Reports by the deleted person are kept until they expire, because they are about other people.
                 held.reports = []
                 #expect(held == PersonData())
             }

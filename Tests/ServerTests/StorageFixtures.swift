@@ -4,7 +4,7 @@ import Signaling
 import Testing
 import Wire
 
-/// Helpers for the storage suites. They are members of a protocol, so that other suites can use the same names.
+/// Helpers for the storage suites. They are in a protocol, so other suites can use the same names for other helpers.
 protocol StorageFixtures {}
 
 extension StorageFixtures {
@@ -58,7 +58,7 @@ extension StorageFixtures {
     }
 }
 
-/// The implementations, which must behave alike.
+/// The two implementations of storage, which must behave alike.
 enum StorageKind: StorageFixtures, CaseIterable {
     case memory, sqlite
 
@@ -77,7 +77,7 @@ enum StorageKind: StorageFixtures, CaseIterable {
     }
 }
 
-/// A gate that records the sizes of transactions and holds them until it is opened.
+/// A gate that records the sizes of transactions, and delays transactions until it is opened.
 actor StorageGate {
     private(set) var sizes: [Int] = []
     private var isOpen = false

@@ -20,7 +20,7 @@ struct WHIPPlace: Sendable {
             headers.first { $0.key.lowercased() == name.lowercased() }?.value
         }
 
-        /// The error code of the project.
+        /// The error code in the response's body.
         var code: String? {
             guard self["Content-Type"] == "application/json",
                 let error = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
@@ -89,7 +89,7 @@ struct WHIPPlace: Sendable {
 enum SampleOffer {
     static let fingerprint = (0..<32).map { _ in "AB" }.joined(separator: ":")
 
-    /// The offer of OBS with libdatachannel: no extensions, only H.264, and SSRCs in the description.
+    /// An offer like that of OBS with libdatachannel: no extensions, only H.264, and SSRCs in the description.
     static let obs = """
         v=0
         o=rtc 2767321458 0 IN IP4 127.0.0.1
@@ -131,7 +131,7 @@ enum SampleOffer {
 
         """.replacingOccurrences(of: "\n", with: "\r\n")
 
-    /// The offer of a player.
+    /// An offer like that of a WHEP player.
     static let player = obs.replacingOccurrences(of: "sendonly", with: "recvonly")
         .components(separatedBy: "\r\n").filter { !$0.hasPrefix("a=ssrc") && !$0.hasPrefix("a=msid") }
         .joined(separator: "\r\n")

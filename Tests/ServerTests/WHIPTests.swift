@@ -102,7 +102,7 @@ struct WHIPTests {
         var status: Int
         var code: String?
         var method = "POST"
-        /// Returns the path, given the place and the resource's path.
+        /// Returns the path of the request. The arguments are the place and the resource's path.
         var path: @Sendable (WHIPPlace, String) -> String = { place, _ in place.whip }
         var token: @Sendable (WHIPPlace) -> String? = { $0.token() }
         var headers = ["Content-Type": "application/sdp"]
@@ -121,7 +121,7 @@ struct WHIPTests {
     private static let fragment = ["Content-Type": "application/trickle-ice-sdpfrag", "If-Match": "*"]
 
     static let wrongs: [Wrong] = [
-        // Descriptions.
+        // Invalid session descriptions.
         Wrong(what: "no body", status: 400, code: "malformed", body: ""),
         Wrong(what: "no description", status: 400, code: "malformed", body: "hello"),
         Wrong(what: "JSON", status: 400, code: "malformed", body: "{\"sdp\": \"v=0\"}"),
@@ -153,7 +153,7 @@ struct WHIPTests {
         Wrong(
             what: "too large", status: 413, code: "message_too_large",
             body: SampleOffer.obs + String(repeating: "a=x\r\n", count: 60_000)),
-        // Requests.
+        // Invalid requests.
         Wrong(what: "another type", status: 415, code: "content_type", headers: ["Content-Type": "text/plain"]),
         Wrong(
             what: "a coding", status: 415, code: "content_type",
@@ -168,7 +168,7 @@ struct WHIPTests {
         Wrong(
             what: "GET at WHEP's endpoint", status: 405, code: "method_not_allowed", method: "GET",
             path: { place, _ in place.whep }, body: ""),
-        // Tokens.
+        // Invalid tokens.
         Wrong(what: "no token", status: 401, code: "token_malformed", token: { _ in nil }),
         Wrong(what: "a malformed token", status: 401, code: "token_malformed", token: { _ in "abc" }),
         Wrong(what: "a forged token", status: 401, code: "token_signature", token: { $0.token() + "A" }),
@@ -185,7 +185,7 @@ struct WHIPTests {
         Wrong(
             what: "a subscriber at WHIP's resource", status: 403, code: "not_permitted", method: "DELETE",
             path: { $1 }, token: { $0.token(.subscriber) }, body: ""),
-        // Sessions and streams.
+        // Missing sessions and streams.
         Wrong(what: "an invalid session", status: 404, code: "session_invalid", path: { _, _ in "/whip/1_abc" }),
         Wrong(what: "no session", status: 404, code: "not_found", path: { _, _ in "/whip" }),
         Wrong(what: "too deep", status: 404, code: "not_found", path: { place, _ in place.whip + "/x/y" }),
@@ -196,7 +196,7 @@ struct WHIPTests {
         Wrong(
             what: "an unknown resource", status: 404, code: "not_found", method: "DELETE",
             path: { _, _ in "/whip/resources/" + String(repeating: "0", count: 32) }, body: ""),
-        // Fragments.
+        // Invalid SDP fragments.
         Wrong(
             what: "an empty fragment", status: 400, code: "malformed", method: "PATCH", path: { $1 },
             headers: fragment, body: ""),
@@ -223,7 +223,7 @@ struct WHIPTests {
             headers: fragment, body: String(repeating: "a=x\r\n", count: 20_000)),
     ]
 
-    @Test("malformed bodies and wrong states have their status, and other resources are not affected")
+    @Test("malformed bodies and requests in a wrong state get the right status, and other resources are not affected")
     func wrongs() async throws {
         try await TestServer.run { server in
             let place = try WHIPPlace(server)
@@ -301,10 +301,10 @@ struct WHIPTests {
                 location = answer["Location"] ?? location
                 if answer.status == 429 { #expect(answer["Retry-After"] != nil) }
             }
-            // On a slow machine, the first may already have been removed.
+            // On a slow machine, the first resource may already have been removed.
             #expect(statuses.prefix(2) == [201, 201] && [201, 429].contains(statuses[2]))
             var status = 0
-            // Wait until the server has removed it.
+            // Wait until the server has removed the resource.
             while status != 404 {
                 status = try await place.patch(location, match: "*", SampleOffer.candidate).status
                 #expect([204, 404, 429].contains(status))

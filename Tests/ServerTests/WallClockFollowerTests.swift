@@ -6,7 +6,7 @@ import Wire
 @Suite("The server's clock") struct WallClockFollowerTests {
     private static let start = Timestamp(milliseconds: 1_700_000_000_000)
 
-    /// Reads the clock once a millisecond for so many milliseconds, with the wall clock off by `offset`.
+    /// Reads the clock once per millisecond for this many milliseconds, while the wall clock is off by `offset`.
     private func run(_ follower: inout WallClockFollower, from: Int64, for count: Int64, offset: Int64) -> [Timestamp] {
         (from..<from + count).map { millisecond in
             follower.advance(
@@ -15,7 +15,7 @@ import Wire
         }
     }
 
-    @Test("time passes at the wall clock's speed, also when it is read more than once a millisecond")
+    @Test("time passes at the wall clock's speed, even if the clock is read more than once per millisecond")
     func sameSpeed() {
         var follower = WallClockFollower(wall: Self.start, monotonic: .zero)
         var last = Self.start
@@ -27,7 +27,7 @@ import Wire
         #expect(last == Self.start + .seconds(3))
     }
 
-    @Test("a wall clock that is set back slows time down until they agree, and time never goes back")
+    @Test("when the wall clock is set back, time slows down until both agree, and never goes back")
     func setBack() {
         var follower = WallClockFollower(wall: Self.start, monotonic: .zero)
         let times = run(&follower, from: 0, for: 3000, offset: -1000)
@@ -38,7 +38,7 @@ import Wire
                 || times[2999] == Self.start + .milliseconds(2999 - 999))
     }
 
-    @Test("a wall clock that is set forward by seconds is caught up with at twice the speed")
+    @Test("when the wall clock is set forward by seconds, time catches up at twice the speed")
     func setForward() {
         var follower = WallClockFollower(wall: Self.start, monotonic: .zero)
         let times = run(&follower, from: 0, for: 3000, offset: 2000)
@@ -46,7 +46,7 @@ import Wire
         #expect(times[2999] - Self.start >= .milliseconds(2999 + 1998))
     }
 
-    @Test("a wall clock that is corrected by hours is followed at once, so that tokens verify")
+    @Test("when the wall clock is corrected by hours, time follows at once, so that tokens can be verified")
     func wrongAtStart() {
         var follower = WallClockFollower(wall: Self.start, monotonic: .zero)
         let corrected = follower.advance(wall: Self.start + .seconds(7200), monotonic: .seconds(1))

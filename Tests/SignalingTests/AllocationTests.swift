@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Counts the allocations of one event in the hub. The shell's work is done outside of the measurement.
+/// Counts the allocations of one event in the hub. The work around the hub is not included in the measurement.
 @Suite("Allocations of an event")
 struct AllocationTests {
     private static let events: UInt64 = 1000
@@ -51,7 +51,7 @@ struct AllocationTests {
             }
         }
 
-        /// Acknowledges everything on every connection. Otherwise the hub would keep all messages.
+        /// Acknowledges all messages on every connection. Otherwise the hub would keep all messages.
         mutating func acknowledge() {
             for member in received.indices {
                 take(hub.handle(.message(socket(member), Envelope(ack: received[member], message: .ack)), now: now))

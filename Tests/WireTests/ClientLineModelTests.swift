@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import Wire
 
-/// A `ClientLine` over a transport that can be cut at any moment.
+/// Tests a `ClientLine` on a transport that can be cut at any moment.
 ///
 /// `CONFAB_LINE_SEED` reproduces a run, and `CONFAB_LINE_SEEDS` sets the number of seeds per test.
 @Suite struct ClientLineModelTests {

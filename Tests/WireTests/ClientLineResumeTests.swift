@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 import Wire
 
-/// What a client does when its socket closes: backoff, resume, restart, and close codes after which it does not
-/// reconnect.
+/// Tests what a client does when its socket closes: backoff, resume, restart, and close codes after which the client
+/// does not reconnect.
 @Suite struct ClientLineResumeTests {
     // MARK: Resuming
 
@@ -18,7 +18,7 @@ import Wire
         script.wait(LineScript.longestBackoff)
         #expect(script.open()?.resume == Hello.Resume(secret: "first", received: 1))
         let effects = script.hear(LineScript.resumed(received: 2))
-        #expect(effects.numbers == [3, 4], "and neither what the server has nor a ping or an acknowledgement")
+        #expect(effects.numbers == [3, 4], "only the requests that the server lacks are sent again")
         #expect(effects.start == .resumed)
         #expect(effects.failures == [:])
         #expect(script.hearNext(ok(2), ack: 4) == [.answered(second, ok(2))])
@@ -102,7 +102,7 @@ import Wire
         script.connect()
         let id = script.ask()
         script.close()
-        // The grace period, after three pings without an answer.
+        // Wait for the grace period, after three pings without an answer.
         var effects = script.wait(.milliseconds(59_999))
         #expect(!effects.contains(.expired))
         effects = script.wait(.milliseconds(1))
@@ -113,7 +113,7 @@ import Wire
         #expect(script.open()?.resume == nil)
         effects = script.hear(.welcome(LineScript.welcome { $0.connection = ConnectionID(high: 0, low: 2) }))
         #expect(effects.numbers == [1])
-        guard case .restarted = effects.start else { return #expect(Bool(false), "it is a restart") }
+        guard case .restarted = effects.start else { return #expect(Bool(false), "the connection must restart") }
         #expect(script.hear(ok(1), seq: 1) == [.answered(later, ok(1))])
     }
 
@@ -175,7 +175,7 @@ import Wire
         for (index, ceiling) in [250, 500, 1000, 2000, 3000, 3000].enumerated() {
             let all = delays.map { $0[index] }
             #expect(all.allSatisfy { (Int64(ceiling) / 2...Int64(ceiling)).contains($0) })
-            #expect(Set(all).count > 20, "they are spread over time")
+            #expect(Set(all).count > 20, "the delays must be spread over time")
         }
     }
 
@@ -189,7 +189,7 @@ import Wire
         script.open()
         script.hear(.welcome(LineScript.welcome()))
         script.close()
-        #expect(try #require(script.line.nextTimeout) - script.now >= .milliseconds(1500), "its duration is zero")
+        #expect(try #require(script.line.nextTimeout) - script.now >= .milliseconds(1500), "the connection lasted 0 s")
         script.wait(LineScript.longestBackoff)
         script.open()
         script.hear(LineScript.resumed(received: 0))
@@ -255,7 +255,7 @@ import Wire
         script = LineScript()
         script.connect()
         script.close()
-        #expect(script.wait(.seconds(30)).ending == nil, "later ones have no limit")
+        #expect(script.wait(.seconds(30)).ending == nil, "later attempts have no time limit")
     }
 
     @Test("an unreadable message without a number answers no request, so its answer still arrives after a resume")

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Hello, numbering, acknowledgments, requests and liveness on an open socket.
+/// Tests hello, numbering, acknowledgments, requests and liveness on an open socket.
 @Suite struct ClientLineTests {
     // MARK: Hello and welcome
 
@@ -73,7 +73,7 @@ import Wire
         let refusal = ServerMessage.error(ServerMessage.Failure(WireError(.notMatched, "No."), re: 1))
         #expect(script.hearNext(refusal) == [.answered(first, refusal)])
         #expect(script.line.unansweredCount == 0)
-        #expect(script.hearNext(ok(2)) == [.event(ok(2))], "no request is open")
+        #expect(script.hearNext(ok(2)) == [.event(ok(2))], "no request is waiting for an answer")
         #expect(script.hearNext(someEvent) == [.event(someEvent)])
     }
 

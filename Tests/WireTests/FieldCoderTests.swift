@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// Error messages must name the member, because they are what developers of other clients work with.
+/// Error messages must name the member, because developers of other clients depend on these messages.
 @Suite struct FieldCoderTests {
     private static let stream = "5a6b7c8d9e0f41a2b3c4d5e6f7081929"
 
@@ -100,7 +100,7 @@ import Wire
             case .session(.negotiate(let end)) = try Envelope<ClientMessage>.decode(
                 #"{"type":"session.negotiate",\#(to),"candidate":null}"#.utf8
             ).message
-        else { return #expect(Bool(false), "a candidate of null ends the candidates") }
+        else { return #expect(Bool(false), "a null candidate ends the candidates") }
         #expect(end.candidate == .null)
     }
 

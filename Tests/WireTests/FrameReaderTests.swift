@@ -2,7 +2,7 @@ import Testing
 
 import Wire
 
-/// What a client may send on a WebSocket (RFC 6455 §5 and §7). To add a case, add a row.
+/// Tests what a client may send on a WebSocket (RFC 6455 §5 and §7). To add a case, add a row.
 @Suite("WebSocket frames")
 struct FrameReaderTests {
     struct Case: Sendable, CustomTestStringConvertible {
@@ -33,14 +33,14 @@ struct FrameReaderTests {
             testDescription: "a ping between two fragments is answered at once",
             frames: [frame(.text, [1], final: false), frame(.ping, [9])], last: .ping([9])),
         Case(
-            testDescription: "and the message goes on after it",
+            testDescription: "the message continues after a ping between two fragments",
             frames: [frame(.text, [1], final: false), frame(.ping, [9]), frame(.continuation, [2])],
             last: .text([1, 2])),
-        Case(testDescription: "a pong nobody asked for", frames: [frame(.pong, [1])], last: .pong),
+        Case(testDescription: "an unsolicited pong", frames: [frame(.pong, [1])], last: .pong),
         Case(testDescription: "a close without a code", frames: [frame(.close)], last: .close(1005)),
         Case(testDescription: "a close with a code", frames: [frame(.close, [0x03, 0xE8])], last: .close(1000)),
         Case(
-            testDescription: "a code of an application", frames: [frame(.close, [0x0F, 0xA0, 0x62])], last: .close(4000)
+            testDescription: "an application's code", frames: [frame(.close, [0x0F, 0xA0, 0x62])], last: .close(4000)
         ),
         violation("unmasked", 1002, [frame(.text, [1], masked: false)], "client frames must be masked"),
         violation(
@@ -52,7 +52,7 @@ struct FrameReaderTests {
             "a continuation of nothing", 1002, [frame(.continuation, [1])],
             "continuation frame without a message"),
         violation(
-            "a text inside a text", 1002, [frame(.text, [1], final: false), frame(.text, [2])],
+            "a text message within another", 1002, [frame(.text, [1], final: false), frame(.text, [2])],
             "a new message began before the last one ended"),
         violation(
             "a ping in fragments", 1002, [frame(.ping, final: false)],
@@ -60,10 +60,10 @@ struct FrameReaderTests {
         violation(
             "a ping of 126 bytes", 1002, [frame(.ping, [UInt8](repeating: 0, count: 126))],
             "control frames must be whole and at most 125 bytes"),
-        violation("a close code of one byte", 1002, [frame(.close, [3])], "a close code must have two bytes"),
-        violation("a close code that is only reported", 1002, [frame(.close, [0x03, 0xED])], "invalid close code"),
+        violation("a close code with one byte", 1002, [frame(.close, [3])], "a close code must have two bytes"),
+        violation("a close code that must not be sent", 1002, [frame(.close, [0x03, 0xED])], "invalid close code"),
         violation("a close code below 1000", 1002, [frame(.close, [0x00, 0x01])], "invalid close code"),
-        violation("a close code of nobody", 1002, [frame(.close, [0x07, 0xD0])], "invalid close code"),
+        violation("an unassigned close code", 1002, [frame(.close, [0x07, 0xD0])], "invalid close code"),
         violation(
             "a close reason that is not UTF-8", 1007, [frame(.close, [0x03, 0xE8, 0xC0])],
             "the close reason must be UTF-8"),

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 import Wire
 
-/// The JavaScript tests read `protocol/examples/` too, so the two implementations cannot diverge.
+/// Tests the messages in `protocol/examples/`. The JavaScript tests read them too, so the two implementations cannot
+/// diverge.
 @Suite struct GoldenMessagesTests {
     @Test(arguments: GoldenMessage.all) func everyExampleRoundTrips(_ golden: GoldenMessage) throws {
         let rewritten: [UInt8]
@@ -21,7 +22,7 @@ import Wire
 
     @Test(arguments: GoldenMessage.all) func everyExampleIsCanonical(_ golden: GoldenMessage) throws {
         guard case .object(let object) = try JSONReader.parse(golden.bytes) else {
-            return #expect(Bool(false), "a message is an object")
+            return #expect(Bool(false), "a message must be an object")
         }
         let names = object.members.map(\.name)
         let head = ["type", "seq", "ack", "re"].filter(names.contains)
@@ -29,7 +30,7 @@ import Wire
         #expect(golden.bytes.last == UInt8(ascii: "\n"))
     }
 
-    /// `re` in an answer is the value in its file, for messages of all areas.
+    /// Answers of all kinds must decode with the value of `re` in their file.
     @Test func everyAnswerNamesItsRequest() throws {
         var answers: Set<String> = []
         for golden in GoldenMessage.all where !golden.isFromClient {
@@ -50,7 +51,7 @@ import Wire
         #expect(server == MessageTypes.server)
     }
 
-    /// Every member needs an example. Otherwise the two implementations could differ about it.
+    /// Every member needs an example. Without one, the two implementations could treat the member differently.
     @Test func everyReasonAndRouletteStateHasAnExample() throws {
         var seen: Set<String> = []
         for golden in GoldenMessage.all where !golden.isFromClient {
@@ -110,7 +111,7 @@ extension MeetingReference {
 }
 
 extension ClientMessage {
-    /// The enumeration values in a message about people.
+    /// Returns the enumeration values in a message about people.
     fileprivate var choices: [String] {
         switch self {
         case .presence(.appear(let appearance)), .presence(.set(let appearance)):
@@ -146,7 +147,7 @@ struct GoldenMessage: Sendable, CustomTestStringConvertible {
 
     var isFromClient: Bool { file.hasPrefix("client-") }
 
-    /// From the file name, `<client|server>-<type>[-variant].json`.
+    /// The type from the file name, `<client|server>-<type>[-variant].json`.
     var type: String {
         file.dropFirst(7).dropLast(".json".count).split(separator: "-").first.map(String.init) ?? ""
     }
@@ -165,7 +166,7 @@ struct GoldenMessage: Sendable, CustomTestStringConvertible {
     }()
 }
 
-/// The tables of `protocol/README.md`, deliberately not derived from the code.
+/// The message types in the tables of `protocol/README.md`. They are deliberately not derived from the code.
 enum MessageTypes {
     static let client: Set = [
         "hello", "ack", "ping", "bye", "session.join", "session.leave", "session.publish", "session.unpublish",

@@ -2,9 +2,9 @@ import TestSupport
 import Testing
 import Wire
 
-/// Arbitrary input. The readers must return an error and never crash.
+/// Tests the readers with arbitrary input. They may return an error but must never crash.
 @Suite struct HostileInputTests {
-    /// No proper prefix of a JSON object is valid, so every truncation must be refused without a crash.
+    /// No proper prefix of a JSON object is valid, so every truncated object must be refused without a crash.
     @Test(arguments: GoldenMessage.all) func truncatedMessagesAreRefused(_ golden: GoldenMessage) {
         let bytes = golden.bytes.dropLast()
         let readable = (0..<bytes.count).filter { length in
@@ -15,7 +15,8 @@ import Wire
         #expect(readable == [])
     }
 
-    /// What is read can be written and read back unchanged. Otherwise one peer would receive what the other never sent.
+    /// Every value that can be read must survive writing and reading again. Otherwise one peer could receive something
+    /// that the other never sent.
     @Test func mutatedMessagesNeverCrashAndRoundTripIfValid() throws {
         let seed = UInt64.random(in: 0 ... .max)
         print("mutated messages: seed \(seed)")
@@ -46,7 +47,7 @@ import Wire
         let seed = UInt64.random(in: 0 ... .max)
         print("meaningless bytes: seed \(seed)")
         var generator = SeededGenerator(seed: seed)
-        // Mostly JSON's own characters, because random bytes would be refused at the first byte.
+        // Use mostly JSON's own characters, because random bytes would be refused at the first byte.
         let alphabet = Array(#"{}[]":,\u0123456789abcdefntrE+-. "#.utf8) + [0x00, 0x80, 0xC3, 0xED, 0xF0, 0xFF]
         for _ in 0..<20_000 {
             let count = Int.random(in: 0...48, using: &generator)
@@ -74,7 +75,7 @@ import Wire
             let from = Int.random(in: other.indices, using: &generator)
             bytes.replaceSubrange(at..., with: other[from...])
         default:
-            // Numbers test arithmetic overflow.
+            // Insert numbers, to test for arithmetic overflow.
             let numbers = [
                 "9223372036854775807", "-9223372036854775808", "9007199254740993", "1e308", "-1", "0.1", "null",
             ]

@@ -38,7 +38,8 @@ import Wire
         #expect(MatchID(bytes: [UInt8](repeating: 1, count: 17)) == MatchID(bytes: [UInt8](repeating: 1, count: 16)))
     }
 
-    /// Browsers compare the texts to decide which peer is polite, and the server compares the values.
+    /// To decide which peer is polite, browsers compare the texts and the server compares the values. Both must have
+    /// the same order.
     @Test func theOrderOfIdentifiersIsTheOrderOfTheirTexts() {
         var generator = SeededGenerator(seed: 2)
         let ids = (0..<200).map { _ in ConnectionID.random(using: &generator) }

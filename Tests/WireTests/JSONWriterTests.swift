@@ -83,7 +83,7 @@ import Wire
 
     private func randomString(using generator: inout SeededGenerator) -> String {
         let scalars = (0..<Int.random(in: 0...12, using: &generator)).compactMap { _ in
-            // Half of them are ASCII, where the escapes are.
+            // Half of the characters are ASCII, because only ASCII characters are escaped.
             Unicode.Scalar(UInt32.random(in: 0...(Bool.random(using: &generator) ? 0x7F : 0x10FFFF), using: &generator))
         }
         var text = String.UnicodeScalarView()

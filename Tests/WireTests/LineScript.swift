@@ -9,9 +9,9 @@ struct LineScript {
 
     var line: ClientLine
     var now = Timestamp(milliseconds: 1_000_000)
-    /// The last socket that the line requested.
+    /// The most recent socket that the line requested.
     private(set) var socket: ClientLine.Socket?
-    /// The server's last sequence number.
+    /// The server's most recent sequence number.
     private(set) var seq: UInt64 = 0
     private var requestCount: UInt64 = 0
 
@@ -30,7 +30,7 @@ struct LineScript {
         note(line.handle(event, now: now))
     }
 
-    /// Passes time and handles each timeout at its own time.
+    /// Passes time, and handles each timeout at the time when it is due.
     @discardableResult mutating func wait(_ duration: Duration) -> [Effect] {
         let end = now + duration
         var effects: [Effect] = []
@@ -72,7 +72,7 @@ struct LineScript {
         return hello
     }
 
-    /// Runs everything up to the welcome.
+    /// Opens a connection and handles everything up to the welcome.
     @discardableResult mutating func connect(_ change: (inout Welcome) -> Void = { _ in }) -> [Effect] {
         handle(.connect)
         open()
@@ -80,7 +80,7 @@ struct LineScript {
     }
 
     /// Closes the socket and waits until another one is open.
-    /// - Returns: the hello on it.
+    /// - Returns: the hello on the new socket.
     @discardableResult mutating func reconnect() -> Hello? {
         close()
         wait(Self.longestBackoff)

@@ -3,7 +3,7 @@ import Testing
 import Wire
 
 @Suite struct LinkTests {
-    /// Sends a message with this many bytes. Its first byte is its number.
+    /// Sends a message with this many bytes. Its first byte is the message's number.
     @discardableResult
     private func send(_ link: inout Link, size: Int = 1) -> [UInt8] {
         link.send { seq, _ in [UInt8(truncatingIfNeeded: seq)] + [UInt8](repeating: 0, count: size - 1) }
@@ -30,7 +30,7 @@ import Wire
         #expect(link.receive(seq: 1) == .deliver)
         #expect(link.receive(seq: 1) == .duplicate)
         #expect(link.receive(seq: 3) == .gap)
-        #expect(link.received == 1, "a gap changes nothing")
+        #expect(link.received == 1, "a message after a gap is not accepted")
         #expect(link.receive(seq: 2) == .deliver)
         #expect(link.receive(seq: 1) == .duplicate)
         #expect(link.receive(seq: .max) == .gap)
@@ -72,7 +72,7 @@ import Wire
         for _ in 0..<4 { send(&link) }
         #expect(numbers(link.replay(after: 0)) == [1, 2, 3, 4])
         send(&link)
-        #expect(link.replay(after: 0) == nil, "the first is lost, which is reported")
+        #expect(link.replay(after: 0) == nil, "the first message is lost, and the loss is reported")
         #expect(numbers(link.replay(after: 1)) == [2, 3, 4, 5])
     }
 
@@ -98,10 +98,10 @@ import Wire
         #expect(link.unacknowledgedReceipts == 0)
         _ = link.receive(seq: 4)
         send(&link)
-        #expect(link.unacknowledgedReceipts == 0, "every numbered message says it")
+        #expect(link.unacknowledgedReceipts == 0, "every numbered message acknowledges the received ones")
     }
 
-    /// Compares the link with a plain list. The link rarely compacts its array, which is where a bug is most likely.
+    /// Compares the link with a plain list. A bug is most likely where the link compacts its array, which is rare.
     @Test func aLinkBehavesLikeAPlainList() {
         let seed = UInt64.random(in: 0 ... .max)
         print("link: seed \(seed)")

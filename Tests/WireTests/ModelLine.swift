@@ -1,11 +1,11 @@
 import TestSupport
 import Wire
 
-/// A `ClientLine` and a server made of `Link`, over a transport that can be cut at any moment, in simulated time and
-/// determined by one seed.
+/// A `ClientLine` and a minimal server based on `Link`, on a transport that can be cut at any moment, in simulated
+/// time. One seed determines everything.
 ///
-/// Every request has a unique number and its answer contains it, so that misplaced answers are detected. Events contain
-/// the connection and a counter.
+/// Every request has a unique number. The answer contains that number, so misplaced answers are detected. Events
+/// contain the connection and a counter.
 final class ModelLine {
     enum Happening {
         case toServer(Int, [UInt8])
@@ -34,7 +34,7 @@ final class ModelLine {
     private var random: SeededGenerator
     private var agenda: [(at: Timestamp, happening: Happening)] = []
     private var sockets: [Socket] = []
-    /// The last counter received in the current connection.
+    /// The most recent counter received on the current connection.
     private var heard: (connection: ConnectionID, count: Int)?
     /// Rates per thousand frames: broken sockets and duplicates.
     var breaks = 20
@@ -46,7 +46,7 @@ final class ModelLine {
         server = ModelServer(seed: random.next())
         var options = ClientLine.Options()
         options.connectTimeout = nil
-        // Sometimes so few that a resume is impossible.
+        // Sometimes limit the buffer to so few messages that a resume is impossible.
         if Int.random(in: 0..<4, using: &random) == 0 { options.replay.messages = 8 }
         line = ClientLine(hello: Hello(), options: options, random: SeededGenerator(seed: random.next()))
         if Int.random(in: 0..<4, using: &random) == 0 { server.bounds.messages = 8 }
@@ -68,7 +68,7 @@ final class ModelLine {
     }
 
     private func plan(_ happening: Happening, at time: Timestamp) {
-        // Of two events at the same time, the one scheduled first comes first.
+        // Two events at the same time happen in the order in which they were scheduled.
         let place = agenda.lastIndex { $0.at <= time }.map { $0 + 1 } ?? 0
         agenda.insert((time, happening), at: place)
     }
@@ -83,7 +83,7 @@ final class ModelLine {
             now = max(now, first)
             if let timeout, timeout <= now {
                 carryOut(line.handleTimeout(now: now))
-                if let again = line.nextTimeout, again <= now { fail("a timeout that is not over: \(line)") }
+                if let again = line.nextTimeout, again <= now { fail("a handled timeout is still due: \(line)") }
             } else {
                 happen(agenda.removeFirst().happening)
             }
@@ -164,7 +164,7 @@ final class ModelLine {
         guard case .presence(.own(let own)) = message, own.name == "\(id.rawValue)" else {
             return fail("\(id) was answered \(message)")
         }
-        if server.performed[own.name] != 1 { fail("\(id) was answered and not performed") }
+        if server.performed[own.name] != 1 { fail("\(id) was answered but not executed") }
         settle(id, "answered")
     }
 

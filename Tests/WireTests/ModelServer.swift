@@ -1,7 +1,7 @@
 import TestSupport
 import Wire
 
-/// A minimal server for numbering and resuming: `Link`, a secret and a grace period.
+/// A minimal server for numbering and resuming. It consists of a `Link`, a secret and a grace period.
 final class ModelServer {
     final class Client {
         let id: ConnectionID
@@ -10,7 +10,7 @@ final class ModelServer {
         var previousSecret: String?
         var socket: Int
         var told = 0
-        /// When the last frame was received.
+        /// The time when the most recent frame was received.
         var heardAt: Timestamp
 
         init(id: ConnectionID, link: Link, secret: String, socket: Int, now: Timestamp) {
@@ -21,7 +21,7 @@ final class ModelServer {
     private static let grace = Duration.seconds(30)
 
     var bounds = Link.Bounds()
-    /// How often each request was executed.
+    /// The number of times that each request was executed.
     private(set) var performed: [String: Int] = [:]
     private var clients: [Client] = []
     private var requests: [(Client, UInt64, String)] = []

@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// Socket.IO 0.9's packets and payloads, as its clients write them. To add a case, add a row.
+/// Tests the packets and payloads of Socket.IO 0.9, as its clients write them. To add a case, add a row.
 @Suite("Socket.IO 0.9 on the wire") struct SocketIOTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var text: String

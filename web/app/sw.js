@@ -9,7 +9,7 @@
   /** How long an open page has to answer (milliseconds). */
   const answerTimeout = 1000;
 
-  /** The worker's own texts: the pages' catalogs are modules, which it cannot load. */
+  /** The worker has its own texts, because the pages' catalogs are modules, which it cannot load. */
   const en = {
     title: 'Confab',
     incoming: 'Incoming call. Open to answer.',
@@ -51,7 +51,7 @@
     if (callId && kind !== 'incoming') {
       for (const old of await worker.registration.getNotifications({ tag: callId })) old.close();
     }
-    // Do not notify if a visible page is online: it rings.
+    // Do not notify if a visible page is online, because that page rings.
     const looked = (await nearbyPages()).filter((/** @type {any} */ { visibilityState }) => visibilityState === 'visible');
     if ((await Promise.all(looked.map(isPresent))).includes(true)) return;
     const rings = kind === 'incoming';
@@ -74,7 +74,7 @@
   }
 
   /**
-   * Asks a page whether it rings for calls. A page that does not answer counts as no.
+   * Asks a page whether it rings for calls. A page that does not answer counts as one that does not ring.
    * @param {any} page @returns {Promise<boolean>}
    */
   function isPresent(page) {

@@ -14,7 +14,7 @@ export const systemClock = {
   clearTimeout: (handle) => clearTimeout(/** @type {any} */ (handle)),
 };
 
-/** Named timers: setting one again replaces it, and all of them are cleared with their owner. */
+/** Named timers. Setting a timer replaces the timer with the same name. The owner clears all of its timers at its end. */
 export class Timers {
   #clock;
   /** @type {Map<string, unknown>} */

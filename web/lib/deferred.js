@@ -1,4 +1,4 @@
-// A promise, with the functions to settle it.
+// Makes a promise together with the functions that settle it.
 
 /** @returns {{promise: Promise<any>, resolve: (value?: any) => void, reject: (error: unknown) => void}} */
 export function deferred() {

@@ -34,7 +34,7 @@ export class ConfabError extends Error {
 
 /**
  * @param {unknown} error
- * @returns {boolean} true if a new connection was started before the answer; the server may have received the request
+ * @returns {boolean} true if a new connection replaced the old one before the answer; the server may have received the request
  */
 export function isRestart(error) {
   return error instanceof ConfabError && error.code === 'connection_restarted';
@@ -47,7 +47,7 @@ export function otFailure(name, code, message, cause) {
 
 /** @param {number} code @returns {ConfabError} the error for a close without an error message */
 export function closedBy(code) {
-  return new ConfabError({ code: `closed_${code}`, message: `The server closed the connection (${code}). Reload the page.` });
+  return new ConfabError({ code: `closed_${code}`, message: `The server closed the connection (close code ${code}). Reload the page.` });
 }
 
 /**
@@ -61,7 +61,7 @@ export function unusable(cause) {
 /** @typedef {'connect' | 'publish' | 'subscribe' | 'signal' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} Call */
 
 /**
- * The meaning of a protocol code for any request.
+ * The OpenTok error for a protocol code that has the same meaning for every request.
  * @type {Record<string, [string, number]>}
  */
 const always = {
@@ -107,7 +107,7 @@ const otherwise = {
 };
 
 /**
- * Returns the error as OpenTok's users know it; an error that already has an `OT_` name stays as it is.
+ * Converts an error to OpenTok's name and number. Returns an error that already has an `OT_` name unchanged.
  * @param {unknown} error
  * @param {Call} call
  * @returns {ConfabError}

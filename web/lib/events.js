@@ -30,7 +30,7 @@ export class OTEvent {
 }
 
 /**
- * An exception in a handler must not stop other handlers or break the SDK.
+ * Reports an exception in a handler, which must not stop other handlers or break the SDK.
  * @param {unknown} error
  */
 function report(error) {
@@ -65,7 +65,7 @@ export class Emitter {
   }
 
   /**
-   * Removes handlers: `off()` all, `off(name)` that event's, `off(name, handler)` one.
+   * Removes handlers: `off()` removes all, `off(name)` those of one event, `off(name, handler)` a single one.
    * @param {string | Record<string, Handler>} [names]
    * @param {Handler | object} [handler]
    * @param {unknown} [context]
@@ -143,7 +143,7 @@ export class Emitter {
   }
 
   /**
-   * Called when handlers were added or removed. Override it to measure only while a handler listens.
+   * Called when handlers of an event were added or removed. Override this to measure only while there are handlers.
    * @param {string} _name
    */
   _handlersChanged(_name) {}

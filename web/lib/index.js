@@ -1,4 +1,4 @@
-// The browser SDK. `OT` mirrors OpenTok's API; `Client`, `Roulette`, `People` and `Calls` are Confab's own.
+// The browser SDK. `OT` mirrors OpenTok's API. `Client`, `Roulette`, `People` and `Calls` exist only in Confab.
 
 export { Calls } from './people/calls.js';
 export { Client } from './line/client.js';

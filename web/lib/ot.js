@@ -1,4 +1,4 @@
-// `OT`, with OpenTok's names. Unsupported functions do not exist, so that a program that uses one fails at once.
+// `OT`, with OpenTok's names. Unsupported functions do not exist, so a program that uses one fails at once.
 
 import { sdkVersion } from './line/client.js';
 import { getDevices, getUserMedia } from './media/devices.js';
@@ -67,7 +67,7 @@ export const OT = {
     return new Publisher(target, properties, callback);
   },
 
-  /** Returns 1 if this browser supports everything on this page, otherwise 0. */
+  /** Returns 1 if this browser supports all APIs that the SDK needs, otherwise 0. */
   checkSystemRequirements() {
     const has = [globalThis.RTCPeerConnection, globalThis.WebSocket, globalThis.navigator?.mediaDevices];
     return has.every(Boolean) ? 1 : 0;
@@ -79,7 +79,7 @@ export const OT = {
   /** @param {(support: {supported: boolean, supportedSources: Record<string, boolean>}) => void} callback */
   checkScreenSharingCapability(callback) {
     const supported = typeof globalThis.navigator?.mediaDevices?.getDisplayMedia === 'function';
-    // The browser's own dialog offers all three, whichever was requested.
+    // The browser's dialog offers screens, windows and applications, whichever was requested.
     callback({ supported, supportedSources: { screen: supported, window: supported, application: supported } });
   },
 
@@ -94,7 +94,7 @@ export const OT = {
   hasMediaProcessorSupport: () => false,
   hasEndToEndEncryptionSupport: () => false,
 
-  /** Call this in a click handler: starts the sound of subscribers that the browser blocked. */
+  /** Starts the sound of subscribers that the browser blocked. Call this in a click handler. */
   async unblockAudio() {
     subscribers.forEach((subscriber) => sinkOf(subscriber).unblock());
   },

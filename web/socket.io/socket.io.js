@@ -6,7 +6,7 @@
 
 (function install(/** @type {any} */ page) {
   'use strict';
-  // A second copy would lose the connections of the first.
+  // Keep the first copy of this script, because a second copy would lose the connections of the first.
   if (page.io && page.io.protocol === 1) return;
 
   /** @typedef {(...given: any[]) => void} Listener */
@@ -21,7 +21,7 @@
     'reconnection delay': 500, // milliseconds before the first attempt, doubled for each further one
     'max reconnection attempts': 10,
   };
-  /** Packets kept while disconnected: more than any page sends before it notices. */
+  /** Maximum packets kept while disconnected. No page sends more before it notices. */
   const keptPackets = 1000;
   const boundary = '\ufffd';
   const unreachable = 'The server cannot be reached.';
@@ -64,7 +64,7 @@
     return `${url}${url.includes('?') ? '&' : '?'}t=${Date.now()}${more}`;
   }
 
-  /** @param {string} url @param {string | null} body null to get @param {Hear} done @param {Hear} failed */
+  /** @param {string} url @param {string | null} body null for a GET request @param {Hear} done @param {Hear} failed */
   function request(url, body, done, failed) {
     const xhr = new XMLHttpRequest();
     xhr.open(body === null ? 'GET' : 'POST', stamped(url));
@@ -84,7 +84,9 @@
     fetch(stamped(url), { method: 'POST', mode: 'no-cors', body }).then(() => done(''), () => failed(unreachable));
   }
 
-  /** @param {string} url @param {string} key of the answer's place @param {Hear} done @param {Hear} failed */
+  /**
+   * @param {string} url @param {string} key the URL parameter for the callback's index @param {Hear} done @param {Hear} failed
+   */
   function runScript(url, key, done, failed) {
     const script = document.createElement('script');
     let isOver = false;
@@ -139,7 +141,7 @@
       write,
       // Pending packets are still sent: the last one may be the disconnect.
       close() { isOver = true; giveUp(); },
-      // The browser still sends such a request after the page has unloaded.
+      // The browser sends a `keepalive` request even after the page has unloaded.
       leave() { fetch(stamped(url, '&disconnect=1'), { keepalive: true, mode: 'no-cors' }).catch(() => {}); },
     };
   };
@@ -194,7 +196,7 @@
 
   const made = /** @type {Socket[]} */ ([]);
 
-  /** The object that a page uses, and its one connection to a server with all reconnects. */
+  /** The object that a page uses. It keeps one connection to a server, and reconnects when the connection is lost. */
   class Socket extends Emitter {
     /** @param {string} base the address up to the protocol's number @param {string} query @param {object} options */
     constructor(base, query, options) {
@@ -251,7 +253,7 @@
       return this;
     }
 
-    /** Sends the packet now, or once connected. */
+    /** Sends the packet now, or after connecting. */
     push(/** @type {string} */ packet) {
       if (this.connected) this.transport.write([packet]);
       else if (this.unsent.length < keptPackets) this.unsent.push(packet);
@@ -276,7 +278,7 @@
       const fallBack = this.current((why) => (others[0] ? this.attempt(others) : this.failed(why)));
       const open = this.current(() => this.open(name, id, fallBack));
       this.sessionid = id;
-      // Polling receives nothing between two answers.
+      // Polling receives nothing between two responses, so allow a longer silence.
       this.silence = heartbeat ? 1000 * (Number(heartbeat) + (name === 'websocket' ? 0 : Number(close))) : Infinity;
       this.later(this.options['connect timeout'], fallBack);
       this.$emit('connecting', name);
@@ -327,7 +329,7 @@
       const text = faults[Number(reason)] || reason;
       if (!this.connected) return this.failed(text);
       this.$emit('error', text);
-      // The only advice in the protocol is to reconnect.
+      // Reconnecting is the only advice that the protocol has.
       if (advice) this.ended('error');
     }
 
@@ -393,7 +395,8 @@
     return socket.of(pathname.slice(1));
   }
 
-  // When a tab closes, Firefox often stops the first script that runs then. This one does nothing.
+  // When a tab closes, Firefox often stops the first script that runs. This listener does nothing and protects those that
+  // follow.
   page.addEventListener('pagehide', () => {});
   page.addEventListener('pagehide', () => made.forEach((socket) => socket.hide()));
   page.io = { version: '0.9', protocol: 1, transports: Object.keys(transports), sockets: {}, j: [], connect, Socket };

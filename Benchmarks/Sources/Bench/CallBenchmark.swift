@@ -1,13 +1,13 @@
 import NIOCore
 import Wire
 
-/// Measures the CPU time and the delay of a ring, over real sockets.
+/// Measures the CPU time and the delay of a ring over real sockets.
 ///
-/// People are in pairs. One calls, the other's client declines, and the caller calls again when it is notified. So a
-/// ring is everything from `call.start` to `call.ended`: two responses, three events, and the storage of the call,
-/// which is committed before the callee's devices ring.
+/// People are in pairs. One person calls, the other person's client declines, and the caller calls again when notified of that.
+/// A ring is therefore everything from `call.start` to `call.ended`: two responses, three events, and storing the call, which
+/// is committed before the callee's devices ring.
 ///
-/// Unchecked: its state is used only on the loop.
+/// The class is `@unchecked Sendable` because its state is used only on the loop.
 final class CallBenchmark: @unchecked Sendable {
     private let crowd: Crowd
     private var people: [PersonID] = []
@@ -18,7 +18,7 @@ final class CallBenchmark: @unchecked Sendable {
 
     init(crowd: Crowd) { self.crowd = crowd }
 
-    /// Connects this many pairs, each of whom goes online.
+    /// Connects this many pairs of people, and all of them go online.
     func open(pairs: Int) throws {
         try crowd.open(2 * pairs)
         people = Array(repeating: PersonID(high: 0, low: 0), count: crowd.clients.count)
@@ -37,9 +37,9 @@ final class CallBenchmark: @unchecked Sendable {
         }
     }
 
-    /// Rings `count` times, with `pairs` pairs at the same time.
+    /// Rings `count` times, with `pairs` pairs ringing at the same time.
     ///
-    /// - Returns: the seconds from `call.start` to `call.incoming` of each ring.
+    /// - Returns: for each ring, the seconds from `call.start` to `call.incoming`.
     func ring(_ count: Int, pairs: Int) throws -> [Double] {
         samples = []
         left = count
@@ -73,7 +73,7 @@ final class CallBenchmark: @unchecked Sendable {
         case .call(.ended) where client.tag.isMultiple(of: 2):
             ringing -= 1
             if left == 0, ringing == 0 { return done.succeed() }
-            // The loop runs this after the remaining messages, so each ring starts on an idle server.
+            // The loop runs this after all waiting messages, so each ring starts on an idle server.
             crowd.loop.execute { self.place(by: client) }
         case .error(let refusal): done.fail(LoadClient.Failure(refusal.error))
         default: break

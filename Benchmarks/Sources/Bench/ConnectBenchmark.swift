@@ -1,22 +1,22 @@
 import NIOCore
 
-/// Measures the cost of a new connection over one transport, and the memory of an idle one.
+/// Measures the cost of a new connection over one transport, and the memory of an idle connection.
 struct ConnectBenchmark {
     struct Figures {
         var connectsPerSecond: Double
         var bytesPerIdle: Double
     }
 
-    /// Connections opened at the same time, limited by the server's accept queue.
+    /// The number of connections opened at the same time, limited by the server's accept queue.
     private static let opening = 50
 
     let server: ServerProcess
     let transport: ConnectClient.Transport
     let loop: any EventLoop
 
-    /// - Parameter settle: waits until memory needed only for connecting has been freed.
+    /// - Parameter settle: waits until memory that was needed only for connecting has been freed.
     func run(_ count: Int, settle: () -> Void) throws -> Figures {
-        // Warm up, so that code and memory of the first use are not counted.
+        // Warm up, so that code and memory used for the first time are not counted.
         var clients = try open(count / 10, from: 0)
         settle()
         let (seconds, bytes) = (server.processorSeconds(), server.residentBytes())

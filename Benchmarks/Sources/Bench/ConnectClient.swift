@@ -2,10 +2,10 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// A client that connects over one transport until it is welcomed, or until it receives its session. Then it stays
-/// idle. A polling client waits in a poll.
+/// A client that connects over one transport until the server has welcomed it or sent its session. After that it stays idle. A
+/// polling client waits in a poll.
 ///
-/// Unchecked: used only on its event loop.
+/// The class is `@unchecked Sendable` because it is used only on its event loop.
 final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -30,7 +30,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
     private var id = ""
     private var context: ChannelHandlerContext?
     private var unread: [UInt8] = []
-    /// For the native transport.
+    /// The state machine of the native transport.
     private var line = ClientLine(hello: Hello(), random: SystemRandomNumberGenerator())
     private var socket: ClientLine.Socket?
 
@@ -42,7 +42,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         step = transport == .native ? .upgrade : .handshake
     }
 
-    /// Connects from its own source address, because servers limit connections per address.
+    /// Connects from the client's own source address, because servers limit connections per address.
     static func connect(
         port: Int, transport: Transport, number: Int, on loop: any EventLoop
     ) -> EventLoopFuture<ConnectClient> {
@@ -154,7 +154,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    /// Covers only hello to welcome, so timeouts are ignored.
+    /// Runs one step of the `ClientLine`. Timeouts are ignored, because the line is used only from `hello` to `welcome`.
     private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
         for effect in body(&line, Timestamp(milliseconds: 0)) {
             switch effect {
@@ -193,7 +193,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         return Array(unread[end.upperBound..<end.upperBound + length])
     }
 
-    /// Returns the text of one frame if it is complete. Servers do not mask.
+    /// Returns the text of one frame if the frame is complete. Servers send frames without a mask.
     private func readText() -> [UInt8]? {
         guard unread.count >= 2 else { return nil }
         let isLong = unread[1] == 126
@@ -205,7 +205,7 @@ final class ConnectClient: ChannelInboundHandler, @unchecked Sendable {
         return Array(unread[start..<start + length])
     }
 
-    /// Sends a text of less than 126 bytes, masked with zeros.
+    /// Sends a text message of less than 126 bytes, masked with zeros.
     private func sendText(_ text: [UInt8]) {
         write([0x81, 0x80 | UInt8(text.count), 0, 0, 0, 0] + text)
     }

@@ -4,11 +4,12 @@ import Wire
 
 /// Many clients of one server on one event loop.
 ///
-/// Unchecked: used only on the loop, except for `clients`, which is complete before anything else starts.
+/// The class is `@unchecked Sendable` because it is used only on the loop. The exception is `clients`, which is complete before
+/// anything else starts.
 final class Crowd: @unchecked Sendable {
-    /// Connections opened at the same time, limited by the server's accept queue.
+    /// The number of connections opened at the same time, limited by the server's accept queue.
     private static let opening = 50
-    /// Long enough that only a failure exceeds it.
+    /// The timeout for connecting, long enough that only a failure exceeds it.
     private static let connectTimeout = TimeAmount.seconds(180)
 
     let server: ServerProcess
@@ -20,7 +21,7 @@ final class Crowd: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Connects `count` more clients and waits for their welcomes.
+    /// Connects `count` more clients and waits until the server has welcomed all of them.
     func open(_ count: Int) throws {
         var left = count
         while left > 0 {

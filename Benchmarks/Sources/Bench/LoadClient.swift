@@ -2,11 +2,11 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// A `confab.v1` client: a `ClientLine` on a WebSocket. It uses little CPU time, because the load runs on the same
-/// cores as the measured server. So it encodes frames itself, and masks with zeros, which is legal and the same work
-/// for the server.
+/// A `confab.v1` client: a `ClientLine` on a WebSocket. It must use little CPU time, because the load runs on the same cores as
+/// the measured server. It therefore encodes frames itself and masks them with zeros, which is allowed and makes no difference
+/// to the server.
 ///
-/// Unchecked: used only on its event loop.
+/// The class is `@unchecked Sendable` because it is used only on its event loop.
 final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -31,11 +31,11 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     private var socket: ClientLine.Socket?
     private var requestCount: UInt64 = 0
     private var timeout: (at: Timestamp, task: Scheduled<Void>)?
-    /// Called with the welcome, each response and each event. Set by the running benchmark.
+    /// Called with the welcome, each response and each event. The running benchmark sets it.
     var onMessage: ((LoadClient, ServerMessage) -> Void)?
     /// Called when the connection ends unexpectedly.
     var onEnd: ((String) -> Void)?
-    /// Its index in the crowd.
+    /// The client's index in the crowd.
     private(set) var tag = 0
 
     init(port: Int, opened: EventLoopPromise<Void>) {
@@ -46,8 +46,8 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         line = ClientLine(hello: Hello(), options: options, random: SystemRandomNumberGenerator())
     }
 
-    /// Opens a socket without sending anything. Clients use different source addresses, because a server limits
-    /// connections per address, and all of 127.0.0.0/8 is this machine.
+    /// Opens a socket without sending anything. Clients use different source addresses, because a server limits connections per
+    /// address and every address in 127.0.0.0/8 belongs to this computer.
     static func connect(port: Int, number: Int, on loop: any EventLoop) -> EventLoopFuture<LoadClient> {
         let opened = loop.makePromise(of: Void.self)
         let client = LoadClient(port: port, opened: opened)
@@ -79,14 +79,14 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: ClientLine
 
-    /// Sends `hello`; `onMessage` receives the welcome.
+    /// Sends `hello`. The welcome is passed to `onMessage`.
     func greet() {
         update { $0.handle(.connect, now: $1) }
         guard let socket else { return }
         update { $0.handle(.opened(socket), now: $1) }
     }
 
-    /// Sends a request; `onMessage` receives the response.
+    /// Sends a request. The response is passed to `onMessage`.
     func ask(_ message: ClientMessage) {
         requestCount += 1
         let id = ClientLine.RequestID(rawValue: requestCount)
@@ -114,7 +114,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         Timestamp(milliseconds: Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000))
     }
 
-    /// Keeps one scheduled task for the earliest timeout. A task that fires too early schedules the next one.
+    /// Schedules one task for the earliest timeout. A task that runs too early schedules the next one.
     private func schedule() {
         guard state == .open, let next = line.nextTimeout, let loop = context?.eventLoop else {
             timeout?.task.cancel()
@@ -203,7 +203,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    /// Reads one frame if it is complete.
+    /// Reads one frame. Returns whether a complete frame was available.
     private func readFrame() -> Bool {
         let start = unread.readerIndex
         guard let opcode = unread.readInteger(as: UInt8.self), let short = unread.readInteger(as: UInt8.self),

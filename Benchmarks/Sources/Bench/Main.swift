@@ -5,7 +5,7 @@ import Signaling
 import Glibc
 #endif
 
-/// The entry point. `run` calls it once per measurement and collects the printed rows in one table.
+/// The entry point. `run` starts this program once per measurement and collects the printed rows in one table.
 @main
 enum Main {
     static func main() {
@@ -47,7 +47,7 @@ enum Main {
         let figures = benchmark.run()
         row("a pairing, \(waiting) waiting", "\((figures.perPairing / 1000).text(2)) µs", "under 2 µs")
         if let bytes = figures.bytesPerEntry {
-            row("memory of each of \(waiting) waiting", "\(bytes.text(0)) bytes", "")
+            row("memory per waiting person, \(waiting) waiting", "\(bytes.text(0)) bytes", "")
         }
     }
 
@@ -57,14 +57,16 @@ enum Main {
             let figures = benchmark.run(pages: 2000, moves: 50_000)
             let what = "\(people) people, \(crowd.rawValue)"
             row("a page of 50, \(what)", "\((figures.perPage / 1000).text(1)) µs", "under 1000 µs")
-            row("the slowest of 50 batches", "\((figures.slowestPage / 1000).text(1)) µs", "")
-            row("a move, \(what)", "\((figures.perMove / 1000).text(2)) µs", "the same for all numbers")
+            row("a page of 50 in the slowest of 50 batches", "\((figures.slowestPage / 1000).text(1)) µs", "")
+            row(
+                "a change of location, \(what)", "\((figures.perMove / 1000).text(2)) µs",
+                "the same for any number of people")
             guard let bytes = figures.bytesPerPerson, crowd == .globe else { continue }
-            row("memory of each of \(people) listed", "\(bytes.text(0)) bytes", "")
+            row("memory per listed person, \(people) listed", "\(bytes.text(0)) bytes", "")
         }
     }
 
-    /// The project of the servers under test; see `run`.
+    /// Returns the project of the servers under test, which `run` chooses.
     private static func project() throws -> Project {
         guard let key = getenv("CONFAB_API_KEY"), let secret = getenv("CONFAB_API_SECRET"),
             let project = Project(apiKey: String(cString: key), secret: String(cString: secret))
@@ -84,26 +86,26 @@ enum Main {
         for benchmark in benchmarks {
             try benchmark.open(connections: connections) { sleep(2) }
             row(
-                "memory of each of \(connections) idle connections, \(benchmark.crowd.server.name)",
+                "memory per idle connection, \(connections) connections, \(benchmark.crowd.server.name)",
                 "\((benchmark.figures.bytesPerIdle / 1000).text(1)) kB",
                 benchmark === benchmarks[0] ? "at most 12 kB" : ""
             )
         }
         for benchmark in benchmarks {
             try benchmark.join(project: project)
-            // Warm up, so that code and memory of the first use are not counted.
+            // Warm up, so that code and memory used for the first time are not counted.
             try benchmark.relay(relays / 2)
         }
-        // Alternate, so that other work on the machine affects both servers alike.
+        // Alternate between the servers, so that other work on the computer affects both equally.
         for _ in 0..<rounds { for benchmark in benchmarks { try benchmark.round(relays) } }
         let figures = benchmarks.map { $0.figures.relaysPerSecond.median }
         for (benchmark, figure) in zip(benchmarks, figures) {
             let each = "\((1e6 / figure).text(1)) µs each"
             row(
-                "relays for each second of processor, \(benchmark.crowd.server.name)", "\(figure.text(0)) (\(each))", ""
+                "relays per second of CPU time, \(benchmark.crowd.server.name)", "\(figure.text(0)) (\(each))", ""
             )
         }
-        row("Confab's relays to node-ws's", "\((figures[0] / figures[1]).text(2))", "at least 1")
+        row("Confab's relays ÷ node-ws's, for the same CPU time", "\((figures[0] / figures[1]).text(2))", "at least 1")
         for benchmark in benchmarks { try benchmark.crowd.close() }
     }
 
@@ -118,9 +120,10 @@ enum Main {
         let benchmark = ConnectBenchmark(server: server, transport: transport, loop: group.next())
         let figures = try benchmark.run(numbers[2]) { sleep(2) }
         let each = "\((1e6 / figures.connectsPerSecond).text(0)) µs each"
-        row("connects for each second of processor, \(name)", "\(figures.connectsPerSecond.text(0)) (\(each))", "")
+        row("connects per second of CPU time, \(name)", "\(figures.connectsPerSecond.text(0)) (\(each))", "")
         row(
-            "memory of each of \(numbers[2]) idle connections, \(name)", "\((figures.bytesPerIdle / 1000).text(1)) kB",
+            "memory per idle connection, \(numbers[2]) connections, \(name)",
+            "\((figures.bytesPerIdle / 1000).text(1)) kB",
             transport == .native && !isPeer ? "at most 12 kB" : ""
         )
     }
@@ -131,11 +134,11 @@ enum Main {
         let (pairs, rings) = (numbers[2], numbers[3])
         let benchmark = CallBenchmark(crowd: crowd)
         try benchmark.open(pairs: pairs)
-        // Warm up, so that code and memory of the first use are not counted.
+        // Warm up, so that code and memory used for the first time are not counted.
         _ = try benchmark.ring(rings / 10, pairs: pairs)
         let rates = try (0..<5).map { _ in try benchmark.rate(rings, pairs: pairs) }
         let each = "\((1e6 / rates.median).text(0)) µs each"
-        row("rings for each second of processor, \(pairs) at a time", "\(rates.median.text(0)) (\(each))", "")
+        row("rings per second of CPU time, \(pairs) at a time", "\(rates.median.text(0)) (\(each))", "")
         let alone = try benchmark.ring(max(100, rings / 10), pairs: 1)
         let what = "`call.start` → `call.incoming`, one at a time"
         row("\(what), median of \(alone.count)", "\((alone.median * 1000).text(2)) ms", "")

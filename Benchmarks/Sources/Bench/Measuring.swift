@@ -6,15 +6,16 @@ import Musl
 import Darwin
 #endif
 
-/// Returns the CPU seconds of all threads of this process. Other work on the same cores is not counted, so a busy
-/// machine affects CPU time less than wall time.
+/// Returns the CPU time of all threads of this process in seconds. Other work on the same cores is not counted, so a busy
+/// computer affects CPU time less than wall-clock time.
 func processorSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): reproducible from its seed, and cheap enough not to affect measurements.
+/// The generator SplitMix64 (Steele, Lea and Flood 2014). Its numbers are reproducible from the seed, and it is too cheap to
+/// affect measurements.
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {
@@ -29,7 +30,7 @@ struct SplitMix64: RandomNumberGenerator {
 extension [Double] {
     var median: Double { quantile(0.5) }
 
-    /// Returns the value that this fraction of the values does not exceed.
+    /// Returns the value that this share of the values does not exceed.
     func quantile(_ share: Double) -> Double {
         guard !isEmpty else { return .nan }
         return sorted()[Swift.min(count - 1, Int(Double(count) * share))]
@@ -50,7 +51,7 @@ extension Double {
     }
 }
 
-/// Milliseconds since 1970, for tokens.
+/// Returns the milliseconds since 1970, for tokens.
 func now() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

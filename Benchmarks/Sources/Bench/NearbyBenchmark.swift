@@ -5,34 +5,36 @@ import Wire
 import Glibc
 #endif
 
-/// Measures the cost of one page of people nearby and of one move, for several numbers and distributions of people.
+/// Measures the cost of one page of people nearby and of one change of location, for several numbers and distributions of
+/// people.
 struct NearbyBenchmark {
-    /// Where the people are. The viewer is always in the middle.
+    /// The distribution of the people. The viewer is always in the middle.
     enum Crowd: String, CaseIterable {
-        /// Evenly over the globe. It runs first, because memory is measured with it and later runs reuse what it freed.
+        /// All people are distributed evenly over the globe. This case runs first, because memory is measured with it, and
+        /// later runs reuse memory that it freed.
         case globe = "over the globe"
-        /// All in the viewer's cell.
+        /// All people are in the viewer's cell.
         case oneCell = "all in one cell"
-        /// Evenly over 200 miles.
+        /// All people are distributed evenly over 200 miles.
         case region = "over 200 miles"
-        /// Thirty within reach, all others far away.
+        /// Thirty people are within reach, and all others are far away.
         case few = "30 within reach"
-        /// Thirty nearby, all others in a city at the boundary of the last buckets.
+        /// Thirty people are nearby, and all others are in a city at the boundary of the last buckets.
         case cityAtTheEdge = "a city at the edge"
     }
 
     struct Figures {
-        /// Median over batches of the mean CPU time, in nanoseconds.
+        /// The CPU time per page in nanoseconds: the median over batches of each batch's mean.
         var perPage: Double
         var perMove: Double
-        /// The slowest batch.
+        /// The CPU time per page in the slowest batch, in nanoseconds.
         var slowestPage: Double
-        /// Growth of the resident set per person; nil if too few are listed to measure it.
+        /// The growth of the resident set per person; nil if too few people are listed to measure it.
         var bytesPerPerson: Double?
     }
 
     private static let now = Timestamp(milliseconds: 1_790_000_000_000)
-    /// Degrees of latitude in a mile.
+    /// The number of degrees of latitude in a mile.
     private static let mile = 1 / 69.093
     private static let middle = (latitude: 47.0, longitude: 11.0)
 
@@ -106,7 +108,7 @@ struct NearbyBenchmark {
     }
 
     private mutating func onTheGlobe() -> (Double, Double) {
-        // Rejection sampling for equal areas: discard points where the globe is narrower.
+        // Use rejection sampling for equal areas: discard points where the globe is narrower.
         while true {
             let latitude = Double.random(in: -90...90, using: &generator)
             if Double.random(in: 0..<1, using: &generator) < roughCosine(latitude) {
@@ -125,7 +127,7 @@ struct NearbyBenchmark {
         }
     }
 
-    /// Bhaskara's approximation of the cosine, accurate to a few thousandths.
+    /// Returns Bhaskara's approximation of the cosine, accurate to a few thousandths.
     private func roughCosine(_ degrees: Double) -> Double {
         let square = degrees * degrees
         return (32_400 - 4 * square) / (32_400 + square)
@@ -139,7 +141,7 @@ struct NearbyBenchmark {
         directory.handle(.show(listings[index]), &turn)
     }
 
-    /// Requests one page, the first or a following one.
+    /// Requests one page, either the first or a following one.
     private mutating func look() {
         guard let cell = Cell(latitude: Self.middle.latitude, longitude: Self.middle.longitude) else { return }
         let client = ConnectionID(high: 0, low: 1)

@@ -1,12 +1,12 @@
 import NIOCore
 import Wire
 
-/// Measures how long a person waits between pressing Next and the next partner, over real sockets.
+/// Measures the time from pressing Next to the next partner, over real sockets.
 ///
-/// Two pairs chat. One person of each presses Next at the same time, and all four are matched again among themselves.
-/// Meanwhile other people wait, each for an interest that no one else has.
+/// Two pairs of people chat. One person in each pair presses Next at the same time, and all four are matched again among
+/// themselves. Meanwhile other people are waiting, each with an interest that no one else has.
 ///
-/// Unchecked: its state is used only on the loop.
+/// The class is `@unchecked Sendable` because its state is used only on the loop.
 final class NextBenchmark: @unchecked Sendable {
     private let crowd: Crowd
     private let others: Int
@@ -21,7 +21,7 @@ final class NextBenchmark: @unchecked Sendable {
         self.others = others
     }
 
-    /// Returns the seconds from `roulette.next` to `roulette.matched` for each press.
+    /// Returns the seconds from `roulette.next` to `roulette.matched` for each press of Next.
     func run(rounds: Int) throws -> [Double] {
         try crowd.open(others + 4)
         try crowd.ask(Array(crowd.clients.prefix(others)), for: "roulette.waiting") { client in
@@ -48,14 +48,14 @@ final class NextBenchmark: @unchecked Sendable {
             guard matched == 4 else { return }
             matched = 0
             if samples.count >= 2 * rounds { return done.succeed() }
-            // The loop runs this after the remaining messages, so each press starts on an idle server.
+            // The loop runs this after all waiting messages, so each press starts on an idle server.
             crowd.loop.execute { self.press() }
         case .error(let refusal): done.fail(LoadClient.Failure(refusal.error))
         default: break
         }
     }
 
-    /// Pairs the two clients that received the same match.
+    /// Records that the two clients with the same match are a pair.
     private func pair(_ client: LoadClient, _ id: MatchID) {
         if let other = match.removeValue(forKey: id) {
             partner[client.tag] = other

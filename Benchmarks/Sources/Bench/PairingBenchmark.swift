@@ -7,15 +7,15 @@ import Glibc
 
 /// Measures the cost of one pairing in the pool, from the newcomer's `enter` to the letter that starts the match.
 ///
-/// Each waiting person has a unique interest and is within the exclusive wait. This is the hardest queue: no two of
-/// them may be matched, and the newcomer may be matched with exactly one. Each pairing takes a random waiting person,
-/// so that with a million waiting, its data is not in the CPU cache.
+/// Each waiting person has a unique interest and is within the exclusive wait. No queue is harder: no two of the waiting people
+/// may be matched, and the newcomer may be matched with exactly one. Each pairing takes a random waiting person. With a million
+/// people waiting, that person's data is then not in the CPU cache.
 struct PairingBenchmark {
     struct Figures {
         var waiting: Int
-        /// Median over batches of the mean CPU time, in nanoseconds.
+        /// The CPU time per pairing in nanoseconds: the median over batches of each batch's mean.
         var perPairing: Double
-        /// Growth of the resident set per waiting person; nil if too few wait to measure it.
+        /// The growth of the resident set per waiting person; nil if too few people are waiting to measure it.
         var bytesPerEntry: Double?
     }
 
@@ -27,17 +27,17 @@ struct PairingBenchmark {
     private var pool: Pool
     private var generator = SplitMix64(state: 42)
     private var turn: Turn
-    /// Indices of the waiting people. Person n has the n-th interest.
+    /// The indices of the waiting people. The person with index n has the interest with index n.
     private var people: [Int] = []
     private var lastPerson = 0
 
     init(waiting: Int, pairings: Int) {
         self.waiting = waiting
-        // Large enough for the clock, and small compared with the queue that it shrinks.
+        // Make the batch large enough for the clock, but small compared with the queue, which shrinks with each pairing.
         batch = min(1000, max(20, waiting / 10))
         batches = max(1, pairings / batch)
         pool = Pool(rules: Rules())
-        // The pool signs nothing, but a turn needs a project.
+        // The pool signs nothing, but a turn requires a project.
         guard let project = Project(apiKey: "1", secret: String(repeating: "0", count: Project.shortestSecret)) else {
             preconditionFailure("invalid project")
         }
@@ -54,7 +54,7 @@ struct PairingBenchmark {
         var samples: [Double] = []
         samples.reserveCapacity(batches)
         for _ in 0..<batches {
-            // Fill the queue above the number under test. It falls to that number during the batch.
+            // Fill the queue above the number under test. The batch then shrinks it to that number.
             fill(upTo: waiting + batch)
             let newcomers = (0..<batch).map { _ in newcomer() }
             let start = processorSeconds()
@@ -62,7 +62,7 @@ struct PairingBenchmark {
             samples.append((processorSeconds() - start) * 1e9 / Double(batch))
         }
         precondition(pool.waitingCount == waiting, "some people were not paired")
-        // This array belongs to the benchmark, not to the pool.
+        // Subtract the memory of `people`, which belongs to the benchmark and not to the pool.
         let bytes = (after - before) - Double(people.capacity * MemoryLayout<Int>.stride)
         return Figures(
             waiting: waiting, perPairing: samples.median,
@@ -101,7 +101,7 @@ struct PairingBenchmark {
         pool.handle(.enter(entry), &turn)
     }
 
-    /// Delivers `enter`, the two requests, the two answers and the letter to the match.
+    /// Delivers the newcomer's `enter`, the two requests, the two answers, and the letter to the match.
     private mutating func pair(_ newcomer: PoolEntry) {
         enter(newcomer)
         guard case .person(let first, .reserve(let match, let second))? = turn.nextLetter(), turn.letters.count == 2

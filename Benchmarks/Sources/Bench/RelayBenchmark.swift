@@ -4,27 +4,26 @@ import Wire
 
 /// Measures the cost of relaying a signal while thousands of connections are open.
 ///
-/// The connections are in sessions of two. A relay is one `session.signal` with 200 bytes of data. The server reads it
-/// and sends three messages: the signal to both members, and `ok` to the sender. The pairs take turns in random order,
-/// so that the next pair is never in the cache. The members of a pair take turns, so that acknowledgments travel with
-/// the signals.
+/// The connections are in sessions of two. A relay is one `session.signal` with 200 bytes of data. The server reads the request
+/// and sends three messages: the signal to both members, and `ok` to the sender. The order of the pairs is random, so the next
+/// pair is never in the CPU cache. The two members of a pair take turns, so acknowledgments are sent together with signals.
 ///
-/// Unchecked: its state is used only on the loop.
+/// The class is `@unchecked Sendable` because its state is used only on the loop.
 final class RelayBenchmark: @unchecked Sendable {
     struct Figures {
         var bytesPerIdle = 0.0
-        /// One value per round.
+        /// The relays per second of CPU time, one value per round.
         var relaysPerSecond: [Double] = []
     }
 
-    /// Signals in flight.
+    /// The maximum number of signals in flight.
     private static let window = 64
     private static let data = String(repeating: "0123456789", count: 20)
 
     let crowd: Crowd
     private(set) var figures = Figures()
     private var sessions: [SessionID] = []
-    /// Number of messages each pair still waits for, of the three that end a relay.
+    /// For each pair, the number of messages still missing of the three that end a relay.
     private var missing: [Int] = []
     private var turn: [Int] = []
     private var order: [Int] = []
@@ -42,7 +41,7 @@ final class RelayBenchmark: @unchecked Sendable {
         figures.bytesPerIdle = (crowd.server.residentBytes() - before) / Double(connections)
     }
 
-    /// Joins each pair of connections to its own session.
+    /// Joins each pair of connections to a separate session.
     func join(project: Project) throws {
         var generator = SplitMix64(state: 7)
         let now = Timestamp(milliseconds: now())
@@ -66,7 +65,7 @@ final class RelayBenchmark: @unchecked Sendable {
         }
     }
 
-    /// Relays this many signals and returns the server's CPU time.
+    /// Relays this many signals and returns the CPU time that the server used.
     @discardableResult
     func relay(_ count: Int) throws -> Double {
         let before = crowd.server.processorSeconds()
@@ -84,7 +83,7 @@ final class RelayBenchmark: @unchecked Sendable {
     private func sendNext() {
         guard toSend > 0 else { return }
         toSend -= 1
-        // Skip pairs that still wait for their last relay.
+        // Skip pairs whose previous relay is still in progress.
         repeat { position = (position + 1) % order.count } while missing[order[position]] > 0
         let pair = order[position]
         missing[pair] = 3
@@ -95,7 +94,7 @@ final class RelayBenchmark: @unchecked Sendable {
 
     private func heard(_ message: ServerMessage, by client: LoadClient, _ done: EventLoopPromise<Void>) {
         switch message {
-        // The last members to join may only now be announced to each other.
+        // The members that joined last may only now be announced to each other.
         case .session(.connectionCreated): return
         case .session(.signal), .ok: break
         default: return done.fail(LoadClient.Failure(description: "\(crowd.server.name) said \(message)"))

@@ -2,15 +2,16 @@
 import Glibc
 #endif
 
-/// Resource usage of a server that `run` started, as the kernel reports it.
+/// The resource usage of a server that `run` started, as the kernel reports it.
 struct ServerProcess {
     let name: String
     let port: Int
     let id: Int
 
-    /// CPU time of all threads in user and kernel mode.
+    /// Returns the CPU time of all threads in user and kernel mode, in seconds.
     func processorSeconds() -> Double {
-        // The second field is the name in parentheses and may contain anything. Fields 14 and 15 are utime and stime.
+        // The second field is the process name in parentheses, which may contain any characters. Fields 14 and 15 are utime and
+        // stime.
         let fields = file("stat").split(separator: ")").last.map { $0.split(separator: " ") } ?? []
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return .nan }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))

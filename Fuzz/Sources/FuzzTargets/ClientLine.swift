@@ -1,8 +1,8 @@
 import Wire
 
 extension FuzzTarget {
-    /// A `ClientLine` whose server, network, clock and owner are controlled by the input. `Owner` checks the invariants
-    /// after each event.
+    /// Fuzzes a `ClientLine`. The input controls its server, its network, its clock and its owner. `Owner` checks the
+    /// invariants after each event.
     static let clientLine = FuzzTarget("client-line", dictionary: "messages") { input throws(BrokenProperty) in
         var input = InputReader(input)
         var owner = Owner(options: input.byte())
@@ -11,18 +11,18 @@ extension FuzzTarget {
         try require(owner.unsettled.isEmpty, "at the end, \(owner.unsettled) have no outcome")
     }
 
-    /// The owner of a line: it receives the effects and checks that they are allowed.
+    /// The owner of a client line. It receives the line's effects and checks that they are allowed.
     private struct Owner {
         private static let maxRequests = 4
 
         private var line: ClientLine
         private var now = Timestamp(milliseconds: 0)
-        /// The last sockets that the line requested, and the current one.
+        /// The most recent sockets that the line requested, and the current socket.
         private var sockets: [ClientLine.Socket] = []
         private var current: ClientLine.Socket?
         private(set) var unsettled: Set<ClientLine.RequestID> = []
         private var requestCount: UInt64 = 0
-        /// The number of numbered messages delivered in this connection.
+        /// The number of numbered messages delivered on this connection.
         private var delivered: UInt64 = 0
         private var isConnected = false
         private var hasEnded = false
@@ -132,34 +132,36 @@ extension FuzzTarget {
         private mutating func carryOut(_ effects: [ClientLine.Effect]) throws(BrokenProperty) {
             for effect in effects { try carryOut(effect) }
             try require(
-                line.unansweredCount == unsettled.count, "\(unsettled) are open, but it counts \(line.unansweredCount)")
-            try require(unsettled.count <= Self.maxRequests, "\(unsettled.count) requests are kept")
+                line.unansweredCount == unsettled.count,
+                "\(unsettled) are unanswered, but the line counts \(line.unansweredCount)")
+            try require(
+                unsettled.count <= Self.maxRequests, "the line keeps \(unsettled.count) requests, more than allowed")
             try require(line.isConnected == isConnected, "isConnected does not match the effects")
             try require((line.ending != nil) == hasEnded, "ending does not match the effects")
-            try require(!hasEnded || line.nextTimeout == nil, "it has a timeout after its end")
+            try require(!hasEnded || line.nextTimeout == nil, "the line has a timeout after its end")
         }
 
         private mutating func carryOut(_ effect: ClientLine.Effect) throws(BrokenProperty) {
             switch effect {
             case .failed(let id, _):
                 return try require(unsettled.remove(id) != nil, "\(id) fails after its outcome")
-            default: try require(!hasEnded, "after the end there is \(effect)")
+            default: try require(!hasEnded, "the line has the effect \(effect) after its end")
             }
             switch effect {
             case .open(let socket):
-                try require(!isConnected, "it opens a second socket while connected")
+                try require(!isConnected, "the line opens a second socket while connected")
                 sockets = sockets.suffix(3) + [socket]
                 current = socket
-            case .send(_, let socket): try require(socket == current, "it sends on an old socket")
+            case .send(_, let socket): try require(socket == current, "the line sends on an old socket")
             case .close(let socket, _):
-                try require(socket == current, "it closes an old socket")
+                try require(socket == current, "the line closes an old socket")
                 (current, isConnected) = (nil, false)
             case .connected(_, let start):
                 if start != .resumed { delivered = 0 }
                 isConnected = true
             case .answered(let id, let message):
                 try require(unsettled.remove(id) != nil, "\(id) is answered after its outcome")
-                try require(message.re != nil, "\(message) is not an answer")
+                try require(message.re != nil, "\(message) is delivered as a response but is not one")
             case .event: try require(isConnected, "an event arrives without a connection")
             case .reconnecting, .ended: isConnected = false
             case .expired, .unreadable, .failed: break

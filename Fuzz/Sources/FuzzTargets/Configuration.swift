@@ -1,7 +1,8 @@
 @testable import Server
 
 extension FuzzTarget {
-    /// A configuration file. Some of its lines are environment variables (`CONFAB_PORT=1`) or flags (`--port=1`).
+    /// Fuzzes a configuration file. Some of the lines are used as environment variables (`CONFAB_PORT=1`) or flags
+    /// (`--port=1`).
     static let configuration = FuzzTarget("configuration", dictionary: "configuration") {
         input throws(BrokenProperty) in
         let given = Given(input)
@@ -10,7 +11,8 @@ extension FuzzTarget {
             configuration = try .load(
                 overrides: given.flags, environment: given.variables, yaml: given.yaml, named: "confab.yaml")
         } catch {
-            return try require(!error.problems.isEmpty && !error.description.isEmpty, "it is refused without a reason")
+            return try require(
+                !error.problems.isEmpty && !error.description.isEmpty, "a configuration is rejected without a reason")
         }
         try checkWrittenForm(configuration)
         try checkSecrecy(configuration)
@@ -35,7 +37,7 @@ extension FuzzTarget {
         }
     }
 
-    /// Every value can be parsed again from its form in the help and the log.
+    /// Checks that every value can be parsed from its form in the help and in the log.
     private static func checkWrittenForm(_ configuration: ConfabConfiguration) throws(BrokenProperty) {
         var texts: [String: String] = [:]
         for setting in Setting.all { texts[setting.key.name] = setting.text(configuration) }
@@ -43,21 +45,21 @@ extension FuzzTarget {
         do throws(ConfigurationError) {
             again = try .load(overrides: texts, environment: [:], yaml: nil, named: "")
         } catch {
-            throw BrokenProperty(description: "an accepted configuration is refused when encoded: \(error)")
+            throw BrokenProperty(description: "an accepted configuration is rejected after encoding it: \(error)")
         }
         for setting in Setting.all {
             let (first, second) = (setting.text(configuration), setting.text(again))
             try require(first == second, "\(setting.key.name) is \"\(first)\" and was read as \"\(second)\"")
         }
-        try require(again == configuration, "a configuration is read back differently")
+        try require(again == configuration, "a configuration differs after encoding and parsing it")
     }
 
-    /// The logged configuration does not depend on the secrets.
+    /// Checks that the logged configuration is the same with other secrets.
     private static func checkSecrecy(_ configuration: ConfabConfiguration) throws(BrokenProperty) {
         var other = configuration
         if other.apiSecret != nil { other.apiSecret = SecretText("another") }
         if other.ice.turnSecret != nil { other.ice.turnSecret = SecretText("another") }
         if other.ice.turnPassword != nil { other.ice.turnPassword = SecretText("another") }
-        try require("\(configuration)" == "\(other)", "a secret is visible")
+        try require("\(configuration)" == "\(other)", "the logged configuration depends on a secret")
     }
 }

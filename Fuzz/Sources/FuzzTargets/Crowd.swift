@@ -1,15 +1,15 @@
 import Signaling
 import Wire
 
-/// Eight seats in front of one hub, each with or without a socket. It plays the server's shell: it numbers sockets,
-/// answers a close with `closed` and fires timers when they are due.
+/// Eight seats in front of one hub, each with or without a socket. The crowd acts as the server's shell: it numbers sockets,
+/// answers a close with `closed`, and fires timers when they are due.
 ///
-/// Invariants: the hub's messages can be parsed by clients and are numbered without gaps, no disconnected person is in
-/// the queue, timers come to an end, and nothing is left when everyone has disconnected.
+/// Invariants: clients can parse the hub's messages, which are numbered without gaps; no disconnected person is in the queue;
+/// timers end eventually; and nothing is left once everyone has disconnected.
 struct Crowd {
     struct Seat {
         var socket: SocketID?
-        /// Whether it is a legacy client, and that client's state.
+        /// Whether the seat is used by a legacy client, and the state of that client.
         var isLegacy = false
         var isPaired = false
         var hasAsked = false
@@ -18,7 +18,7 @@ struct Crowd {
         var secret = ""
     }
 
-    /// More timer events than any rule needs in that time.
+    /// The maximum number of timer events, more than any rule needs.
     private static let maxWakeUps = 5000
 
     private var hub: Hub
@@ -29,7 +29,7 @@ struct Crowd {
 
     init() {
         var rules = Rules()
-        // Small, so that short inputs reach every limit.
+        // Small limits, so that short inputs reach all of them.
         rules.replay = Link.Bounds(messages: 8, bytes: 4096)
         rules.sessionsPerClient = 3
         rules.connectionsPerSession = 4
@@ -91,7 +91,7 @@ struct Crowd {
         try handle(.arrived(arrival))
     }
 
-    /// Resumes this seat or another one, with or without lost messages.
+    /// Resumes the client of this or another seat, with or without lost messages.
     private mutating func resume(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
         let (claimed, missed) = (input.index(below: seats.count), UInt64(input.byte() % 12))
         let other = seats[claimed]
@@ -132,11 +132,11 @@ struct Crowd {
         }
         let message = heard.message(from: &input)
         let seq = message.isUnnumbered ? nil : seats[seat].sent + 1
-        // Encoded like a message from the network, so that it cannot be longer than one.
+        // Encode the message like one from the network, so that it cannot be longer than allowed.
         try sayText(seat, Envelope(seq: seq, ack: seats[seat].received, message: message).encode())
     }
 
-    /// Sends arbitrary text, including the number.
+    /// Sends arbitrary text in place of a whole message, including its number.
     private mutating func sayText(_ seat: Int, _ text: [UInt8]) throws(BrokenProperty) {
         guard let socket = seats[seat].socket else { return }
         let input: Input
@@ -171,13 +171,16 @@ struct Crowd {
             now = max(now, next)
             try carryOut(hub.handleTimeout(now: now))
             wakeUps += 1
-            try require(wakeUps < Self.maxWakeUps, "\(wakeUps) wake-ups until \(end)")
+            try require(
+                wakeUps < Self.maxWakeUps, "there are \(wakeUps) timer events until \(end), more than any rule needs")
         }
     }
 
     private func checkFigures() throws(BrokenProperty) {
         try require(hub.waitingCount <= hub.personCount, "\(hub.waitingCount) of \(hub.personCount) people wait")
-        try require(2 * hub.matchCount <= hub.personCount, "\(hub.matchCount) matches of \(hub.personCount) people")
+        try require(
+            2 * hub.matchCount <= hub.personCount,
+            "there are \(hub.matchCount) matches for only \(hub.personCount) people")
         let here = seats.count { $0.socket != nil }
         try require(hub.clientCount >= here, "\(here) sockets are open, but there are \(hub.clientCount) clients")
     }
@@ -190,7 +193,8 @@ struct Crowd {
             case .persist, .media, .reply, .push: break
             case .inquire(let question): questions.append(question)
             case .transmit(let socket, let bytes):
-                try require(!closing.contains { $0.0 == socket }, "something is sent after the close")
+                try require(
+                    !closing.contains { $0.0 == socket }, "the hub sends something on a socket after closing it")
                 if let seat = seats.firstIndex(where: { $0.socket == socket }) { try hear(bytes, at: seat) }
             case .close(let socket, let code, _): closing.append((socket, code))
             }
@@ -203,7 +207,7 @@ struct Crowd {
         for question in questions { try carryOut(hub.handle(.answered(question, finding(for: question)), now: now)) }
     }
 
-    /// A storage that knows every identity but has no data about them.
+    /// Returns the answer of a storage that knows every identity but has no data about any.
     private func finding(for question: Question) -> Finding {
         switch question.inquiry {
         case .person(let person, _):
@@ -218,7 +222,8 @@ struct Crowd {
     private mutating func hear(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
         if seats[seat].isLegacy { return try receiveLegacy(bytes, at: seat) }
         guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
-            throw BrokenProperty(description: "this cannot be parsed: \(String(decoding: bytes, as: UTF8.self))")
+            throw BrokenProperty(
+                description: "a message from the hub cannot be parsed: \(String(decoding: bytes, as: UTF8.self))")
         }
         if case .welcome(let welcome) = envelope.message {
             seats[seat].secret = welcome.resume.secret
@@ -236,23 +241,26 @@ struct Crowd {
         heard.note(envelope.message)
     }
 
-    /// `RouletteTokEvent.packet` documents what the clients of 2012 can parse, `LegacyClient` what they can rely on.
+    /// Reads one packet for a legacy client. `RouletteTokEvent.packet` documents what the clients of 2012 can parse, and
+    /// `LegacyClient` what they can rely on.
     private mutating func receiveLegacy(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
         let text = String(decoding: bytes, as: UTF8.self)
         guard let packet = try? SocketIOPacket(parsing: bytes) else {
-            throw BrokenProperty(description: "invalid packet: \(text)")
+            throw BrokenProperty(description: "a packet for a legacy client is invalid: \(text)")
         }
         guard packet.kind == .event else { return }
         guard case .object(let event)? = try? JSONReader.parse(packet.data) else {
-            throw BrokenProperty(description: "this event is not JSON: \(text)")
+            throw BrokenProperty(description: "an event for a legacy client is not JSON: \(text)")
         }
         try require(text.ranges(of: ":::").count == 1, "a client that splits at colons cannot parse \(text)")
         switch event["name"] {
         case .string("subscribe"):
-            try require(!seats[seat].isPaired || seats[seat].hasAsked, "a second partner was not requested")
+            try require(
+                !seats[seat].isPaired || seats[seat].hasAsked,
+                "a legacy client got a second partner without requesting one")
             (seats[seat].isPaired, seats[seat].hasAsked) = (true, false)
         case .string("disconnectPartner"):
-            try require(seats[seat].isPaired, "a partner left without a match")
+            try require(seats[seat].isPaired, "a legacy client without a partner is told that its partner left")
             seats[seat].isPaired = false
         default: break
         }
@@ -260,7 +268,7 @@ struct Crowd {
 
     // MARK: The end
 
-    /// Disconnects everyone and passes time.
+    /// Disconnects everyone and then advances the clock.
     mutating func goHome() throws(BrokenProperty) {
         for seat in seats.indices { try leave(seat, leaving: seat % 2 == 0) }
         try ring(until: now + .seconds(7 * 24 * 3600))

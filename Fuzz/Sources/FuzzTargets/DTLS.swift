@@ -1,8 +1,8 @@
 @testable import RTC
 
 extension FuzzTarget {
-    /// Datagrams for a server that waits for a ClientHello. Each is used unchanged, or as the content of a new
-    /// handshake record of epoch 0. OpenSSL is built without coverage, so only our own code in front of it is covered.
+    /// Fuzzes a DTLS server that is waiting for a ClientHello. Each datagram is used unchanged, or as the content of a new
+    /// handshake record of epoch 0. OpenSSL is built without coverage, so only our own code in front of it is measured.
     static let dtls = FuzzTarget("dtls", longestInput: 2000) { input throws(BrokenProperty) in
         guard let certificate = DTLSFuzzing.certificate, let server = DTLSFuzzing.server(certificate) else { return }
         var reader = InputReader(input)
@@ -31,7 +31,7 @@ extension FuzzTarget {
     }
 }
 
-/// Shared by all runs, because creating a certificate takes longer than a run.
+/// Values shared by all runs, because creating a certificate takes longer than a run.
 private enum DTLSFuzzing {
     static let certificate = DTLSCertificate.make()
 

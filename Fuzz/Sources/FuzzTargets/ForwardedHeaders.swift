@@ -1,7 +1,7 @@
 import Server
 
 extension FuzzTarget {
-    /// Headers, one per line, as a client sends them to a trusted proxy.
+    /// Fuzzes forwarded headers. The input contains one header per line, as a client sends them to a trusted proxy.
     static let forwardedHeaders = FuzzTarget("forwarded-headers", dictionary: "forwarded") {
         input throws(BrokenProperty) in
         guard let proxy = IPAddress("10.0.0.1"), let client = IPAddress("203.0.113.9"),
@@ -9,14 +9,14 @@ extension FuzzTarget {
         else { return }
         let headers = headers(in: input)
         let nobody = ForwardedAddress.client(peer: proxy, headers: headers, trusted: TrustedProxies())
-        try require(nobody.address == proxy && nobody.isSecure == nil, "an untrusted proxy is trusted")
+        try require(nobody.address == proxy && nobody.isSecure == nil, "the headers of an untrusted proxy are used")
         let trusted = TrustedProxies([block])
         _ = ForwardedAddress.client(peer: proxy, headers: headers, trusted: trusted)
         for added in [[xForwardedFor(client)], [forwarded(client)], [xForwardedFor(client), forwarded(client)]] {
             for joins in [true, false] {
                 let passed = added.reduce(headers) { append($1, to: $0, joins: joins) }
                 let seen = ForwardedAddress.client(peer: proxy, headers: passed, trusted: trusted)
-                // The proxy's own address means that the headers were invalid.
+                // The result is the proxy's own address if the headers are invalid.
                 try require(
                     seen.address == client || seen.address == proxy,
                     "the client at \(client) passes for \(seen.address) with \(passed)")
@@ -36,7 +36,7 @@ extension FuzzTarget {
     private static func xForwardedFor(_ address: IPAddress) -> Header { ("X-Forwarded-For", "\(address)") }
     private static func forwarded(_ address: IPAddress) -> Header { ("Forwarded", "for=\(address)") }
 
-    /// Acts as a proxy: appends the address it saw, to the last header of that name or as a new header.
+    /// Acts as a proxy: appends the address that the request came from, to the last header of that name or in a new header.
     private static func append(_ header: Header, to headers: [Header], joins: Bool) -> [Header] {
         var headers = headers
         let last = headers.lastIndex { $0.name.lowercased() == header.name.lowercased() }

@@ -1,7 +1,7 @@
-/// A parser or a state machine, with the properties that must hold for all inputs.
+/// A parser or a state machine under test, with the properties that must hold for all inputs.
 ///
-/// The fuzzer (`Fuzz/Sources/fuzz`) searches for inputs that violate them. The tests (`Tests/FuzzTests`) run the inputs
-/// in `Fuzz/Corpora` and `Fuzz/Findings`. A crash is a violation too, so most targets check little else.
+/// The fuzzer (`Fuzz/Sources/fuzz`) searches for inputs that violate the properties. The tests (`Tests/FuzzTests`) run the
+/// inputs in `Fuzz/Corpora` and `Fuzz/Findings`. A crash is also a violation, so most targets check little else.
 ///
 /// ```swift
 /// extension FuzzTarget {
@@ -12,11 +12,11 @@
 /// }
 /// ```
 public struct FuzzTarget: Sendable {
-    /// Also the name of its folders: `Fuzz/Corpora/<name>`, `Fuzz/Findings/<name>`.
+    /// The target's name, also used for its folders `Fuzz/Corpora/<name>` and `Fuzz/Findings/<name>`.
     public let name: String
-    /// In bytes. Longer inputs than useful only make each run slower.
+    /// The maximum length of an input in bytes. Inputs longer than useful only make each run slower.
     public let longestInput: Int
-    /// The keywords of the format: `Fuzz/Dictionaries/<dictionary>.dict`.
+    /// The name of the file with the format's keywords, `Fuzz/Dictionaries/<dictionary>.dict`.
     public let dictionary: String?
     /// Folders with more initial inputs, relative to the root of the checkout.
     public let seeds: [String]
@@ -34,7 +34,7 @@ public struct FuzzTarget: Sendable {
     }
 }
 
-/// A violated property, with a description.
+/// The error thrown if a property is violated, with a description of the violation.
 public struct BrokenProperty: Error, CustomStringConvertible {
     public let description: String
 }

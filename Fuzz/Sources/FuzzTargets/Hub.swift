@@ -2,8 +2,8 @@ import Signaling
 import Wire
 
 extension FuzzTarget {
-    /// Clients that connect, send, drop and wait as the input says. `Crowd` checks the invariants after each event and
-    /// at the end.
+    /// Fuzzes the hub with clients that connect, send, drop and wait as the input determines. `Crowd` checks the invariants
+    /// after each event and at the end.
     static let hub = FuzzTarget("hub", dictionary: "messages") { input throws(BrokenProperty) in
         var crowd = Crowd()
         var input = InputReader(input)
@@ -12,11 +12,11 @@ extension FuzzTarget {
     }
 }
 
-/// A deterministic generator, so that a finding can be reproduced.
+/// A deterministic random number generator, so that a finding can be reproduced.
 struct CountingGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64 = 0
 
-    /// SplitMix64 (Steele, Lea and Flood 2014).
+    /// Returns the next number of SplitMix64 (Steele, Lea and Flood 2014).
     mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

@@ -1,4 +1,4 @@
-/// Reads an input as a script of events. Past its end everything is zero.
+/// Reads an input as a script of events. After the end of the input, all values are zero.
 struct InputReader {
     private var rest: ArraySlice<UInt8>
 
@@ -13,7 +13,7 @@ struct InputReader {
         return Array(rest.prefix(count))
     }
 
-    /// Reads eight bytes in big-endian order.
+    /// Reads eight bytes as a big-endian number.
     mutating func number() -> UInt64 { (0..<8).reduce(0) { number, _ in number << 8 | UInt64(byte()) } }
 
     mutating func index(below count: Int) -> Int { Int(byte()) % count }
@@ -24,7 +24,7 @@ struct InputReader {
     }
 }
 
-/// Splits a text input into lines. Invalid UTF-8 is repaired, as in a log.
+/// Splits a text input into lines. Invalid UTF-8 is replaced, as in a log.
 func lines(of input: [UInt8]) -> [String] {
     input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map {
         String(decoding: $0, as: UTF8.self)

@@ -6,9 +6,9 @@ extension FuzzTarget {
         let bytes = written(value)
         let again = try? JSONReader.parse(bytes)
         try require(again == value, "\(value) is read back as \(String(describing: again))")
-        // Equal strings may have different bytes: Swift compares canonically equivalent characters as equal.
+        // Compare bytes, because Swift treats canonically equivalent strings as equal even if their bytes differ.
         if let again { try require(written(again) == bytes, "\(value) has two encodings") }
-        try require(nesting(value) <= Limits.jsonDepth + 1, "a value nests \(nesting(value)) deep")
+        try require(nesting(value) <= Limits.jsonDepth + 1, "a value is nested \(nesting(value)) levels deep")
     }
 
     private static func written(_ value: JSONValue) -> [UInt8] {

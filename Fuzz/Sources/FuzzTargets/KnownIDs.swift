@@ -1,10 +1,10 @@
 import Signaling
 import Wire
 
-/// The sessions, tokens, streams and connections that clients have received. Verbs with these ids reach more code than
-/// verbs with random ones.
+/// The sessions, tokens, streams and connections that clients have received. Messages with these ids reach more code than
+/// messages with random ids.
 struct KnownIDs {
-    /// Maximum number of each kind. The newest are last.
+    /// The maximum number of ids of each kind. The newest are last.
     private static let most = 16
 
     private var sessions = Self.rooms
@@ -15,10 +15,10 @@ struct KnownIDs {
     var calls = [CallID(high: 0, low: 0)]
     var codes = ["ABCD-EFGH"]
     var pages: [String] = []
-    /// All people who may connect, and one who never does.
+    /// The ids of all people who may connect, and of one who never does.
     static let people = (0..<7).map { FuzzProject.project.personID(of: IdentityID(high: 7, low: $0)) }
 
-    /// Created once, because signing takes longer than the rest of an input.
+    /// Sessions and admissions, created once, because signing takes longer than the rest of an input.
     private static let (rooms, keys): ([SessionID], [Admission]) = {
         var generator = CountingGenerator()
         let (project, now) = (FuzzProject.project, FuzzProject.now)
@@ -82,12 +82,12 @@ struct KnownIDs {
             expiresAt: lasting == 0 ? nil : now + .seconds(Int(lasting) - 8))
     }
 
-    /// A name for `hello`.
+    /// Returns a name for `hello`.
     func name(from input: inout InputReader) -> String? {
         text(from: &input).map { String(decoding: $0.utf8.prefix(Limits.name), as: UTF8.self) }
     }
 
-    /// Returns no text, or an empty, common, long or arbitrary one.
+    /// Returns nil, or a text that is empty, common, long or arbitrary.
     func text(from input: inout InputReader) -> String? {
         switch input.byte() % 8 {
         case 0: nil

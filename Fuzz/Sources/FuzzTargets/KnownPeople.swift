@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// Verbs about people and calls, with ids that clients have received.
+/// Messages about people and calls, with ids that clients have received.
 extension KnownIDs {
     func peopleVerb(from input: inout InputReader) -> ClientMessage {
         switch input.byte() % 16 {
@@ -46,7 +46,7 @@ extension KnownIDs {
         }
     }
 
-    /// A location around one place, or an arbitrary one.
+    /// Returns a change of location to somewhere around one place, or to an arbitrary location.
     private func move(from input: inout InputReader) -> NearbyVerb.Move {
         let choice = input.byte()
         let (north, east) = (Double(input.byte()), Double(input.byte()))

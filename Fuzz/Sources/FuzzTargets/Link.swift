@@ -1,7 +1,7 @@
 import Wire
 
 extension FuzzTarget {
-    /// Two ends of a link with a lossy transport between them, controlled by the input. A plain list of all sent
+    /// Fuzzes two ends of a link with a lossy transport between them. The input controls all three. A plain list of all sent
     /// messages gives the expected results.
     static let link = FuzzTarget("link", longestInput: 512) { input throws(BrokenProperty) in
         var line = Line()
@@ -23,13 +23,13 @@ extension FuzzTarget {
         private static let bounds = Link.Bounds(messages: 4, bytes: 600)
         private var sender = Link(bounds: bounds)
         private var receiver = Link(bounds: bounds)
-        /// Everything sent since the beginning.
+        /// All messages sent since the beginning.
         private var sent: [[UInt8]] = []
         private var underWay: [UInt64] = []
-        /// How many messages arrived, and how many the sender may drop.
+        /// The number of messages that arrived, and the number that the sender may drop.
         private var arrived = 0
         private var acknowledged = 0
-        /// The numbers of the messages that the sender keeps.
+        /// The numbers of the messages that the sender still stores.
         private var kept: [Int] = []
 
         private func keptBytes() -> Int { kept.reduce(0) { $0 + sent[$1 - 1].count } }
@@ -59,7 +59,7 @@ extension FuzzTarget {
 
         mutating func acknowledge() { claim(receiver.acknowledge()) }
 
-        /// The other end acknowledges everything up to this number, truthfully or not.
+        /// Makes the sender receive an acknowledgment up to this number, which may be a lie.
         mutating func claim(_ number: UInt64) {
             sender.acknowledged(upTo: number)
             guard number > acknowledged, number <= sent.count else { return }
@@ -73,7 +73,7 @@ extension FuzzTarget {
             underWay = missing.indices.map { UInt64(arrived + 1 + $0) }
         }
 
-        /// A resume with any claim, and a message with any number.
+        /// Sends a resume that claims any number, and a message with any number.
         mutating func mislead(_ number: UInt64) throws(BrokenProperty) {
             var other = self
             _ = try other.replay(after: number)

@@ -2,7 +2,7 @@ import RTC
 import Robots
 
 extension FuzzTarget {
-    /// A video file. What is parsed is encoded again and parsed the same.
+    /// Fuzzes the IVF parser. An accepted file must survive parsing, encoding and parsing again.
     static let ivf = FuzzTarget("ivf", longestInput: 600) { input throws(BrokenProperty) in
         guard let file = try? input.withUnsafeBytes({ try IVFFile($0) }) else { return }
         try require(
@@ -23,7 +23,8 @@ extension FuzzTarget {
         try require(!second.isTruncated, "the encoded file is truncated")
     }
 
-    /// An audio file, with its own checksums and with corrected ones, because a fuzzer cannot guess a checksum.
+    /// Fuzzes the Ogg parser. The input is used with its own checksums and with corrected ones, because a fuzzer cannot guess a
+    /// checksum.
     static let ogg = FuzzTarget("ogg", longestInput: 1_200) { input throws(BrokenProperty) in
         try checkOgg(input)
         try checkOgg(withChecksums(input))
@@ -40,7 +41,7 @@ extension FuzzTarget {
                     "\(packet) is invalid")
                 time += packet.samples
             }
-            try require(file.samples == time, "it has \(file.samples) samples instead of \(time)")
+            try require(file.samples == time, "the file has \(file.samples) samples instead of \(time)")
         }
         guard let file = try? input.withUnsafeBytes({ try OggFile($0, startingWith: OpusHead.magic) }) else { return }
         try require(file.bytes.count <= input.count, "the output is longer than the input")
@@ -58,7 +59,7 @@ extension FuzzTarget {
             "\(packets) are read back as \(second as Any)")
     }
 
-    /// Corrects the checksums of everything that looks like a page. They are computed bit by bit (RFC 3533).
+    /// Corrects the checksums of everything that looks like a page. Computes them bit by bit (RFC 3533).
     private static func withChecksums(_ input: [UInt8]) -> [UInt8] {
         var bytes = input
         var offset = 0
@@ -83,7 +84,7 @@ extension FuzzTarget {
         return bytes
     }
 
-    /// Media packets from a server, and their recording, which must be a valid file at any time.
+    /// Fuzzes recordings of media packets from a server. The recorded file must be valid at any time.
     static let recordings = FuzzTarget("recordings", longestInput: 800) { input throws(BrokenProperty) in
         var reader = InputReader(input)
         var (video, audio) = (VideoRecording(), AudioRecording(serial: 1))

@@ -3,7 +3,7 @@ import Wire
 extension FuzzTarget {
     private static let examples = ["protocol/examples"]
 
-    /// Client messages. Every accepted message can be encoded again, and a second reader reads the same.
+    /// Fuzzes client messages. Every accepted message must be the same after encoding and parsing it again.
     static let clientMessages = FuzzTarget(
         "client-messages", longestInput: 2048, dictionary: "messages", seeds: examples
     ) { input throws(BrokenProperty) in
@@ -19,7 +19,7 @@ extension FuzzTarget {
         try require(again?.encode() == encoded, "\(envelope) has two encodings")
     }
 
-    /// Server messages.
+    /// Fuzzes server messages.
     static let serverMessages = FuzzTarget(
         "server-messages", longestInput: 2048, dictionary: "messages", seeds: examples
     ) { input throws(BrokenProperty) in
@@ -35,7 +35,7 @@ extension FuzzTarget {
         try require(again?.encode() == encoded, "\(envelope) has two encodings")
     }
 
-    /// Errors are sent too, so the other end must be able to parse them.
+    /// Checks that the other end can parse the error about a rejected message, because errors are sent too.
     private static func checkRefusal(_ refusal: UnreadableMessage) throws(BrokenProperty) {
         let told = Envelope(seq: 1, message: ServerMessage.error(ServerMessage.Failure(refusal.error, re: refusal.seq)))
         let again = try? Envelope<ServerMessage>.decode(told.encode())

@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// The size of a keyframe in a packet. The first byte selects the codec.
+    /// Fuzzes the size of a keyframe in a packet. The first byte selects the codec.
     static let pictureSizes = FuzzTarget("picture-sizes", longestInput: 200) { input throws(BrokenProperty) in
         guard let first = input.first else { return }
         let formats = VideoPayloadFormat.allCases
@@ -9,7 +9,8 @@ extension FuzzTarget {
         let payload = Array(input.dropFirst())
         guard let size = payload.withUnsafeBytes({ format.pictureSize($0) }) else { return }
         try require(
-            (1...16384).contains(size.width) && (1...16384).contains(size.height), "\(format) has pictures of \(size)")
+            (1...16384).contains(size.width) && (1...16384).contains(size.height),
+            "a picture of \(format) has an invalid size: \(size)")
         try require(
             payload.withUnsafeBytes { format.isKeyframeStart($0) },
             "\(size) is returned without a keyframe of \(format)")

@@ -3,8 +3,8 @@ import Wire
 @testable import Signaling
 
 extension FuzzTarget {
-    /// A device's location in a message, and a cursor of the list. A valid cell is on the globe and contains its own
-    /// center, and a cursor is encoded as it was read.
+    /// Fuzzes a device's location in a message, and a cursor into the list of people nearby. A valid cell must be on the globe
+    /// and contain its own center, and a cursor must be written as it was read.
     static let positions = FuzzTarget("positions", longestInput: 256, dictionary: "messages") {
         input throws(BrokenProperty) in
         let text = String(decoding: input, as: UTF8.self)

@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// A compound RTCP packet. The types that we also write are encoded again.
+    /// Fuzzes a compound RTCP packet. Packets of types that we also write are encoded again.
     static let rtcpPackets = FuzzTarget("rtcp-packets", longestInput: 600) { input throws(BrokenProperty) in
         for copy in try compounds(of: input) {
             let again = try compounds(of: copy)
@@ -9,7 +9,7 @@ extension FuzzTarget {
         }
     }
 
-    /// Encodes each packet of a compound separately. Skips types that we do not write.
+    /// Encodes each packet in a compound packet separately. Skips packets of types that we do not write.
     private static func compounds(of input: [UInt8]) throws(BrokenProperty) -> [[UInt8]] {
         let copies: Result<[[UInt8]], BrokenProperty> = input.withUnsafeBytes { bytes in
             guard let compound = RTCPCompound(bytes) else { return .success([]) }
@@ -70,7 +70,8 @@ extension FuzzTarget {
             told += 1
             if arrival != nil { arrived += 1 }
         }
-        try require(told == report.statusCount, "\(told) packets are reported, and \(report.statusCount) announced")
+        try require(
+            told == report.statusCount, "the report contains \(told) packets but announces \(report.statusCount)")
         try require(told <= TransportFeedbackReport.maxStatuses, "\(told) packets are reported")
         try require(arrived <= most, "\(arrived) packets arrived, but there are \(most) bytes")
     }

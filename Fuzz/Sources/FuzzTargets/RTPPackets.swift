@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// A decrypted RTP packet.
+    /// Fuzzes a decrypted RTP packet.
     static let rtpPackets = FuzzTarget("rtp-packets", longestInput: 200) { input throws(BrokenProperty) in
         guard let packet = input.withUnsafeBytes({ RTPPacket($0) }) else { return }
         try require(
@@ -24,7 +24,7 @@ extension FuzzTarget {
         _ = input.withUnsafeBytes { packet.originalSequenceNumber(in: $0) }
     }
 
-    /// The bytes of a header extension. Its elements are encoded again.
+    /// Fuzzes the bytes of a header extension, whose elements are encoded again.
     static let headerExtensions = FuzzTarget("header-extensions", longestInput: 300) { input throws(BrokenProperty) in
         var reader = InputReader(input)
         let isOneByte = reader.byte() & 1 == 0

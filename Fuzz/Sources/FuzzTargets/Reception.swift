@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// The receiver's state for one sender: packets with any number at any time, and the feedback for them.
+    /// Fuzzes the receiver's state for one sender: packets with any number at any time, and the feedback about them.
     static let reception = FuzzTarget("reception", longestInput: 600) { input throws(BrokenProperty) in
         var reader = InputReader(input)
         var statistics = ReceiverStatistics(ssrc: 1, clockRate: 90_000)
@@ -49,7 +49,7 @@ extension FuzzTarget {
             }
             try require(isRead, "feedback is read back differently")
             packets += 1
-            try require(packets <= TransportFeedback.window, "feedback does not end")
+            try require(packets <= TransportFeedback.window, "feedback packets never end")
         }
     }
 }

@@ -1,5 +1,5 @@
 extension FuzzTarget {
-    /// All targets, in the order in which they run. To add one, add a file and a row here.
+    /// All targets, in the order in which they run. A new target needs a file and a row here.
     public static let all: [FuzzTarget] = [
         .json,
         .clientMessages,

@@ -1,8 +1,8 @@
 import RTC
 
 extension FuzzTarget {
-    /// A client's description. Parsing, encoding and parsing again gives the same result, and the offerer can parse
-    /// every answer.
+    /// Fuzzes a client's session description. It must be the same after encoding and parsing it again, and the offerer must be
+    /// able to parse every answer.
     static let sdp = FuzzTarget(
         "sdp", longestInput: 8192, dictionary: "sdp", seeds: ["Tests/RTCTests/Offers"]
     ) { input throws(BrokenProperty) in
@@ -11,7 +11,7 @@ extension FuzzTarget {
         guard let again = try? SessionDescription(parsing: text) else {
             throw BrokenProperty(description: "the encoded description cannot be parsed: \(text)")
         }
-        try require(again == description, "it differs after encoding and parsing: \(text)")
+        try require(again == description, "a description differs after encoding and parsing it: \(text)")
         guard let fingerprint = Fingerprint(.sha256, [UInt8](repeating: 7, count: 32)) else { return }
         let local = LocalParameters(
             ufrag: "ours", pwd: "0123456789abcdefghijklmn", fingerprint: fingerprint,
@@ -35,7 +35,9 @@ extension FuzzTarget {
                 throw BrokenProperty(description: "our answer cannot be parsed: \(negotiated.answer)")
             }
             try require(read.isICELite, "the answer is not ICE-lite")
-            try require(read.sections.count == description.sections.count, "the answer has other sections")
+            try require(
+                read.sections.count == description.sections.count,
+                "the answer has a different number of sections than the offer")
         }
     }
 }

@@ -1,8 +1,9 @@
 @testable import RTC
 
 extension FuzzTarget {
-    /// The input as a datagram from any address, and as the attributes of a correctly signed request, because a fuzzer
-    /// cannot guess the signature. Unsigned requests must get no reply, and signed ones a short one.
+    /// Fuzzes the server's ICE agent. The input is used as a datagram from any address, and as the attributes of a correctly
+    /// signed request, because a fuzzer cannot guess the signature. Unsigned requests must get no response, and signed requests
+    /// a short one.
     static let stun = FuzzTarget("stun", longestInput: 600) { input throws(BrokenProperty) in
         let path = Path(socket: 0, remote: TransportAddress(v4: 0xc000_0201, port: 5))
         let now = MediaTime(nanoseconds: 0)
@@ -19,7 +20,8 @@ extension FuzzTarget {
             )
         }
         if !isAuthentic {
-            try require(line.sent.isEmpty && !agent.hasPath, "a stranger gets a reply or a path: \(outcome)")
+            try require(
+                line.sent.isEmpty && !agent.hasPath, "an unauthenticated request gets a response or a path: \(outcome)")
         }
         try checkSigned(input, &agent, key, line, path, now)
     }

@@ -3,8 +3,8 @@ import Wire
 @testable import Signaling
 
 extension FuzzTarget {
-    /// The input as a session id, and as the content of an id with a valid code: three lines with its parts, and what
-    /// follows the last tilde.
+    /// Fuzzes session ids. The input is used as an id, and as the content of an id with a valid code. The content is three
+    /// lines with the id's components, and the text after the last tilde.
     static let sessionIDs = FuzzTarget("session-ids", longestInput: 300, dictionary: "tokens") {
         input throws(BrokenProperty) in
         try checkSessionID(String(decoding: input, as: UTF8.self))
@@ -15,7 +15,7 @@ extension FuzzTarget {
         guard let id = SessionID(text) else { return }
         try require(id.text == text, "an id is encoded differently")
         guard let mode = FuzzProject.project.mediaMode(of: id) else { return }
-        try require(text.hasPrefix(mode == .routed ? "2_" : "1_"), "an id's prefix has another media mode")
+        try require(text.hasPrefix(mode == .routed ? "2_" : "1_"), "the prefix of an id does not match its media mode")
         let plain = Base64URL.decode(text.utf8.dropFirst(2)) ?? []
         let tail = Array("~~~".utf8)
         try require(plain.suffix(3).elementsEqual(tail), "a valid id has trailing data")
@@ -24,7 +24,7 @@ extension FuzzTarget {
             SessionID(padded).flatMap { FuzzProject.project.mediaMode(of: $0) } == nil, "one session has two ids")
     }
 
-    /// Encodes an id as in `protocol/README.md` §7, with the project's secret.
+    /// Returns an id encoded with the project's secret, as specified in `protocol/README.md` §7.
     private static func coded(_ input: [UInt8]) -> [UInt8] {
         let parts = input.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
         let part = { (index: Int) in index < parts.count ? Array(parts[index]) : [] }

@@ -1,7 +1,7 @@
 import Wire
 
 extension FuzzTarget {
-    /// A Socket.IO 0.9 packet and its event.
+    /// Fuzzes a Socket.IO 0.9 packet and the event in it.
     static let socketIOPackets = FuzzTarget("socketio-packets", dictionary: "socketio") {
         input throws(BrokenProperty) in
         guard let packet = try? SocketIOPacket(parsing: input) else { return }
@@ -18,20 +18,20 @@ extension FuzzTarget {
         if packet.kind == .event { _ = try? RouletteTokRequest(event: packet.data) }
     }
 
-    /// The body of a polling request.
+    /// Fuzzes the body of a polling request.
     static let socketIOPayloads = FuzzTarget("socketio-payloads", dictionary: "socketio") {
         input throws(BrokenProperty) in
         guard let packets = try? SocketIOPayload.decode(input) else { return }
         try require((1...SocketIOPayload.maxPackets).contains(packets.count), "\(packets.count) packets in one body")
         try require(packets.reduce(0) { $0 + $1.count } <= input.count, "the packets are longer than the body")
-        // A single packet is sent without framing. One that starts like a framed payload is never sent.
+        // A single packet is sent without framing, and a packet that starts like a framed payload is never sent.
         if packets.count == 1, packets[0].starts(with: "\u{FFFD}".utf8) { return }
         if packets == [[]] { return }
         let again = try? SocketIOPayload.decode(SocketIOPayload.encode(packets))
         try require(again == packets, "\(packets) are read back as \(String(describing: again))")
     }
 
-    /// A posted form of the JSONP transport. The input is parsed as a form, and also encoded into one.
+    /// Fuzzes a posted form of the JSONP transport. The input is parsed as a form, and also encoded into a form.
     static let socketIOForms = FuzzTarget("socketio-forms", dictionary: "socketio") { input throws(BrokenProperty) in
         _ = try? SocketIOScript.payload(form: input)
         guard String(validating: input, as: UTF8.self) != nil else { return }
@@ -46,7 +46,8 @@ extension FuzzTarget {
         try checkScript(SocketIOScript.call(7, input), of: input)
     }
 
-    /// The response is a function call with one string, without characters that end a line of JavaScript.
+    /// Checks that a response is a function call with one string, and that the string contains no character that ends a line of
+    /// JavaScript.
     private static func checkScript(_ script: [UInt8], of text: [UInt8]) throws(BrokenProperty) {
         let (head, tail) = (Array("io.j[7](".utf8), Array(");".utf8))
         try require(

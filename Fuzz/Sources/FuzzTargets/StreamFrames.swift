@@ -1,7 +1,7 @@
 import RTC
 
 extension FuzzTarget {
-    /// Datagrams on a TCP connection. The frames must not depend on how the bytes are split.
+    /// Fuzzes datagrams on a TCP connection. The frames must not depend on how the bytes are split.
     static let streamFrames = FuzzTarget("stream-frames", longestInput: 4096) { input throws(BrokenProperty) in
         let whole = frames(of: input, pieces: input.count)
         try require(whole == frames(of: input, pieces: 1), "split into single bytes, the frames differ")

@@ -2,18 +2,18 @@ import Wire
 
 @testable import Signaling
 
-/// The project of all inputs. Corpus tokens are signed with its secret, so it must not change.
+/// The project for all inputs. Its secret must not change, because the tokens in the corpus are signed with it.
 enum FuzzProject {
     static let apiKey = "45000001"
     static let secret = "00112233445566778899aabbccddeeff0011223344556677"
     static let now = Timestamp(milliseconds: 1_790_000_000_000)
 
-    /// The constants above are valid.
+    /// The project. Force-unwrapped, because the constants above are valid.
     static let project = Project(apiKey: apiKey, secret: secret)!
 }
 
 extension FuzzTarget {
-    /// A token or secret from someone who does not know the project's secret.
+    /// Fuzzes a token or secret from a client that does not know the project's secret.
     static let tokens = FuzzTarget("tokens", longestInput: 2048, dictionary: "tokens") { input throws(BrokenProperty) in
         let text = String(decoding: input, as: UTF8.self)
         let (project, now) = (FuzzProject.project, FuzzProject.now)
@@ -23,7 +23,8 @@ extension FuzzTarget {
         }
         if let client = ResumeSecret.client(of: text) {
             try require(
-                text.hasPrefix("r_" + Base64URL.encode(client.bytes).prefix(20)), "a secret names another client")
+                text.hasPrefix("r_" + Base64URL.encode(client.bytes).prefix(20)),
+                "the prefix of a secret names a different client")
         }
         if let bytes = Base64URL.decode(input) {
             try require(Array(Base64URL.encode(bytes).utf8) == input, "base64url has two encodings")
@@ -31,8 +32,8 @@ extension FuzzTarget {
         _ = try? project.verifySessionToken(text, for: SessionID(text), now: now)
     }
 
-    /// Invalid tokens signed with the project's secret. The input is the claims, or a header, a line break and the
-    /// claims.
+    /// Fuzzes tokens that are signed with the project's secret but may be invalid. The input is the claims, or a header, a line
+    /// break and the claims.
     static let signedTokens = FuzzTarget("signed-tokens", dictionary: "tokens") { input throws(BrokenProperty) in
         let parts = input.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
         let usual = Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
@@ -61,7 +62,8 @@ extension FuzzTarget {
             let end = now + Project.longestUserToken + skew
             try require((try? project.verifyUserToken(token, now: end)) == nil, "a user token outlives the limit")
             try require(
-                (try? project.verifySessionToken(token, for: nil, now: now)) == nil, "one token has two kinds")
+                (try? project.verifySessionToken(token, for: nil, now: now)) == nil,
+                "one token is valid as a user token and as a session token")
         }
     }
 }

@@ -1,8 +1,8 @@
 import RTC
 
 extension FuzzTarget {
-    /// The body of a POST to WHIP or WHEP. If it can be answered, it can also be offered again with other credentials,
-    /// as for an ICE restart, and the answer's fragment can be parsed.
+    /// Fuzzes the body of a POST to WHIP or WHEP. If it can be answered, offering it again with other credentials, as for an
+    /// ICE restart, must work, and the answer's fragment must be parseable.
     static let whip = FuzzTarget(
         "whip", longestInput: 8192, dictionary: "sdp", seeds: ["Tests/RTCTests/Offers"]
     ) { input throws(BrokenProperty) in
@@ -15,7 +15,7 @@ extension FuzzTarget {
         }
         try require(
             again.iceCredentials?.ufrag == ufrag && again.iceCredentials?.pwd == pwd,
-            "the restart has other credentials than given")
+            "the restart does not have the given credentials")
         try require(again.textAroundCredentials == text, "a restart changes more than credentials: \(restart)")
         try require(again.origin == offer.origin, "a restart belongs to another connection")
         guard let fingerprint = Fingerprint(.sha256, [UInt8](repeating: 7, count: 32)) else { return }
@@ -42,7 +42,7 @@ extension FuzzTarget {
         try require(fragment.candidates == local.candidates, "our fragment lacks our candidates")
     }
 
-    /// The body of a PATCH.
+    /// Fuzzes the body of a PATCH to WHIP or WHEP.
     static let sdpFragment = FuzzTarget(
         "sdpfrag", longestInput: 4096, dictionary: "sdp"
     ) { input throws(BrokenProperty) in

@@ -1,7 +1,7 @@
 import Wire
 
 extension FuzzTarget {
-    /// The bytes of a WebSocket, read as the server does: header, mask, payload, message.
+    /// Fuzzes the bytes of a WebSocket connection, which are read as the server does: header, mask, payload, message.
     static let webSocketFrames = FuzzTarget("websocket-frames", dictionary: "websocket") {
         input throws(BrokenProperty) in
         let limit = 300
@@ -12,7 +12,8 @@ extension FuzzTarget {
             if frame.opcode == .text { message = [] }
             if frame.opcode == .text || frame.opcode == .continuation { message += frame.payload }
             switch reader.read(frame) {
-            case .nothing: try require(message.count <= limit, "\(message.count) bytes are kept, and \(limit) allowed")
+            case .nothing:
+                try require(message.count <= limit, "\(message.count) bytes are stored, but only \(limit) are allowed")
             case .pong: break
             case .ping(let bytes):
                 try require(bytes == frame.payload && bytes.count <= 125, "the pong differs from the ping")
@@ -50,16 +51,17 @@ extension FuzzTarget {
         }
     }
 
-    /// Data may arrive in any pieces. A prefix must not lead to a different result than the whole.
+    /// Checks that a prefix of the data does not lead to a different result than the whole, because data may arrive in pieces.
     private static func checkPieces(
         of bytes: ArraySlice<UInt8>, _ whole: FrameHeader.Outcome, most: Int
     ) throws(BrokenProperty) {
         for count in 0..<min(bytes.count, 16) {
             let part = FrameHeader.parse(bytes.prefix(count), maxLength: most)
             try require(
-                part == .incomplete || part == whole, "\(count) bytes give \(part), and all of them \(whole)")
+                part == .incomplete || part == whole,
+                "the first \(count) bytes are parsed as \(part), but all bytes as \(whole)")
         }
-        // A server's header, which is how our own frames are encoded.
+        // Continue only if this is the header of a frame from a server, because our own frames are encoded like that.
         guard case .header(let header) = whole, header.mask == nil, header.isFinal, header.opcode != .reserved
         else { return }
         let written = FrameHeader.bytes(of: header.opcode, length: header.length)

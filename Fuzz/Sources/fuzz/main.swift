@@ -26,7 +26,7 @@ func checkOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do {
         try target?.check(Array(UnsafeBufferPointer(start: bytes, count: count)))
     } catch {
-        // libFuzzer keeps the input of a process that crashes.
+        // libFuzzer saves the input of a process that crashes.
         print("broken property: \(error)")
         fflush(nil)
         abort()

@@ -1,11 +1,11 @@
-// Linux functions for batches of datagrams that Swift's Glibc module does not export, and clocks.
+// Clocks, and Linux functions for batches of datagrams that Swift's Glibc module does not export.
 #ifndef CONFAB_CSOCKETS_H
 #define CONFAB_CSOCKETS_H
 
 #include <stdint.h>
 #include <time.h>
 
-/// Return nanoseconds: of the monotonic clock, and of the wall clock since 1970.
+/// These functions return nanoseconds, of the monotonic clock or of the wall clock since 1970.
 static inline int64_t confab_monotonic(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -23,44 +23,47 @@ static inline int64_t confab_wall_clock(void) {
 #include <sys/socket.h>
 #include <netinet/in.h>
 
-// A batch of datagrams received in one call. The caller of `confab_batch_make` owns it until `confab_batch_free`.
+// A batch of datagrams that are received in one call. The caller of `confab_batch_make` owns the batch until
+// `confab_batch_free`.
 typedef struct confab_batch confab_batch;
 
-/// Creates a batch of `count` datagrams of at most `size` bytes each. Returns NULL if out of memory.
+/// Creates a batch of `count` datagrams of at most `size` bytes each. Returns NULL if memory is exhausted.
 confab_batch *confab_batch_make(uint32_t count, uint32_t size);
 void confab_batch_free(confab_batch *batch);
-/// Receives datagrams (recvmmsg). Returns their number, or -1 with errno.
+/// Receives datagrams (recvmmsg). Returns the number of datagrams, or -1 with errno.
 int confab_batch_receive(confab_batch *batch, int socket);
-/// Return a datagram's memory, length and source address.
+/// These functions return a datagram's memory, length and source address.
 uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index);
 uint32_t confab_batch_length(const confab_batch *batch, uint32_t index);
 const struct sockaddr_storage *confab_batch_source(const confab_batch *batch, uint32_t index);
 
-/// Lets the kernel join datagrams that one sender sent together (UDP_GRO, Linux 5.0). Returns 0 if unsupported. The batch
-/// then needs 64 KiB for each datagram.
+/// Allows the kernel to join datagrams that one sender sent together (UDP_GRO, Linux 5.0). Returns 0 if unsupported. If joined,
+/// the batch needs 64 KiB for each datagram.
 int confab_join_segments(int socket);
-/// Lets the batch record the segment lengths of joined datagrams.
+/// Makes the batch record the segment lengths of joined datagrams.
 void confab_batch_expect_segments(confab_batch *batch);
-/// Returns the segment length of joined datagrams, of which the last may be shorter; 0 for a single datagram.
+/// Returns the length of the datagrams that were joined, of which the last may be shorter. Returns 0 for a single datagram.
 uint32_t confab_batch_segment(const confab_batch *batch, uint32_t index);
 
-// Messages sent in one call (sendmmsg), each with one or more segments of equal length for one address (UDP_SEGMENT).
+// Messages that are sent in one call (sendmmsg). Each contains one or more segments of equal length for one address
+// (UDP_SEGMENT).
 typedef struct confab_sends confab_sends;
 
 confab_sends *confab_sends_make(uint32_t count);
 void confab_sends_free(confab_sends *sends);
-/// Sets message `index`: `length` bytes, split into segments of `segment` bytes unless that is 0.
+/// Sets message `index` to `length` bytes, split into segments of `segment` bytes unless `segment` is 0.
 void confab_sends_set(
     confab_sends *sends, uint32_t index, void *bytes, uint32_t length, uint16_t segment,
     const struct sockaddr_storage *address, uint32_t address_length);
-/// Sends the messages from `from` up to but excluding `to`. Returns how many were sent, or -1 with the errno of the first.
+/// Sends the messages from `from` up to but excluding `to`. Returns how many were sent, or -1 with the errno of the first
+/// message.
 int confab_sends_send(confab_sends *sends, int socket, uint32_t from, uint32_t to);
 
-/// Whether the kernel supports segmentation for this socket (Linux 4.18).
+/// Returns whether the kernel supports segmentation for this socket (Linux 4.18).
 int confab_has_segmentation(int socket);
 
-/// Stops the calling thread from preempting others when it wakes (SCHED_BATCH, `sched(7)`). It waits for a free processor
-/// or its turn, and gets as much CPU time as before.
+/// Stops the calling thread from preempting other threads when it wakes (SCHED_BATCH, `sched(7)`). The thread instead waits for
+/// a free processor or its turn, and gets as much CPU time as before.
 void confab_give_way(void);
 
 #endif

@@ -1,8 +1,8 @@
-/// Reads bits, the highest first, and never past the end. Missing bits read as 0 and set `isExhausted`, so that a parser
-/// needs only one check at its end.
+/// Reads bits, most significant first, and never past the end. Missing bits read as 0 and set `isExhausted`, so a parser needs
+/// only one check after its last read.
 struct BitReader {
     private let bytes: UnsafeRawBufferPointer
-    /// Whether to skip a byte of 3 after two zeros (H.264 §7.4.1.1, `emulation_prevention_three_byte`).
+    /// Whether to skip the byte 3 that H.264 inserts after two zero bytes (§7.4.1.1, `emulation_prevention_three_byte`).
     private let skipsPrevention: Bool
     private var position = 0
     private var zeros = 0
@@ -21,7 +21,7 @@ struct BitReader {
         return current >> UInt8(left) & 1 == 1
     }
 
-    /// - Parameter count: at most 32.
+    /// - Parameter count: the number of bits, at most 32.
     mutating func bits(_ count: Int) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<count { value = value << 1 | (bit() ? 1 : 0) }
@@ -30,7 +30,8 @@ struct BitReader {
 
     mutating func skip(_ count: Int) { for _ in 0..<count where !isExhausted { _ = bit() } }
 
-    /// Reads an Exp-Golomb number (H.264 §9.1), `ue(v)`. More than 32 bits exhaust the reader, since no valid picture has them.
+    /// Reads an unsigned Exp-Golomb number, `ue(v)` (H.264 §9.1). A number of more than 32 bits exhausts the reader, because no
+    /// valid picture contains one.
     mutating func exponential() -> UInt32 {
         var zeros = 0
         while !isExhausted, !bit() {

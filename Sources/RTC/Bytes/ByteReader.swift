@@ -3,7 +3,7 @@ public struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     public private(set) var position = 0
 
-    /// - Parameter bytes: must outlive the reader.
+    /// - Parameter bytes: the memory to read from; must outlive the reader.
     public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     public var remaining: Int { bytes.count - position }
@@ -38,7 +38,7 @@ public struct ByteReader {
         return UInt64(high) << 32 | UInt64(low)
     }
 
-    /// Takes the next `count` bytes, without a copy.
+    /// Returns a view of the next `count` bytes, without copying them, and moves past them.
     public mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, remaining >= count else { return nil }
         defer { position += count }

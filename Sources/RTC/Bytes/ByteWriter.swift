@@ -1,11 +1,11 @@
-/// Writes numbers in network byte order into the caller's memory. A write that does not fit sets `overflowed` and does
-/// nothing, so that a writer of packets needs only one check at the end.
+/// Writes numbers in network byte order into the caller's memory. A write that does not fit sets `overflowed` and writes
+/// nothing, so a caller needs only one check after its last write.
 public struct ByteWriter {
     private let bytes: UnsafeMutableRawBufferPointer
     public private(set) var count = 0
     public private(set) var overflowed = false
 
-    /// - Parameter bytes: must outlive the writer.
+    /// - Parameter bytes: the memory to write to; must outlive the writer.
     public init(_ bytes: UnsafeMutableRawBufferPointer) { self.bytes = bytes }
 
     private mutating func room(_ size: Int) -> Bool {
@@ -61,7 +61,7 @@ public struct ByteWriter {
         count += size
     }
 
-    /// Overwrites a length or count that was unknown when its place was written.
+    /// Overwrites a length or count that was unknown when its two bytes were written.
     public mutating func patch16(_ value: UInt16, at offset: Int) {
         guard offset >= 0, offset + 2 <= count else { return }
         bytes.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt16.self)

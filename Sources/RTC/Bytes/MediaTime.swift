@@ -1,5 +1,5 @@
-/// A moment on a monotonic clock, in nanoseconds since an arbitrary origin. Callers pass the current time to everything in
-/// this module.
+/// A moment on a monotonic clock, in nanoseconds since an arbitrary origin. Nothing in this module reads a clock: callers pass
+/// the current time.
 public struct MediaTime: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 
@@ -17,7 +17,7 @@ public struct MediaTime: Hashable, Comparable, Sendable {
     }
 }
 
-/// A length of time in nanoseconds. It is one machine word, because it is used for every packet.
+/// A length of time in nanoseconds. The type fits in one machine word, because every packet uses it.
 public struct MediaInterval: Hashable, Comparable, Sendable {
     public var nanoseconds: Int64
 

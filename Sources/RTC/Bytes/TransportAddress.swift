@@ -1,4 +1,4 @@
-/// An IP address and a port. It has a fixed size, because it is looked up for every datagram.
+/// An IP address and a port. The type has a fixed size, because addresses are looked up for every datagram.
 public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address as two big-endian words; an IPv4 address is `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2).
     public var high: UInt64
@@ -9,16 +9,16 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
         (self.high, self.low, self.port) = (high, low, port)
     }
 
-    /// - Parameter v4: the address in host byte order: `0x7f000001` is 127.0.0.1.
+    /// - Parameter v4: the IPv4 address in host byte order, such as `0x7f000001` for 127.0.0.1.
     public init(v4: UInt32, port: UInt16) {
         self.init(high: 0, low: 0xffff_0000_0000 | UInt64(v4), port: port)
     }
 
     public var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
-    /// The IPv4 address in host byte order; meaningless for IPv6.
+    /// The IPv4 address in host byte order. Meaningless if the address is IPv6.
     public var v4: UInt32 { UInt32(truncatingIfNeeded: low) }
 
-    /// The address without the port, in the format of SDP. IPv6 addresses are not shortened.
+    /// The address without the port, in the format of SDP. IPv6 addresses are written in full, without `::`.
     public var host: String {
         if isIPv4 { return [24, 16, 8, 0].map { "\((v4 >> $0) & 0xff)" }.joined(separator: ".") }
         let words = [high, low].flatMap { half in [48, 32, 16, 0].map { (half >> $0) & 0xffff } }
@@ -28,9 +28,9 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
     public var description: String { isIPv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
 }
 
-/// The two ends of a datagram: a local socket and a remote address. Each TCP connection is a separate socket.
+/// The two ends of a datagram's way: a local socket and a remote address. Each TCP connection counts as its own socket.
 public struct Path: Hashable, Sendable {
-    /// The number of the socket, assigned by the owner of the sockets.
+    /// The socket's number, assigned by the owner of the sockets.
     public var socket: UInt32
     public var isTCP: Bool
     public var remote: TransportAddress
@@ -40,11 +40,11 @@ public struct Path: Hashable, Sendable {
     }
 }
 
-/// A destination for datagrams. It provides the memory, so that packets are written directly into the send buffer.
+/// A destination for datagrams. The sink provides the memory, so packets are written directly into its send buffer.
 public protocol DatagramSink: AnyObject {
     /// Returns at least `capacity` bytes to write to, valid until the next call of either function.
     func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer
-    /// Sends the first `count` bytes of the memory that was prepared last.
+    /// Sends the first `count` bytes of the memory that the most recent `prepare` returned.
     func send(_ count: Int, on path: Path)
 }
 

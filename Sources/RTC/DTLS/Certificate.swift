@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// A certificate fingerprint, which signaling carries to authenticate the DTLS peer (RFC 8122 §5).
+/// The fingerprint of a certificate. Signaling carries it so that each side can authenticate its DTLS peer (RFC 8122 §5).
 public struct Fingerprint: Hashable, Sendable {
-    /// The hash functions that are accepted. RFC 8122 §5 lists more, but those are weak.
+    /// The accepted hash functions. RFC 8122 §5 lists others too, but those are weak.
     public enum Algorithm: String, Sendable, CaseIterable {
         case sha256 = "sha-256"
         case sha384 = "sha-384"
@@ -45,7 +45,7 @@ public struct Fingerprint: Hashable, Sendable {
         (self.algorithm, self.bytes) = (algorithm, Array(bytes.prefix(algorithm.length)))
     }
 
-    /// Compares in constant time.
+    /// Compares two fingerprints in constant time.
     func matches(_ other: Fingerprint) -> Bool {
         guard algorithm == other.algorithm, bytes.count == other.bytes.count else { return false }
         return bytes.withUnsafeBytes { ours in
@@ -54,11 +54,12 @@ public struct Fingerprint: Hashable, Sendable {
     }
 }
 
-/// A self-signed certificate with a P-256 key, and the OpenSSL context for DTLS with it.
+/// A self-signed certificate with a P-256 key, and the OpenSSL context that uses it for DTLS.
 ///
-/// All peers of a process share one. Its fingerprint is exchanged by signaling, so peers need not know it in advance.
+/// All peers of a process share one certificate. Signaling exchanges its fingerprint, so peers need not know the certificate in
+/// advance.
 ///
-/// It can be shared between threads: nothing changes after `make`, and OpenSSL counts references atomically.
+/// Threads can share a certificate, because nothing changes after `make` and OpenSSL counts references atomically.
 public final class DTLSCertificate: @unchecked Sendable {
     /// The maximum size of the peer's certificates. A self-signed certificate has 300 to 1500 bytes.
     static let maxCertificateBytes = 8192
@@ -72,7 +73,7 @@ public final class DTLSCertificate: @unchecked Sendable {
 
     deinit { SSL_CTX_free(context) }
 
-    /// - Returns: nil if OpenSSL fails: no memory, no randomness, or the curve is forbidden by its configuration.
+    /// - Returns: nil if OpenSSL fails because memory or randomness is missing, or because its configuration forbids the curve.
     public static func make() -> DTLSCertificate? {
         guard let key = confab_p256_key() else { return nil }
         defer { EVP_PKEY_free(key) }

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// Why a handshake failed.
 public enum DTLSFailure: Error, Hashable, Sendable {
-    /// The peer's certificate does not match the signaled fingerprint: an interception, or a mistake of either side.
+    /// The peer's certificate does not match the signaled fingerprint, because of an interception or a mistake on either side.
     case fingerprint
     /// The peer supports none of our SRTP protection profiles (RFC 5764 §4.1.2).
     case noProfile
@@ -10,7 +10,7 @@ public enum DTLSFailure: Error, Hashable, Sendable {
     case timeout
     /// The peer sent more datagrams or bytes than a handshake can need.
     case flooded
-    /// The peer refused or does not speak DTLS. Contains OpenSSL's message for the log.
+    /// The peer refused the handshake or does not speak DTLS. Contains OpenSSL's message for the log.
     case handshake(String)
     /// OpenSSL ran out of memory.
     case resources
@@ -18,11 +18,13 @@ public enum DTLSFailure: Error, Hashable, Sendable {
 
 /// A DTLS 1.2 association that only negotiates keys for SRTP (RFC 5764). Application data is discarded.
 ///
-/// OpenSSL does the handshake in memory. Its retransmission timer is disabled, because it reads the wall clock. Instead,
-/// this class keeps the last flight and retransmits it unchanged, with the caller's clock. A peer that missed a record
-/// accepts it then, and a peer that had it drops it as a replay (RFC 6347 §4.1.2.6). The loss of the server's last flight
-/// needs more. If the client retransmits its Finished in a new record, as browsers do, OpenSSL answers with the flight. If
-/// it is the same record, this class retransmits the flight. Our own client therefore relies on its server to do the same.
+/// OpenSSL does the handshake in memory. Its retransmission timer is disabled, because it reads the wall clock. Instead, this
+/// class keeps the most recent flight and retransmits it unchanged, timed by the caller's clock. A peer that missed a record
+/// accepts the copy, and a peer that already has the record drops the copy as a replay (RFC 6347 §4.1.2.6).
+///
+/// The loss of the server's final flight needs more. Browsers then retransmit their Finished in a new record, and OpenSSL
+/// answers it by sending the flight again. If a client retransmits the same record, OpenSSL drops it as a replay, so this class
+/// retransmits the flight. Our own client retransmits the same record, so it relies on its server to do this.
 ///
 /// Cookies (`HelloVerifyRequest`) are not used: the owner passes only datagrams from paths that ICE has validated.
 public final class DTLSConnection {
@@ -31,7 +33,7 @@ public final class DTLSConnection {
     /// handshaking → established → released or closed; handshaking → failed or closed. The last three are final.
     public enum State: Hashable, Sendable {
         case handshaking
-        /// The keys are negotiated and the fingerprint matched.
+        /// The keys are negotiated and the peer's fingerprint matched.
         case established
         /// The keys are in use, and OpenSSL's memory was freed by `releaseHandshake()`.
         case released
@@ -40,27 +42,27 @@ public final class DTLSConnection {
         case failed(DTLSFailure)
     }
 
-    /// Enough for the ten flights that are sent in 30 seconds on the worst paths. A browser sends two datagrams for its
-    /// ClientHello and one to three for its second flight.
+    /// The maximum number of received datagrams. This is enough for the ten flights that a peer sends in 30 seconds on the
+    /// worst paths. A browser sends two datagrams for its ClientHello and one to three for its second flight.
     public static let maxDatagrams = 200
-    /// Enough for ten flights with certificates of maximum size.
+    /// The maximum number of received bytes, enough for ten flights with certificates of maximum size.
     public static let maxBytes = 128 * 1024
-    /// The maximum number of records that arrive before their epoch starts. OpenSSL buffers each in 16 kB. A flight has
-    /// one, its Finished.
+    /// The maximum number of records that may arrive before their epoch starts. OpenSSL uses 16 kB to buffer each of them. A
+    /// flight contains only one such record, its Finished.
     public static let maxEarlyRecords = 16
-    /// The handshake timeout. RFC 6347 has none, but after so long no user is still waiting.
+    /// The handshake timeout. RFC 6347 specifies none, but no user waits longer than this.
     public static let deadline = MediaInterval.seconds(30)
-    /// How long retransmissions of the client's last flight are still answered.
+    /// How long this side still answers retransmissions of the client's final flight.
     public static let linger = MediaInterval.seconds(10)
     /// The maximum size of a sent datagram, below the MTU of any network.
     public static let mtu = 1200
-    /// Longer datagrams are ignored.
+    /// The maximum size of a received datagram. Longer ones are ignored.
     public static let maxDatagramBytes = 4096
-    /// RFC 6347 §4.2.4.1 recommends a second. Real-time peers, including browsers, start with less, because a lost record
-    /// would delay the video by a second.
+    /// The time until a flight is retransmitted for the first time. RFC 6347 §4.2.4.1 recommends a second. Real-time peers,
+    /// including browsers, start with less, because a lost record would delay the video by a second.
     static let firstRetransmission = MediaInterval.milliseconds(100)
     static let longestRetransmission = MediaInterval.milliseconds(1600)
-    /// How often the last flight is retransmitted when the client repeats the same record.
+    /// The maximum number of times that the final flight is retransmitted to a client that repeats the same record.
     static let maxAnswers = 20
 
     public let role: Role
@@ -68,7 +70,7 @@ public final class DTLSConnection {
     /// The negotiated profile (RFC 5764 §4.1.2); nil until established.
     public private(set) var profile: SRTPProfile?
 
-    /// An `SSL`; nil once it is no longer needed.
+    /// OpenSSL's connection, an `SSL`; nil once the handshake no longer needs it.
     private var connection: OpaquePointer?
     private let remote: Fingerprint
     private var flight: [[UInt8]] = []
@@ -83,8 +85,8 @@ public final class DTLSConnection {
     private var path: Path
 
     /// - Parameters:
-    ///   - remote: the fingerprint of the peer's certificate from signaling.
-    ///   - path: the destination of the first flight. Later flights go to the path of the last datagram.
+    ///   - remote: the fingerprint of the peer's certificate, received through signaling.
+    ///   - path: the destination of the first flight. Later flights go to the path of the most recently received datagram.
     public init(_ role: Role, certificate: DTLSCertificate, remote: Fingerprint, path: Path, now: MediaTime) {
         self.role = role
         self.remote = remote
@@ -140,7 +142,7 @@ public final class DTLSConnection {
         datagrams &+= 1
         bytes &+= datagram.count
         guard datagrams <= Self.maxDatagrams, bytes <= Self.maxBytes else {
-            // An established association continues; only retransmissions are no longer answered.
+            // An established association continues, but retransmissions are no longer answered.
             if state == .handshaking { fail(.flooded) }
             return nil
         }
@@ -193,7 +195,8 @@ public final class DTLSConnection {
         guard let connection else { return }
         ERR_clear_error()
         let ended = withUnsafeTemporaryAllocation(byteCount: 2048, alignment: 1) { scratch in
-            // A datagram has at most 4096 bytes, so at most some hundred records, and each takes at most two reads.
+            // A datagram has at most 4096 bytes, so it contains at most a few hundred records, and each record takes at most
+            // two reads.
             for _ in 0..<(Self.maxDatagramBytes / DTLSRecords.headerLength) {
                 let count = SSL_read(connection, scratch.baseAddress, Int32(truncatingIfNeeded: scratch.count))
                 guard count <= 0 else { continue }
@@ -273,15 +276,15 @@ public final class DTLSConnection {
         return made == 1 ? SRTPProfile.KeyingMaterial(exported: keys, profile: profile) : nil
     }
 
-    /// Frees OpenSSL's memory, about 50 kB. Called once the peer has proved with an authentic SRTP packet that it has the
-    /// keys, or after `linger`. Later datagrams are ignored, even a close_notify.
+    /// Frees OpenSSL's memory, about 50 kB. The owner calls this after `linger`, or earlier once the peer has sent an authentic
+    /// SRTP packet, which proves that the peer has the keys. Later datagrams are ignored, even a close_notify.
     public func releaseHandshake() {
         guard state == .established else { return }
         state = .released
         free()
     }
 
-    /// Closes the association, and sends close_notify if it is established and not released.
+    /// Closes the association. Sends close_notify if the association is established and its memory has not been released.
     public func close(sink: any DatagramSink) {
         if let connection, state == .established {
             ERR_clear_error()

@@ -1,10 +1,10 @@
 /// The records of one datagram (RFC 6347 §4.1), read from their headers alone.
 struct DTLSRecords: Sequence, IteratorProtocol {
     struct Record {
-        /// 20 change cipher spec, 21 alert, 22 handshake, 23 application data.
+        /// The content type: 20 is change cipher spec, 21 alert, 22 handshake, 23 application data.
         var type: UInt8
         var epoch: UInt16
-        /// The length including the header.
+        /// The record's length in bytes, including its header.
         var length: Int
     }
 
@@ -13,7 +13,7 @@ struct DTLSRecords: Sequence, IteratorProtocol {
 
     private var rest: UnsafeRawBufferPointer
 
-    /// - Parameter datagram: must outlive the sequence.
+    /// - Parameter datagram: the bytes to read; must outlive the sequence.
     init(_ datagram: UnsafeRawBufferPointer) { rest = datagram }
 
     /// Returns the next record; nil at the end or at bytes that are not a record.
@@ -25,7 +25,7 @@ struct DTLSRecords: Sequence, IteratorProtocol {
         return Record(type: rest[0], epoch: rest.bigEndian16(at: 3), length: length)
     }
 
-    /// Packs records in order into datagrams of at most `most` bytes (RFC 6347 §4.1.1 allows several in one). A longer
+    /// Packs records in order into datagrams of at most `most` bytes (RFC 6347 §4.1.1 allows several records in one). A longer
     /// record gets its own datagram. Stops at bytes that are not a record.
     static func datagrams(of stream: [UInt8], most: Int) -> [[UInt8]] {
         var datagrams: [[UInt8]] = []

@@ -2,6 +2,6 @@ import COpenSSL
 
 /// The version of OpenSSL, the library that encrypts media.
 public enum OpenSSLVersion {
-    /// The version at run time, such as `3.0.19`; it can be newer than at compile time.
+    /// OpenSSL's version at run time, such as `3.0.19`. It can be newer than the version that Confab was compiled with.
     public static var text: String { String(cString: confab_openssl_version()) }
 }

@@ -2,18 +2,18 @@
 /// candidates: its owner adds every pair of a socket and a server candidate. The agent checks them, nominates the best pair
 /// that answers, and keeps checking consent (RFC 7675).
 ///
-/// Each check is a separate transaction, retried with a doubling timeout. A response to any of the last few checks counts.
-/// A lite agent never sends requests, so this agent does not answer any.
+/// Each check is a separate transaction, retried with a doubling timeout. A response to any of a pair's recent checks counts. A
+/// lite agent never sends requests, so this agent does not answer any.
 public struct ICEControllingAgent {
-    /// Enough for IPv4 and IPv6, a few interfaces, UDP and TCP, times the server's addresses.
+    /// The maximum number of pairs, enough for IPv4 and IPv6, a few interfaces, and UDP and TCP, times the server's addresses.
     public static let maxPairs = 32
-    /// The number of unanswered checks after which a pair fails, about eight seconds.
+    /// The number of unanswered checks after which a pair fails. Sending them takes about eight seconds.
     public static let maxAttempts = 7
     /// How many recent checks of a pair a response can match.
     private static let maxRecent = 8
 
-    /// waiting → checking → valid → nominating → selected; checking and nominating → failed; failed → valid by a late
-    /// response. A restart or the loss of consent sets all pairs to waiting.
+    /// A pair's progress: waiting → checking → valid → nominating → selected. From checking and nominating a pair can become
+    /// failed, and a late response makes a failed pair valid. A restart or the loss of consent sets all pairs to waiting.
     private enum Stage: Equatable {
         case waiting
         case checking(again: MediaTime)
@@ -46,13 +46,13 @@ public struct ICEControllingAgent {
     public private(set) var local: ICECredentials
     private var remote: ICECredentials?
     private let tieBreaker: UInt64
-    /// Sorted by priority, the best first.
+    /// All pairs, sorted by descending priority.
     private var pairs: [Pair] = []
-    /// When the next waiting pair may be checked.
+    /// The earliest time for the initial check of the next waiting pair.
     private var nextFirstCheck: MediaTime
     private var firstValid: MediaTime?
     private var lastConsent: MediaTime?
-    /// The path of the nominated pair, which carries media. After a restart the old path stays until another is nominated.
+    /// The path of the nominated pair, which carries media. A restart keeps the old path until another pair is nominated.
     public private(set) var selectedPath: Path?
 
     public init(local: ICECredentials, using random: inout some RandomNumberGenerator) {
@@ -78,7 +78,8 @@ public struct ICEControllingAgent {
         if selectedPath?.socket == socket { (selectedPath, lastConsent) = (nil, nil) }
     }
 
-    /// Checks all pairs again with new credentials. The selected path stays until another is nominated or its consent expires.
+    /// Checks all pairs again with new credentials. The selected path stays until another pair is nominated or the path's
+    /// consent expires.
     public mutating func restart(local: ICECredentials, remote: ICECredentials) {
         (self.local, self.remote) = (local, remote)
         resetPairs()
@@ -96,7 +97,7 @@ public struct ICEControllingAgent {
         path == selectedPath || pairs.contains { $0.path == path && isGood($0.stage) }
     }
 
-    /// The selected path, or else the best path that has answered.
+    /// The selected path, or else the path with the highest priority that has answered.
     public var validatedPath: Path? { selectedPath ?? pairs.first { isGood($0.stage) }?.path }
 
     private func isGood(_ stage: Stage) -> Bool {
@@ -106,7 +107,7 @@ public struct ICEControllingAgent {
         }
     }
 
-    /// Whether all pairs have failed. A restart or another pair can help.
+    /// Whether all pairs have failed. A restart or an additional pair can help.
     public var hasFailed: Bool { !pairs.isEmpty && selectedPath == nil && pairs.allSatisfy { $0.stage == .failed } }
 
     // MARK: Responses
@@ -203,8 +204,8 @@ public struct ICEControllingAgent {
         }
     }
 
-    /// Nominates the best valid pair as soon as no better one can still become valid, or after `nominationDelay`. RFC 8445
-    /// §8.1.1 leaves the choice to the controlling agent.
+    /// Nominates the best valid pair once no better pair can become valid, or after `nominationDelay`. RFC 8445 §8.1.1 lets the
+    /// controlling agent choose the criteria.
     private mutating func decide(_ now: MediaTime, _ sink: any DatagramSink, _ random: inout some RandomNumberGenerator)
     {
         guard !isDecided, let firstValid, let best = pairs.firstIndex(where: { $0.stage == .valid }) else { return }
@@ -239,7 +240,7 @@ public struct ICEControllingAgent {
     ) {
         guard let remote else { return }
         let isNomination: Bool
-        // Each check of the selected path nominates it again, so that a lite agent learns our new address if a NAT changes it.
+        // Nominate the selected path again with each check, so that a lite agent learns our new address if a NAT changes it.
         if case .checking = pairs[index].stage { isNomination = false } else { isNomination = true }
         let transaction = STUNTransaction(using: &random)
         var writer = STUNWriter(sink.prepare(STUN.maxBytes), .request, transaction: transaction)

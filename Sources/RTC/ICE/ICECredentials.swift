@@ -1,14 +1,15 @@
-/// The short-term credentials of one agent (RFC 8445 §5.3): the username fragment identifies it, and the password
+/// The short-term credentials of one agent (RFC 8445 §5.3). The username fragment identifies the agent, and the password
 /// authenticates checks.
 public struct ICECredentials: Hashable, Sendable {
     public let ufrag: String
     public let password: String
 
-    /// RFC 8839 §5.4: 4 to 256 (ufrag) and 22 to 256 (password) characters, each a letter, a digit, `+` or `/`.
+    /// The allowed lengths: 4 to 256 characters for the ufrag and 22 to 256 for the password, each a letter, a digit, `+` or
+    /// `/` (RFC 8839 §5.4).
     public static let ufragLengths = 4...256
     public static let passwordLengths = 22...256
 
-    /// - Returns: nil if RFC 8839 does not allow them.
+    /// - Returns: nil if RFC 8839 does not allow these credentials.
     public init?(ufrag: String, password: String) {
         guard Self.ufragLengths.contains(ufrag.utf8.count), Self.passwordLengths.contains(password.utf8.count),
             ufrag.utf8.allSatisfy(Self.isAllowed), password.utf8.allSatisfy(Self.isAllowed)
@@ -16,8 +17,8 @@ public struct ICECredentials: Hashable, Sendable {
         (self.ufrag, self.password) = (ufrag, password)
     }
 
-    /// Creates random credentials with 48 and 144 bits. RFC 8445 §5.3 requires at least 24 and 128; more make the username
-    /// fragment unique among many connections.
+    /// Creates a random username fragment of 48 bits and a random password of 144 bits. RFC 8445 §5.3 requires at least 24 and
+    /// 128 bits. The longer username fragment is unique among many connections.
     public init(using random: inout some RandomNumberGenerator) {
         ufrag = Self.text(8, &random)
         password = Self.text(24, &random)
@@ -36,9 +37,9 @@ public struct ICECredentials: Hashable, Sendable {
 public enum ICEOutcome: Hashable, Sendable {
     /// The message was ignored: nothing was sent and no state changed.
     case dropped(ICEDrop)
-    /// The request was authentic, but was answered with this error code.
+    /// The request was authentic but was answered with this error code.
     case refused(UInt16)
-    /// A validated path was confirmed again.
+    /// A request or response confirmed a path that was already validated.
     case refreshed
     /// A new path was validated.
     case validated
@@ -48,13 +49,13 @@ public enum ICEOutcome: Hashable, Sendable {
 
 /// Why a STUN message was dropped.
 public enum ICEDrop: Hashable, Sendable {
-    /// Not a message of RFC 8489, or not of a kind that this agent processes.
+    /// The datagram is not a message of RFC 8489, or not of a kind that this agent processes.
     case malformed
     /// The username does not match either agent's credentials.
     case unknownName
     /// MESSAGE-INTEGRITY is missing or wrong.
     case unauthenticated
-    /// A response without a request, or on another path than its request.
+    /// The response matches no request, or arrived on a different path than its request was sent on.
     case unsolicited
 }
 
@@ -62,16 +63,17 @@ public enum ICEDrop: Hashable, Sendable {
 public enum ICETimes {
     /// How long a path stays valid after its last request or response (RFC 7675 §5.1).
     public static let consent = MediaInterval.seconds(30)
-    /// The time between consent checks, randomized by a fifth so that clients do not synchronize (RFC 7675 §5.1).
+    /// The time between consent checks. It is randomized by a fifth so that clients do not synchronize (RFC 7675 §5.1).
     static let consentCheck = MediaInterval.seconds(5)
-    /// The time to the next check without a response. It is shorter, because otherwise five losses in a row would end a call.
+    /// The time between consent checks while responses are missing. It is shorter than `consentCheck`, because otherwise five
+    /// losses in a row would end a call.
     static let consentRetry = MediaInterval.seconds(1)
-    /// The time between the first checks of two pairs (`Ta` in RFC 8445 §14.2).
+    /// The time between the initial checks of two pairs (`Ta` in RFC 8445 §14.2).
     static let pacing = MediaInterval.milliseconds(50)
-    /// The initial retransmission timeout. RFC 8445 §14.3 recommends 500 ms for agents without better knowledge. There is
-    /// one server with few candidates, and half of that still exceeds its round-trip time.
+    /// The initial retransmission timeout. RFC 8445 §14.3 recommends 500 ms for agents that do not know better. With one server
+    /// and few candidates, half of that still exceeds the round-trip time.
     static let firstRetransmission = MediaInterval.milliseconds(250)
     static let longestRetransmission = MediaInterval.milliseconds(1600)
-    /// How long to wait for a better pair once one works.
+    /// How long to wait for a better pair once one pair works.
     static let nominationDelay = MediaInterval.milliseconds(300)
 }

@@ -1,20 +1,20 @@
-/// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers
-/// checks and sends none. It never sends to an address from which it has not received a check with the right password, and
-/// ignores the client's candidates.
+/// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers checks
+/// and sends none. It ignores the client's candidates. It never sends to an address until a check with the right password has
+/// arrived from there.
 ///
-/// An authenticated check *validates* a path. A check with USE-CANDIDATE *selects* it; the last one counts, since a phone
-/// that moves nominates its new path. A path without a check for `ICETimes.consent` is removed.
+/// An authenticated check *validates* a path. A check with USE-CANDIDATE *selects* a path; the most recent one counts, because
+/// a phone that changes networks nominates its new path. A path without a check for `ICETimes.consent` is removed.
 public struct ICELiteAgent {
-    /// A phone has a few interfaces, each with one or two addresses over UDP and TCP. Beyond this, the least recently
-    /// checked path is removed.
+    /// The maximum number of paths. A phone has a few interfaces, each with one or two addresses, over UDP and TCP. Beyond this
+    /// number, the least recently checked path is removed.
     public static let maxPaths = 16
 
     private struct Generation {
         var local: ICECredentials
         var name: [UInt8]
         var key: [UInt8]
-        /// Nil until the client's description arrives. Until then any remote name is accepted, since the password is proof
-        /// enough.
+        /// The client's username fragment; nil until the client's description arrives. Until then the agent accepts any
+        /// fragment, because a check is already authenticated by the server's password.
         var remoteName: [UInt8]?
         var number: Int
 
@@ -41,7 +41,7 @@ public struct ICELiteAgent {
     }
 
     private var current: Generation
-    /// The previous credentials after a restart, until a path is nominated with the new ones (RFC 8445 §9).
+    /// The credentials before a restart, accepted until a path is nominated with the new ones (RFC 8445 §9).
     private var former: Generation?
     private var paths: [ValidatedPath] = []
     /// The nominated path, which carries media.
@@ -58,9 +58,10 @@ public struct ICELiteAgent {
 
     public mutating func setRemote(ufrag: String) { current.remoteName = Array(ufrag.utf8) }
 
-    /// Restarts with new credentials on both sides. Validated paths stay valid until one is nominated with the new credentials.
+    /// Restarts with new credentials on both sides. Validated paths stay valid until a path is nominated with the new
+    /// credentials.
     public mutating func restart(local: ICECredentials, remoteUfrag: String?) {
-        // After two restarts in a row, the paths in use belong to the credentials before the first.
+        // After two restarts in a row, the paths in use still belong to the credentials from before the first restart.
         if former == nil { former = current }
         current = Generation(local, remoteUfrag: remoteUfrag, number: current.number &+ 1)
     }
@@ -123,7 +124,7 @@ public struct ICELiteAgent {
 
     /// - Returns: true if the selected path changed.
     private mutating func nominate(_ path: Path, _ generation: Int) -> Bool {
-        // After a restart, checks with the former credentials are late and do not select another path.
+        // Checks with the former credentials are late after a restart, so they do not select another path.
         guard generation == current.number || selectedPath == nil else { return false }
         if generation == current.number, former != nil {
             former = nil
@@ -134,15 +135,16 @@ public struct ICELiteAgent {
         return true
     }
 
-    /// When the consent of the next path expires.
+    /// The earliest time at which the consent of a path expires.
     public var nextTimeout: MediaTime? {
-        // Read at every tick, so avoid an intermediate array.
+        // This property is read at every tick, so avoid an intermediate array.
         var earliest: MediaTime?
         for path in paths { earliest = min(earliest ?? path.lastChecked, path.lastChecked) }
         return earliest.map { $0 + ICETimes.consent }
     }
 
-    /// Removes paths whose consent has expired. If the selected path is among them, selects the most recently checked one.
+    /// Removes paths whose consent has expired. If the selected path is among them, selects the most recently checked remaining
+    /// path.
     public mutating func handleTimeout(now: MediaTime) {
         paths.removeAll { $0.lastChecked + ICETimes.consent <= now }
         if let selectedPath, !isValidated(selectedPath) {

@@ -1,13 +1,14 @@
-/// Framing of datagrams on a TCP connection: a two-byte length before each (RFC 4571 §2, RFC 6544 §3).
+/// Framing of datagrams on a TCP connection: each datagram follows its length in two bytes (RFC 4571 §2, RFC 6544 §3).
 public enum StreamFraming {
-    /// Browsers send no longer frames; a longer one means that the stream is not framed media.
+    /// The maximum length of a frame in bytes. Browsers send no longer frames, so a longer one means that the stream is not
+    /// framed media.
     public static let longestFrame = 2048
     public static let prefixLength = 2
 
     public enum Step: Equatable, Sendable {
-        /// The range of the next frame's bytes. The next length starts at its end.
+        /// The range of the next frame's bytes. The length of the frame after it starts at the end of the range.
         case frame(Range<Int>)
-        /// More bytes are needed.
+        /// The frame is incomplete; more bytes are needed.
         case incomplete
         /// The frame is too long, so the stream is not framed media.
         case tooLong

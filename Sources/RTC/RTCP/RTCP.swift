@@ -1,7 +1,7 @@
-/// RTCP packets (RFC 3550 §6, RFC 4585, RFC 5104), as values and as views of the bytes they were parsed from.
-/// `RTCPCompound` reads them, the functions `write…` write them.
+/// RTCP packets (RFC 3550 §6, RFC 4585, RFC 5104), as values and as views of the bytes they were parsed from. `RTCPCompound`
+/// reads the packets, and the `write…` functions write them.
 public enum RTCP {
-    /// One RTCP packet. Packets with lists are views, valid only as long as the bytes.
+    /// One RTCP packet. Packets that contain lists are views and are valid only as long as the parsed bytes.
     public enum Packet {
         case senderReport(SenderReport)
         case receiverReport(ReceiverReport)
@@ -12,13 +12,13 @@ public enum RTCP {
         case fir(FullIntraRequest)
         case remb(ReceiverEstimatedMaximumBitrate)
         case transportFeedback(TransportFeedbackReport)
-        /// An unsupported packet type or feedback format, such as XR and APP. Ignored as RFC 3550 §6.1 requires.
+        /// An unsupported packet type or feedback format, such as XR and APP. RFC 3550 §6.1 requires receivers to ignore it.
         case unknown(type: UInt8, format: UInt8)
         /// A packet whose length does not match its content.
         case malformed(type: UInt8)
     }
 
-    /// RFC 3550 §12.1, RFC 4585 §6.1.
+    /// The packet types (RFC 3550 §12.1, RFC 4585 §6.1).
     enum PacketType: UInt8 {
         case senderReport = 200
         case receiverReport = 201
@@ -28,25 +28,25 @@ public enum RTCP {
         case payloadSpecificFeedback = 206
     }
 
-    /// RFC 4585 §6.2.1.
+    /// The format of a NACK (RFC 4585 §6.2.1).
     static let nackFormat: UInt8 = 1
-    /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
+    /// The format of transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
     static let transportFeedbackFormat: UInt8 = 15
-    /// RFC 4585 §6.3.1.
+    /// The format of a picture loss indication (RFC 4585 §6.3.1).
     static let pliFormat: UInt8 = 1
-    /// RFC 5104 §4.3.1.
+    /// The format of a full intra request (RFC 5104 §4.3.1).
     static let firFormat: UInt8 = 4
-    /// "Application layer feedback" (RFC 4585 §6.4), used by REMB.
+    /// The format of "application layer feedback" (RFC 4585 §6.4), which REMB uses.
     static let applicationFormat: UInt8 = 15
     static let headerLength = 4
 
-    /// RFC 3550 §6.4.1.
+    /// A sender report (RFC 3550 §6.4.1).
     public struct SenderReport {
         public var info: SenderInfo
         public var blocks: ReportBlocks
     }
 
-    /// The sender info of a report, 24 bytes.
+    /// The sender info of a sender report, 24 bytes.
     public struct SenderInfo: Hashable, Sendable {
         static let length = 24
 
@@ -55,7 +55,7 @@ public enum RTCP {
         /// The same moment as `ntp`, in RTP timestamp units.
         public var rtpTimestamp: UInt32
         public var packetCount: UInt32
-        /// Payload bytes sent, without headers and padding.
+        /// The number of payload bytes sent, without headers and padding.
         public var octetCount: UInt32
 
         public init(ssrc: UInt32, ntp: NTPTime, rtpTimestamp: UInt32, packetCount: UInt32, octetCount: UInt32) {
@@ -64,7 +64,7 @@ public enum RTCP {
         }
     }
 
-    /// RFC 3550 §6.4.2.
+    /// A receiver report (RFC 3550 §6.4.2).
     public struct ReceiverReport {
         public var ssrc: UInt32
         public var blocks: ReportBlocks
@@ -75,17 +75,17 @@ public enum RTCP {
         static let length = 24
 
         public var ssrc: UInt32
-        /// The fraction lost since the last report, in units of 1/256.
+        /// The fraction of packets lost since the previous report, in units of 1/256.
         public var fractionLost: UInt8
         /// The cumulative number of lost packets, a signed 24-bit number.
         public var lost: Int32
         /// The extended highest sequence number, with the cycles in the upper 16 bits.
         public var highestSequenceNumber: UInt32
-        /// The interarrival jitter in timestamp units.
+        /// The interarrival jitter in RTP timestamp units.
         public var jitter: UInt32
-        /// The middle 32 bits of the last sender report's NTP time; 0 if there was none.
+        /// The middle 32 bits of the NTP time in the most recent sender report; 0 if none has arrived.
         public var lastSenderReport: UInt32
-        /// The delay in units of 2^-16 seconds.
+        /// The time since the most recent sender report arrived, in units of 2^-16 seconds.
         public var delaySinceLastSenderReport: UInt32
 
         public init(
@@ -97,10 +97,10 @@ public enum RTCP {
             (self.lastSenderReport, self.delaySinceLastSenderReport) = (lastSenderReport, delaySinceLastSenderReport)
         }
 
-        /// Returns the round-trip time to the receiver (RFC 3550 §6.4.1). Nil without a sender report, or if the result
-        /// would be negative.
+        /// Returns the round-trip time to the receiver (RFC 3550 §6.4.1). Nil if the receiver has no sender report yet, or if
+        /// the result would be negative.
         ///
-        /// - Parameter now: the current time of the clock used in the sender reports.
+        /// - Parameter now: the current time of the clock that the sender reports use.
         public func roundTrip(at now: NTPTime) -> MediaInterval? {
             guard lastSenderReport != 0 else { return nil }
             let units = now.middle32 &- lastSenderReport &- delaySinceLastSenderReport
@@ -108,7 +108,7 @@ public enum RTCP {
         }
     }
 
-    /// RFC 3550 §6.6. The optional reason is human-readable text and is ignored.
+    /// A BYE packet (RFC 3550 §6.6). Its optional reason is human-readable text and is ignored.
     public struct Bye {
         public var sources: Sources
     }
@@ -133,7 +133,7 @@ public enum RTCP {
 
         public struct Entry: Hashable, Sendable {
             public var ssrc: UInt32
-            /// Increases with each request; the same number marks a retransmitted request.
+            /// The request's number, which increases with each request. A request with the same number is a retransmission.
             public var sequenceNumber: UInt8
 
             public init(ssrc: UInt32, sequenceNumber: UInt8) {
@@ -145,7 +145,7 @@ public enum RTCP {
     /// The estimated maximum bitrate of the listed sources together (draft-alvestrand-rmcat-remb-03).
     public struct ReceiverEstimatedMaximumBitrate {
         public var sender: UInt32
-        /// Bits per second, limited to the largest 64-bit number.
+        /// The bitrate in bits per second; larger values are reduced to the largest 64-bit number.
         public var bitrate: UInt64
         public var sources: Sources
     }

@@ -13,8 +13,8 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
 
-    /// Returns nil for another version, if the packet lengths do not match the datagram, for padding in any packet but the
-    /// last (RFC 3550 A.2), or for more than `maxPackets`.
+    /// Returns nil if the version is not 2, if the packet lengths do not match the datagram, if any packet but the last has
+    /// padding (RFC 3550 A.2), or if there are more than `maxPackets`.
     ///
     /// - Parameter bytes: the complete datagram, decrypted; must outlive all packets read from it.
     public init?(_ bytes: UnsafeRawBufferPointer) {
@@ -45,7 +45,7 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
         let start = position + RTCP.headerLength
         position = end
         if first & 0x20 != 0 {
-            // The last byte is the length of the padding, including itself (RFC 3550 §6.4.1).
+            // The last byte of the padding is its length, including that byte (RFC 3550 §6.4.1).
             let padding = Int(bytes[end - 1])
             guard padding > 0, padding & 3 == 0, padding <= end - start else { return .malformed(type: type) }
             end -= padding
@@ -58,8 +58,8 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
 
 extension RTCP.Packet {
     /// - Parameters:
-    ///   - count: the count in the header (of blocks, sources or chunks), or the feedback format.
-    ///   - body: the rest of the packet after the header, without padding.
+    ///   - count: the number of blocks, sources or chunks, or the feedback format, as read from the packet's header.
+    ///   - body: the bytes of the packet after the header, without padding.
     fileprivate init?(_ type: RTCP.PacketType, count: UInt8, body: UnsafeRawBufferPointer) {
         var reader = ByteReader(body)
         switch type {
@@ -136,17 +136,17 @@ extension RTCP.SenderInfo {
 }
 
 extension RTCP {
-    /// "REMB".
+    /// The identifier of REMB, the four ASCII characters "REMB".
     static let rembIdentifier: UInt32 = 0x5245_4d42
 
-    /// Decodes a six-bit exponent and an 18-bit mantissa, limited to the largest 64-bit number.
+    /// Returns the bitrate encoded as a six-bit exponent and an 18-bit mantissa, at most the largest 64-bit number.
     static func bitrate(scaled: UInt32) -> UInt64 {
         let mantissa = UInt64(scaled & 0x3_ffff)
         let exponent = UInt64(scaled >> 18 & 0x3f)
         return mantissa.leadingZeroBitCount >= exponent ? mantissa << exponent : .max
     }
 
-    /// Encodes a bitrate, rounded down.
+    /// Encodes a bitrate as a six-bit exponent and an 18-bit mantissa, rounded down.
     static func scaled(bitrate: UInt64) -> UInt32 {
         let exponent = max(0, 64 - 18 - bitrate.leadingZeroBitCount)
         return UInt32(truncatingIfNeeded: UInt64(exponent) << 18 | bitrate >> UInt64(exponent))

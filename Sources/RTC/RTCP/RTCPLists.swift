@@ -1,14 +1,14 @@
-// The lists in RTCP packets: views that parse elements on demand. `RTCPCompound` creates each from bytes of the right
-// length, so each is bounded by the datagram.
+// The lists in RTCP packets, as views that parse their elements on demand. `RTCPCompound` creates each view from bytes of the
+// right length, so the datagram bounds every list.
 
 extension RTCP {
-    /// At most 31 (RFC 3550 §6.4.1).
+    /// The report blocks of a packet, at most 31 (RFC 3550 §6.4.1).
     public struct ReportBlocks: Sequence, IteratorProtocol {
         private var reader: ByteReader
 
         init(_ bytes: UnsafeRawBufferPointer) { reader = ByteReader(bytes) }
 
-        /// The number of remaining elements.
+        /// The number of blocks not yet read.
         public var count: Int { reader.remaining / ReportBlock.length }
 
         public mutating func next() -> ReportBlock? {
@@ -29,14 +29,14 @@ extension RTCP {
 
         init(_ bytes: UnsafeRawBufferPointer) { reader = ByteReader(bytes) }
 
-        /// The number of remaining elements.
+        /// The number of SSRCs not yet read.
         public var count: Int { reader.remaining / 4 }
 
         public mutating func next() -> UInt32? { reader.u32() }
     }
 
-    /// The sequence numbers in a NACK, read from its items: a number, and a bit for each of the 16 that follow it (RFC 4585
-    /// §6.2.1). Numbers may appear more than once.
+    /// The sequence numbers in a NACK. Each item in the packet is one number and a bit for each of the 16 numbers after it (RFC
+    /// 4585 §6.2.1). Numbers may appear more than once.
     public struct LostSequenceNumbers: Sequence, IteratorProtocol {
         /// The maximum number of sequence numbers read from one NACK. Browsers track at most a thousand missing packets. A
         /// datagram could contain six times as many, and each would cost a search.
@@ -71,7 +71,7 @@ extension RTCP {
 
         public struct Chunk {
             public var ssrc: UInt32
-            /// UTF-8, at most 255 bytes; nil if the chunk has none.
+            /// The source's CNAME in UTF-8, at most 255 bytes; nil if the chunk contains none.
             public var cname: UnsafeRawBufferPointer?
         }
 

@@ -1,11 +1,11 @@
-// Each function appends one packet, or as many as its list needs, to a writer. Together they form a compound packet (RFC
-// 3550 §6.1). Callers check `overflowed` at the end, so that a truncated packet is never sent.
+// Each function appends to a writer one packet, or as many as its list needs. Together they form a compound packet (RFC 3550
+// §6.1). Callers check `overflowed` at the end, so a truncated packet is never sent.
 
 extension RTCP {
-    /// The maximum of the five-bit count in the header (RFC 3550 §6.4.1).
+    /// The maximum of the five-bit count in a packet's header (RFC 3550 §6.4.1).
     static let maxInHeader = 31
 
-    /// - Returns: the start offset to pass to `end`.
+    /// - Returns: the packet's start offset, to be passed to `end`.
     static func begin(_ type: PacketType, count: UInt8, to writer: inout ByteWriter) -> Int {
         let start = writer.count
         writer.u8(0x80 | count & 0x1f)
@@ -14,12 +14,12 @@ extension RTCP {
         return start
     }
 
-    /// Writes the length of the packet that began at `start`.
+    /// Writes the length of the packet that starts at offset `start`.
     static func end(_ start: Int, in writer: inout ByteWriter) {
         writer.patch16(UInt16(truncatingIfNeeded: (writer.count - start) / 4 - 1), at: start + 2)
     }
 
-    /// Writes a sender report. Blocks that do not fit follow in receiver reports (RFC 3550 §6.4.1).
+    /// Writes a sender report. Blocks that do not fit in it are written in receiver reports after it (RFC 3550 §6.4.1).
     public static func writeSenderReport(_ info: SenderInfo, blocks: [ReportBlock] = [], to writer: inout ByteWriter) {
         let own = blocks.prefix(maxInHeader)
         let start = begin(.senderReport, count: UInt8(own.count), to: &writer)
@@ -35,7 +35,7 @@ extension RTCP {
         }
     }
 
-    /// Writes one packet for each 31 blocks, and at least one.
+    /// Writes receiver reports with up to 31 blocks each, and at least one report.
     public static func writeReceiverReport(sender: UInt32, blocks: [ReportBlock], to writer: inout ByteWriter) {
         var rest = blocks[...]
         repeat {
@@ -88,10 +88,10 @@ extension RTCP {
         return start
     }
 
-    /// Writes a NACK. Writes nothing if `lost` is empty.
+    /// Writes a NACK, or nothing if `lost` is empty.
     ///
-    /// - Parameter lost: sequence numbers in ascending order (they may wrap). At most `NACKGenerator.maxOutstanding` items
-    ///   are written, each of up to 17 numbers.
+    /// - Parameter lost: the sequence numbers in ascending order, which may wrap. At most `NACKGenerator.maxOutstanding` items
+    ///   of up to 17 numbers are written.
     public static func writeNACK(
         sender: UInt32, media: UInt32, lost: some Sequence<UInt16>, to writer: inout ByteWriter
     ) {
@@ -125,7 +125,7 @@ extension RTCP {
         end(start, in: &writer)
     }
 
-    /// Writes a FIR. The media SSRC in the header is unused and 0 (RFC 5104 §4.3.1.2).
+    /// Writes a FIR. The media SSRC in its header is unused and must be 0 (RFC 5104 §4.3.1.2).
     public static func writeFIR(sender: UInt32, entries: [FullIntraRequest.Entry], to writer: inout ByteWriter) {
         let start = beginFeedback(.payloadSpecificFeedback, format: firFormat, sender: sender, media: 0, to: &writer)
         for entry in entries {
@@ -137,8 +137,8 @@ extension RTCP {
     }
 
     /// - Parameters:
-    ///   - bitrate: bits per second of all sources together.
-    ///   - sources: at most 255.
+    ///   - bitrate: the bits per second of all sources together.
+    ///   - sources: the SSRCs, at most 255.
     public static func writeREMB(sender: UInt32, bitrate: UInt64, sources: [UInt32], to writer: inout ByteWriter) {
         let sources = sources.prefix(255)
         let start = beginFeedback(

@@ -7,13 +7,14 @@ enum PacketStatus: UInt8 {
     var deltaBytes: Int { Int(rawValue) }
 }
 
-/// Packs statuses greedily into few chunks: runs of one status, 14 one-bit statuses, or 7 two-bit statuses (§3.1.2 to §3.1.4).
+/// Packs statuses greedily into few chunks. A chunk contains a run of equal statuses, 14 one-bit statuses, or 7 two-bit
+/// statuses (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.2 to §3.1.4).
 struct StatusChunks {
     private static let maxInRun = 0x1fff
     private static let oneBitStatuses = 14
     private static let twoBitStatuses = 7
 
-    /// The pending statuses, two bits each, the first in the lowest bits. Only the first 14 of a run are stored.
+    /// The pending statuses, two bits each, the earliest in the lowest bits. Of a longer run, only the first 14 are stored.
     private var pending: UInt32 = 0
     private var count = 0
     private var isUniform = true
@@ -36,7 +37,7 @@ struct StatusChunks {
         return count < Self.oneBitStatuses && !hasLarge && status != .largeDelta
     }
 
-    /// Writes one chunk. If more than 7 statuses are pending that do not fit in one bit each, it writes the first 7.
+    /// Writes one chunk. If more than 7 statuses are pending and some need two bits, the chunk contains the first 7.
     private mutating func writeChunk(to writer: inout ByteWriter) {
         if isUniform {
             writer.u16(UInt16(truncatingIfNeeded: first << 13 | UInt32(count)))
@@ -65,7 +66,7 @@ struct StatusChunks {
         for index in 0..<count where pending >> UInt32(index * 2) & 3 != first { isUniform = false }
     }
 
-    /// Writes the pending statuses. Unused positions of the last chunk are ignored.
+    /// Writes the pending statuses. Receivers ignore unused positions of the final chunk.
     mutating func finish(to writer: inout ByteWriter) {
         guard count > 0 else { return }
         if isUniform {

@@ -5,13 +5,13 @@
 /// feedback.receive(number, at: now)
 /// while feedback.writeFeedback(sender: ours, media: theirs, to: &writer) { … }   // one packet each time
 /// ```
-/// Its memory, 33 kB, is allocated once at the beginning, not for each packet.
+/// The 33 kB of memory are allocated once at the start, not for each packet.
 public struct TransportFeedback: Sendable {
-    /// The number of packets that are remembered: 8 s at 1000 packets a second, while feedback is sent every 50 to 200 ms.
-    /// Must be a power of two.
+    /// The number of packets that are remembered. It must be a power of two. This is 8 s at 1000 packets a second, while
+    /// feedback is sent every 50 to 200 ms.
     public static let window = 8_192
-    /// A packet at most this far behind the reported ones is reported again, with all packets after it. For older packets
-    /// that would cost more than it helps.
+    /// How many packets behind the reported ones a late packet may be to be reported after all. All packets after it are then
+    /// reported again, which for older packets would cost more than it helps.
     public static let maxReordered: Int64 = 256
     /// The longest feedback packet in bytes, including its header. It fits in a datagram together with a receiver report.
     public static let maxBytes = 1_100
@@ -62,7 +62,8 @@ public struct TransportFeedback: Sendable {
         if isKnown { known[slot >> 6] |= bit } else { known[slot >> 6] &= ~bit }
     }
 
-    /// Clears whole words at once, because a sender can jump by the window with every packet.
+    /// Clears the bits of these sequence numbers, whole words at a time, because every packet can be as far ahead as the window
+    /// is long.
     private mutating func forget(_ numbers: Range<Int64>) {
         var number = numbers.lowerBound
         while number < numbers.upperBound {
@@ -77,18 +78,18 @@ public struct TransportFeedback: Sendable {
         }
     }
 
-    /// Whether packets have arrived since the last feedback.
+    /// Whether packets have arrived since the most recent feedback.
     public var hasNews: Bool { unwrapper.highest.map { next <= $0 } ?? false }
 }
 
 extension TransportFeedback {
-    /// Writes one feedback packet about the packets since the last feedback. There may be more than fits, or a pause that
-    /// is too long for a delta, so call it until it returns false.
+    /// Writes one feedback packet about the packets since the previous feedback. Callers repeat the call until it returns
+    /// false, because there may be more packets than fit, or a pause that is too long for a delta.
     ///
     /// - Parameters:
     ///   - sender: the local SSRC.
     ///   - media: any SSRC of the transport.
-    ///   - writer: needs room for `maxBytes`; otherwise it may overflow.
+    ///   - writer: must have room for `maxBytes`; otherwise it may overflow.
     /// - Returns: true if a packet was written.
     public mutating func writeFeedback(sender: UInt32, media: UInt32, to writer: inout ByteWriter) -> Bool {
         guard let highest = unwrapper.highest, let first = firstKnown(upTo: highest) else { return false }
@@ -123,7 +124,7 @@ extension TransportFeedback {
         return nil
     }
 
-    /// Writes the chunks and collects the deltas that follow them. Moves `next` past the last packet that fits.
+    /// Writes the status chunks and collects the deltas that come after them. Moves `next` past the last packet that fits.
     private mutating func writeStatuses(
         upTo highest: Int64, reference: UInt32, start: Int, deltas: inout ByteWriter, to writer: inout ByteWriter
     ) {
@@ -152,7 +153,8 @@ extension TransportFeedback {
         chunks.finish(to: &writer)
     }
 
-    /// Checks for room: pending statuses take at most two chunks, one more status may take a third, and padding three bytes.
+    /// Returns whether another status and its delta fit. Pending statuses take at most two chunks, one more status may take a
+    /// third, and padding takes up to three bytes.
     private func hasRoom(for status: PacketStatus, start: Int, deltas: ByteWriter, _ writer: ByteWriter) -> Bool {
         writer.count - start + deltas.count + status.deltaBytes + 6 + 3 <= Self.maxBytes
     }

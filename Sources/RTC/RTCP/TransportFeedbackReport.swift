@@ -1,8 +1,8 @@
 /// A view of a transport-wide feedback packet, as written by `TransportFeedback` or another implementation
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1).
 public struct TransportFeedbackReport {
-    /// Packets with more statuses are rejected. A two-byte chunk can claim 8191, and `TransportFeedback` remembers no more
-    /// than this.
+    /// The maximum number of statuses in an accepted packet. One chunk of two bytes can claim 8191 statuses, and
+    /// `TransportFeedback` remembers no more packets than this.
     public static let maxStatuses = 8_192
     private static let fixedLength = 8
 
@@ -11,9 +11,9 @@ public struct TransportFeedbackReport {
     public let baseSequenceNumber: UInt16
     /// The number of packets in the report, starting at `baseSequenceNumber`.
     public let statusCount: Int
-    /// The reference time in units of 64 ms, a signed 24-bit number of the receiver's clock.
+    /// The reference time in units of 64 ms of the receiver's clock, as a signed 24-bit number.
     public let referenceTime: Int32
-    /// Increases by one with each feedback packet.
+    /// The feedback packet's number, which increases by one with each feedback packet.
     public let feedbackCount: UInt8
 
     private let chunks: UnsafeRawBufferPointer
@@ -21,7 +21,7 @@ public struct TransportFeedbackReport {
 
     /// Returns nil if chunks or deltas are truncated, or if there are no statuses or too many.
     ///
-    /// - Parameter body: the rest of the packet after the two SSRCs; must outlive this view.
+    /// - Parameter body: the bytes of the packet after the two SSRCs; must outlive this view.
     init?(sender: UInt32, media: UInt32, body: UnsafeRawBufferPointer) {
         var reader = ByteReader(body)
         guard let base = reader.u16(), let count = reader.u16(), let time = reader.u24(), let number = reader.u8(),
@@ -44,10 +44,10 @@ public struct TransportFeedbackReport {
         self.deltas = deltas
     }
 
-    /// Calls `body` with each packet of the report, in order.
+    /// Calls `body` with each packet in the report, in order.
     ///
-    /// - Parameter body: gets the arrival time by the receiver's clock, which wraps after 12.4 days; nil for a packet that
-    ///   did not arrive.
+    /// - Parameter body: receives the arrival time on the receiver's clock, which wraps after 12.4 days, or nil for a packet
+    ///   that did not arrive.
     public func forEachPacket(_ body: (_ number: UInt16, _ arrival: MediaInterval?) -> Void) {
         var chunkReader = ByteReader(chunks)
         var deltaReader = ByteReader(deltas)
@@ -71,7 +71,8 @@ public struct TransportFeedbackReport {
         }
     }
 
-    /// 16 bits with the status of one or more packets (§3.1.2 to §3.1.4).
+    /// A chunk: 16 bits with the status of one or more packets (draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.2 to
+    /// §3.1.4).
     private struct Chunk {
         let bits: UInt16
 
@@ -82,7 +83,7 @@ public struct TransportFeedbackReport {
 
         var count: Int { isRun ? max(Int(bits & 0x1fff), 0) : isTwoBit ? 7 : 14 }
 
-        /// - Parameter index: 0..<count.
+        /// - Parameter index: the position of the status in this chunk, in 0..<count.
         /// - Returns: 0 for not received, 1 for a small delta, 2 for a large delta, 3 for the reserved status, which has no
         ///   delta.
         func status(_ index: Int) -> Int {

@@ -1,6 +1,6 @@
 /// The aggregation header of an AV1 packet (RTP Payload Format For AV1 §4.4).
 public struct AV1AggregationHeader: Equatable, Sendable {
-    /// Whether the first OBU element continues one from the previous packet (`Z`).
+    /// Whether the first OBU element continues an element from the previous packet (`Z`).
     public let continues: Bool
     /// Whether the last OBU element continues in the next packet (`Y`).
     public let isContinued: Bool
@@ -9,7 +9,7 @@ public struct AV1AggregationHeader: Equatable, Sendable {
     /// Whether this is the first packet of a coded video sequence, which begins with a keyframe (`N`).
     public let isKeyframeStart: Bool
 
-    /// Returns nil for a payload without an element, and if both `Z` and `N` are set.
+    /// Returns nil if the payload has no element, or if both `Z` and `N` are set.
     public init?(_ payload: UnsafeRawBufferPointer) {
         guard payload.count >= 2 else { return nil }
         let byte = payload[0]
@@ -27,10 +27,11 @@ public struct DependencyDescriptor: Equatable, Sendable {
     /// Whether the packet is the first of its frame.
     public let isFrameStart: Bool
     public let isFrameEnd: Bool
-    /// 0...63 (`frame_dependency_template_id`).
+    /// The frame's template id, 0 to 63 (`frame_dependency_template_id`).
     public let templateID: UInt8
     public let frameNumber: UInt16
-    /// Whether a template structure is present. It comes with a keyframe, and receivers need it to parse later descriptors.
+    /// Whether the descriptor contains a template structure. It is sent with a keyframe, and receivers need it to parse later
+    /// descriptors.
     public let hasTemplateStructure: Bool
     /// Whether the descriptor updates the active decode targets.
     public let hasActiveDecodeTargets: Bool
@@ -38,9 +39,9 @@ public struct DependencyDescriptor: Equatable, Sendable {
     /// Whether the packet is the first of a keyframe.
     public var isKeyframeStart: Bool { isFrameStart && hasTemplateStructure }
 
-    /// Returns nil for fewer than three bytes.
+    /// Returns nil if the element has fewer than three bytes.
     ///
-    /// - Parameter bytes: the header extension element.
+    /// - Parameter bytes: the content of the header extension element.
     public init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 3 else { return nil }
         isFrameStart = bytes[0] & 0x80 != 0

@@ -1,4 +1,4 @@
-/// The NAL units that begin in an H.264 packet (RFC 6184 §5.2), to tell whether a receiver can start with it.
+/// The NAL units that begin in an H.264 packet (RFC 6184 §5.2). They tell whether a receiver can start with this packet.
 public struct H264Payload: Equatable, Sendable {
     private static let idrSlice: UInt8 = 5
     private static let sequenceParameterSet: UInt8 = 7
@@ -11,11 +11,11 @@ public struct H264Payload: Equatable, Sendable {
     /// Whether an IDR slice begins in this packet.
     public private(set) var hasIDRSlice = false
 
-    /// Whether a keyframe starts here. It consists of parameter sets and slices and can begin with any of them. Browsers
-    /// begin with the sequence parameter set.
+    /// Whether a keyframe starts in this packet. A keyframe consists of parameter sets and slices and can begin with any of
+    /// them. Browsers begin with the sequence parameter set.
     public var isKeyframeStart: Bool { hasSequenceParameterSet || hasPictureParameterSet || hasIDRSlice }
 
-    /// Returns nil for a truncated payload, and for types that are not allowed in non-interleaved mode (RFC 6184 §5.4).
+    /// Returns nil if the payload is truncated or its type is not allowed in non-interleaved mode (RFC 6184 §5.4).
     public init?(_ payload: UnsafeRawBufferPointer) {
         guard let first = payload.first else { return nil }
         let type = first & 0x1f
@@ -39,7 +39,7 @@ public struct H264Payload: Equatable, Sendable {
         }
     }
 
-    /// Reads an aggregation packet, in which each unit follows its two-byte size (RFC 6184 §5.7.1).
+    /// Reads an aggregation packet, which contains NAL units, each after its two-byte size (RFC 6184 §5.7.1).
     private mutating func noteAggregated(_ payload: UnsafeRawBufferPointer) -> Bool {
         var reader = ByteReader(payload)
         guard reader.skip(1), !reader.isAtEnd else { return false }
@@ -52,7 +52,7 @@ public struct H264Payload: Equatable, Sendable {
         return true
     }
 
-    /// Returns the sequence parameter set in a payload, as far as it is in this packet.
+    /// Returns the sequence parameter set in a payload, or only its beginning if the rest is in other packets.
     static func sequenceParameterSet(in payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard let first = payload.first else { return nil }
         switch first & 0x1f {

@@ -1,11 +1,11 @@
-/// The header extension elements that a router reads and writes. Each parser takes the bytes of one element and returns nil
-/// if it is too short.
+/// Parsers and values for the header extension elements that a router uses. Each parser takes the bytes of one element and
+/// returns nil if they are too few.
 public enum HeaderExtensions {
     /// The audio level of a packet (RFC 6464 §3).
     public struct AudioLevel: Hashable, Sendable {
         /// The level in -dBov: 0 is the loudest, 127 is silence.
         public var level: UInt8
-        /// Whether the sender detected speech.
+        /// Whether the sender detected speech in the packet.
         public var voice: Bool
 
         public init(level: UInt8, voice: Bool) { (self.level, self.voice) = (level & 0x7f, voice) }
@@ -30,21 +30,21 @@ public enum HeaderExtensions {
         bytes.count >= 2 ? bytes.bigEndian16(at: 0) : nil
     }
 
-    /// Reads the coordination of video orientation, `0000 C F R R` (3GPP TS 26.114 §7.4.5), unchanged.
+    /// Returns the byte of a video orientation element, `0000 C F R R` (3GPP TS 26.114 §7.4.5), unchanged.
     public static func videoOrientation(_ bytes: UnsafeRawBufferPointer) -> UInt8? { bytes.first }
 }
 
-/// A MID, RID or repaired RID in a packet (RFC 7941, RFC 8852, RFC 8843 §15): up to 16 ASCII characters. It has a fixed
-/// size, because it is looked up for packets with an unknown source.
+/// A MID, RID or repaired RID in a packet (RFC 7941, RFC 8852, RFC 8843 §15): up to 16 ASCII characters. The type has a fixed
+/// size, because labels are looked up for packets with an unknown source.
 public struct SDESLabel: Hashable, Sendable, CustomStringConvertible {
-    /// The maximum in the one-byte form of RFC 8285. Browsers use 1 to 3 characters.
+    /// The maximum number of characters, which is that of the one-byte form in RFC 8285. Browsers use 1 to 3 characters.
     public static let maxCharacters = 16
 
     private var high: UInt64 = 0
     private var low: UInt64 = 0
     public private(set) var count = 0
 
-    /// Returns nil unless there are 1 to 16 bytes of visible ASCII.
+    /// Returns nil unless `bytes` are 1 to 16 visible ASCII characters.
     public init?(_ bytes: UnsafeRawBufferPointer) { self.init(characters: bytes) }
 
     /// Returns nil unless the text has 1 to 16 visible ASCII characters.
@@ -60,7 +60,7 @@ public struct SDESLabel: Hashable, Sendable, CustomStringConvertible {
         guard count > 0 else { return nil }
     }
 
-    /// - Parameter index: 0..<count.
+    /// - Parameter index: the character's position, in 0..<count.
     private func byte(_ index: Int) -> UInt8 {
         let place = count - 1 - index
         return UInt8(truncatingIfNeeded: place < 8 ? low >> UInt64(place * 8) : high >> UInt64((place - 8) * 8))
@@ -68,7 +68,7 @@ public struct SDESLabel: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { String(decoding: (0..<count).map(byte), as: UTF8.self) }
 
-    /// Calls `body` with the characters in memory that is valid only during the call. Allocates nothing.
+    /// Calls `body` with the characters. Their memory is valid only during the call, and none is allocated.
     public func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         withUnsafeTemporaryAllocation(byteCount: Self.maxCharacters, alignment: 8) { memory in
             for index in 0..<count { memory[index] = byte(index) }
@@ -83,7 +83,7 @@ extension RTPHeaderWriter {
         addExtension(id: id, value: UInt32(level.byte), length: 1)
     }
 
-    /// - Parameter time: 24 bits; see `NTPTime.absoluteSendTime`.
+    /// - Parameter time: the send time in 24 bits, from `NTPTime.absoluteSendTime`.
     @discardableResult
     public mutating func addAbsoluteSendTime(_ time: UInt32, id: UInt8) -> Bool {
         addExtension(id: id, value: time, length: 3)

@@ -1,4 +1,4 @@
-/// Decides which lost packets of one source to request again (RFC 4585 §6.2.1), and when to request a keyframe instead.
+/// Decides which lost packets of one source to request (RFC 4585 §6.2.1), and when to request a keyframe instead.
 ///
 /// ```swift
 /// nacks.receive(number, at: now)
@@ -7,30 +7,30 @@
 /// if !lost.isEmpty { RTCP.writeNACK(sender: ours, media: theirs, lost: lost, to: &writer) }
 /// if nacks.takeKeyframeNeed() { … }
 /// ```
-/// Memory is allocated once at the beginning, not for each packet.
+/// Memory is allocated once at the start, not for each packet.
 public struct NACKGenerator: Sendable {
     /// The maximum number of missing packets: as many as fit in one NACK packet as separate items.
     public static let maxOutstanding = 250
-    /// Larger gaps, about a second of video, are not requested: a keyframe arrives sooner.
+    /// The largest gap to request, about a second of video. After a larger gap, a keyframe arrives sooner.
     public static let maxGap: Int64 = 1_000
-    /// The maximum number of requests for a packet. After ten, the network is assumed to be unable to deliver it.
+    /// The maximum number of requests for one packet. After that, the network is assumed to be unable to deliver it.
     public static let maxTries = 10
-    /// How long to wait for packets that are only reordered.
+    /// How long to wait before the initial request, because the packet may only be reordered.
     public static let reorderTolerance = MediaInterval.milliseconds(15)
-    /// The shortest time between requests for a packet, however short the round trip.
+    /// The minimum time between two requests for a packet, even if the round-trip time is shorter.
     public static let shortestInterval = MediaInterval.milliseconds(20)
-    /// The longest time between requests for a packet. With a longer round trip, the sender has dropped it before the
-    /// second request arrives.
+    /// The maximum time between two requests for a packet. If the round-trip time is longer, the sender has already dropped the
+    /// packet by the time the second request arrives.
     public static let longestInterval = MediaInterval.milliseconds(500)
 
     private struct Missing {
         let number: Int64
-        /// When to send the next request.
+        /// When to send the next request for this packet.
         var due: MediaTime
         var tries = 0
     }
 
-    /// In ascending order; new entries are appended.
+    /// The missing packets in ascending order; new entries are appended.
     private var missing: ContiguousArray<Missing> = []
     private var highest: Int64?
     private var needsKeyframe = false
@@ -39,7 +39,7 @@ public struct NACKGenerator: Sendable {
 
     public var outstanding: Int { missing.count }
 
-    /// Records a received packet, also a retransmission.
+    /// Records a received packet, including retransmissions.
     ///
     /// - Parameter number: the extended sequence number from `ReceiverStatistics` or `SequenceUnwrapper`.
     /// - Returns: true if the packet was missing.
@@ -86,12 +86,12 @@ public struct NACKGenerator: Sendable {
         return low
     }
 
-    /// Forgets the packets missing before this one, which starts a keyframe.
+    /// Forgets the missing packets before `number`, the first packet of a keyframe.
     public mutating func forget(before number: Int64) {
         missing.removeFirst(position(of: number))
     }
 
-    /// Forgets the packets missing before this one, and the need for a keyframe.
+    /// Forgets the missing packets before `number`, and that a keyframe is needed.
     public mutating func forgetAll(before number: Int64) {
         forget(before: number)
         needsKeyframe = false
@@ -99,8 +99,8 @@ public struct NACKGenerator: Sendable {
 
     /// Calls `body` with the packets to request now, in ascending order, and records the requests.
     ///
-    /// - Parameter roundTrip: the round-trip time to the sender, which is the time between requests within
-    ///   `shortestInterval` and `longestInterval`.
+    /// - Parameter roundTrip: the round-trip time to the sender. It is used as the time between requests for a packet, limited
+    ///   by `shortestInterval` and `longestInterval`.
     public mutating func forEachDue(
         at now: MediaTime, roundTrip: MediaInterval, _ body: (_ sequenceNumber: UInt16) -> Void
     ) {
@@ -123,7 +123,7 @@ public struct NACKGenerator: Sendable {
         missing.removeLast(missing.count - kept)
     }
 
-    /// When `forEachDue` has something to do next.
+    /// When `forEachDue` should be called next.
     public var nextTimeout: MediaTime? {
         var earliest = missing.first?.due
         for entry in missing { earliest = min(earliest ?? entry.due, entry.due) }

@@ -1,11 +1,11 @@
-/// An NTP timestamp as in RTCP (RFC 3550 §4): 32 bits of seconds since 1900, and 32 bits of a fraction. A sender may use
-/// any origin, as long as it is constant.
+/// An NTP timestamp as used in RTCP (RFC 3550 §4): 32 bits of seconds since 1900, and 32 bits of a fraction. A sender may use
+/// any other origin that stays constant.
 public struct NTPTime: Hashable, Sendable {
     public var value: UInt64
 
     public init(_ value: UInt64) { self.value = value }
 
-    /// - Parameter origin: the wall clock at the origin of the monotonic clock.
+    /// - Parameter origin: the wall-clock time at the origin of the monotonic clock.
     public init(_ time: MediaTime, origin: NTPTime) {
         self = origin + MediaInterval(nanoseconds: time.nanoseconds)
     }
@@ -13,18 +13,18 @@ public struct NTPTime: Hashable, Sendable {
     /// The middle 32 bits, in units of 2^-16 seconds, as in the LSR field of reports (RFC 3550 §6.4.1).
     public var middle32: UInt32 { UInt32(truncatingIfNeeded: value >> 16) }
 
-    /// 24 bits in units of 2^-18 seconds, for the abs-send-time extension; wraps after 64 s.
+    /// The lowest 24 bits of the time in units of 2^-18 seconds, for the abs-send-time extension. They wrap after 64 s.
     public var absoluteSendTime: UInt32 { UInt32(truncatingIfNeeded: value >> 14) & 0xff_ffff }
 
-    /// Wraps in 2036, like the format.
+    /// Returns the sum, which wraps in 2036 like the NTP format itself.
     public static func + (time: NTPTime, interval: MediaInterval) -> NTPTime {
         let (seconds, rest) = interval.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-        // The magnitude of the remainder is below 2^30, so this stays below 2^62.
+        // The magnitude of the remainder is below 2^30, so the shifted value stays below 2^62.
         let fraction = (rest << 32) / 1_000_000_000
         return NTPTime(time.value &+ UInt64(bitPattern: seconds &<< 32) &+ UInt64(bitPattern: fraction))
     }
 
-    /// Accurate to a nanosecond for intervals below 68 years.
+    /// Returns the difference, accurate to a nanosecond for intervals below 68 years.
     public static func - (left: NTPTime, right: NTPTime) -> MediaInterval {
         let difference = Int64(bitPattern: left.value &- right.value)
         let seconds = difference >> 32
@@ -34,7 +34,7 @@ public struct NTPTime: Hashable, Sendable {
 }
 
 extension MediaInterval {
-    /// Converts from units of 2^-16 seconds, as used for delays in reports (RFC 3550 §6.4.1).
+    /// Converts an interval from units of 2^-16 seconds, in which RTCP reports state delays (RFC 3550 §6.4.1).
     public init(ntpShort units: UInt32) {
         self.init(nanoseconds: Int64((UInt64(units) * 1_000_000_000) >> 16))
     }

@@ -7,20 +7,20 @@ public struct PictureSize: Hashable, Sendable {
 
     public var area: Int { Int(width) * Int(height) }
 
-    /// Returns nil for sizes below 1 or above `most`.
+    /// Returns nil if the width or height is below 1 or above `most`.
     init?(_ width: Int64, _ height: Int64) {
         guard (1...Self.most).contains(width), (1...Self.most).contains(height) else { return nil }
         self.init(width: UInt16(width), height: UInt16(height))
     }
 
-    /// The maximum width and height. VP8 has 14 bits (RFC 6386 §9.1), and the highest level of H.264 is below it.
+    /// The maximum width and height. VP8 stores them in 14 bits (RFC 6386 §9.1), and the highest level of H.264 allows less.
     static let most: Int64 = 16384
 }
 
 extension PictureSize {
     /// Reads the size of a VP8 keyframe (RFC 6386 §9.1): a three-byte tag, a start code, and 14 bits for each dimension.
     ///
-    /// - Parameter frame: the beginning of the frame, as far as available.
+    /// - Parameter frame: the beginning of the frame; the rest may be missing.
     init?(vp8 frame: UnsafeRawBufferPointer) {
         guard frame.count >= 10, frame[0] & 1 == 0, frame[3] == 0x9d, frame[4] == 0x01, frame[5] == 0x2a else {
             return nil
@@ -32,7 +32,7 @@ extension PictureSize {
 
     /// Reads the size of a VP9 keyframe from the uncompressed header, up to `frame_size` (VP9 bitstream specification §6.2).
     ///
-    /// - Parameter frame: the beginning of the frame, as far as available.
+    /// - Parameter frame: the beginning of the frame; the rest may be missing.
     init?(vp9 frame: UnsafeRawBufferPointer) {
         var reader = BitReader(frame)
         guard reader.bits(2) == 2 else { return nil }
@@ -53,7 +53,7 @@ extension PictureSize {
 
     /// Reads the size, after cropping, from an H.264 sequence parameter set (§7.3.2.1.1).
     ///
-    /// - Parameter unit: the NAL unit with its header byte, as far as available.
+    /// - Parameter unit: the NAL unit with its header byte; its end may be missing.
     init?(h264 unit: UnsafeRawBufferPointer) {
         guard unit.count > 4, unit[0] & 0x1f == 7 else { return nil }
         var reader = BitReader(UnsafeRawBufferPointer(rebasing: unit[1...]), skipsPrevention: true)
@@ -78,13 +78,14 @@ extension PictureSize {
             croppedRows = Int64(reader.exponential()) + Int64(reader.exponential())
         }
         guard !reader.isExhausted, columns <= Self.most / 16, rows <= Self.most / 16 else { return nil }
-        // §7.4.2.1.1: cropping is in units of chroma samples, for both fields.
+        // Cropping is in units of chroma samples. In interlaced video, one unit of height covers a row of both fields (H.264
+        // §7.4.2.1.1).
         let unitX: Int64 = chroma == 1 || chroma == 2 ? 2 : 1
         let unitY = (chroma == 1 ? 2 : 1) * fields
         self.init(columns * 16 - cropped * unitX, rows * 16 * fields - croppedRows * unitY)
     }
 
-    /// Profiles whose parameter sets contain chroma fields.
+    /// The H.264 profiles whose parameter sets contain chroma fields.
     private static let profilesWithChroma: Set<UInt32> = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
 
     /// Skips the chroma fields and returns `chroma_format_idc`; 0 if the color planes are separate, nil if invalid.
@@ -99,7 +100,7 @@ extension PictureSize {
         return format
     }
 
-    /// Skips a scaling list (§7.3.2.1.1.1), if it is present.
+    /// Skips a scaling list of H.264 (§7.3.2.1.1.1), if it is present.
     private static func skipScaling(_ reader: inout BitReader, _ count: Int) {
         guard reader.bit() else { return }
         var (last, next): (Int64, Int64) = (8, 8)
@@ -109,7 +110,7 @@ extension PictureSize {
         }
     }
 
-    /// Skips the fields of the picture order count.
+    /// Skips the fields of H.264's picture order count.
     private static func skipOrder(_ reader: inout BitReader) -> Bool {
         switch reader.exponential() {
         case 0: _ = reader.exponential()
@@ -128,7 +129,7 @@ extension PictureSize {
 }
 
 extension VideoPayloadFormat {
-    /// Returns the picture size if this is the first packet of a keyframe; always nil for AV1.
+    /// Returns the picture size if the payload is the first of a keyframe; always nil for AV1.
     ///
     /// - Parameter payload: the payload of one packet, without padding.
     public func pictureSize(_ payload: UnsafeRawBufferPointer) -> PictureSize? {
@@ -138,7 +139,7 @@ extension VideoPayloadFormat {
             return PictureSize(vp8: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .vp9:
             guard let descriptor = VP9Descriptor(payload), descriptor.isKeyframeStart else { return nil }
-            // With several layers, the lowest is smaller than the full picture.
+            // If there are several spatial layers, the lowest is smaller than the full picture.
             return descriptor.largestSize
                 ?? PictureSize(vp9: UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]))
         case .h264:

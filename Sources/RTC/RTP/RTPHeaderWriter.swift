@@ -1,4 +1,4 @@
-/// Writes an RTP header with extensions in place (RFC 3550 §5.1, RFC 8285). It allocates nothing.
+/// Writes an RTP header with extensions in place (RFC 3550 §5.1, RFC 8285), without allocating memory.
 ///
 /// ```swift
 /// var header = RTPHeaderWriter(into: memory, payloadType: 96, marker: true, sequenceNumber: 7, timestamp: 0, ssrc: 1)
@@ -14,9 +14,9 @@ public struct RTPHeaderWriter {
 
     /// - Parameters:
     ///   - bytes: the memory for the packet; must outlive the writer.
-    ///   - payloadType: 0...127; the highest bit is ignored.
-    ///   - twoByteExtensions: whether to use the two-byte form, which also allows ids above 14, and empty elements or
-    ///     elements of more than 16 bytes.
+    ///   - payloadType: 0 to 127; the highest bit is ignored.
+    ///   - twoByteExtensions: whether to write the two-byte form of extensions. It also allows ids above 14, and elements that
+    ///     are empty or longer than 16 bytes.
     public init(
         into bytes: UnsafeMutableRawBufferPointer, payloadType: UInt8, marker: Bool, sequenceNumber: UInt16,
         timestamp: UInt32, ssrc: UInt32, twoByteExtensions: Bool = false
@@ -35,11 +35,11 @@ public struct RTPHeaderWriter {
         position = RTPPacket.fixedHeaderLength
     }
 
-    /// Adds an element. Returns false and adds nothing if the form does not allow it.
+    /// Adds an extension element. Returns false and adds nothing if the chosen form does not allow it.
     ///
     /// - Parameters:
-    ///   - id: 1...14, or 1...255 in the two-byte form.
-    ///   - bytes: 1...16 bytes, or 0...255 in the two-byte form.
+    ///   - id: the extension's id, 1 to 14, or 1 to 255 in the two-byte form.
+    ///   - bytes: the content, 1 to 16 bytes, or 0 to 255 in the two-byte form.
     @discardableResult
     public mutating func addExtension(id: UInt8, bytes element: UnsafeRawBufferPointer) -> Bool {
         guard begin(id: id, length: element.count) else { return false }
@@ -48,11 +48,11 @@ public struct RTPHeaderWriter {
         return true
     }
 
-    /// Adds an element that contains a number.
+    /// Adds an extension element that contains a number.
     ///
     /// - Parameters:
-    ///   - value: its lowest `length` bytes are written in network order.
-    ///   - length: 1...4.
+    ///   - value: the number, of which the lowest `length` bytes are written in network byte order.
+    ///   - length: the number of bytes, 1 to 4.
     @discardableResult
     public mutating func addExtension(id: UInt8, value: UInt32, length: Int) -> Bool {
         guard (1...4).contains(length), begin(id: id, length: length) else { return false }
@@ -70,7 +70,7 @@ public struct RTPHeaderWriter {
             ? (0...255).contains(length) && id > 0 : (1...16).contains(length) && (1...14).contains(id)
         guard fits, !overflowed else { return false }
         let before = (hasExtensions ? 0 : 4) + (twoByteExtensions ? 2 : 1)
-        // Up to three bytes of padding follow the last element.
+        // Keep room for up to three bytes of padding after the last element.
         guard bytes.count - position >= before + length + 3 else {
             overflowed = true
             return false

@@ -1,4 +1,4 @@
-/// A parsed RTP packet (RFC 3550 §5.1). It contains only numbers, and ranges of the bytes it was parsed from.
+/// A parsed RTP packet (RFC 3550 §5.1). It contains only numbers and byte ranges, not the bytes themselves.
 ///
 /// ```swift
 /// guard let packet = RTPPacket(datagram) else { return }
@@ -12,22 +12,23 @@ public struct RTPPacket: Equatable, Sendable {
 
     public let marker: Bool
     public let hasPadding: Bool
-    /// 0...127.
+    /// The payload type, 0 to 127.
     public let payloadType: UInt8
     public let sequenceNumber: UInt16
     public let timestamp: UInt32
     public let ssrc: UInt32
-    /// The length of the header with CSRCs and extension; the offset of the payload.
+    /// The length of the header with CSRCs and extension, which is also the offset of the payload.
     public let headerLength: Int
-    /// The payload without padding. Empty in packets that are only padding, which browsers send to probe the bandwidth.
+    /// The range of the payload, without padding. It is empty in packets that contain only padding, which browsers send to
+    /// probe the bandwidth.
     public let payloadRange: Range<Int>
-    /// The extension's "defined by profile" field: 0xbede, or 0x1000 with four application bits (RFC 8285 §4); 0 without an
-    /// extension.
+    /// The extension's "defined by profile" field: 0xbede for the one-byte form, 0x1000 plus four application bits for the
+    /// two-byte form (RFC 8285 §4), or 0 without an extension.
     public let extensionProfile: UInt16
-    /// The extension without its four-byte header.
+    /// The range of the extension, without its four-byte header.
     public let extensionRange: Range<Int>
 
-    /// Returns nil for another version, if CSRCs or the extension exceed the packet, or if the padding is empty or longer
+    /// Returns nil if the version is not 2, if CSRCs or the extension exceed the packet, or if the padding is empty or longer
     /// than the payload (RFC 3550 A.1).
     ///
     /// - Parameter bytes: one complete packet, decrypted.
@@ -63,8 +64,8 @@ public struct RTPPacket: Equatable, Sendable {
         extensionRange = words
     }
 
-    /// Returns the original sequence number, if this is a retransmission of RFC 4588 (§4): the first two bytes of the
-    /// payload. Nil if the payload is shorter.
+    /// Returns the original sequence number if this packet is a retransmission (RFC 4588 §4), where it is the first two bytes
+    /// of the payload. Returns nil if the payload is shorter.
     ///
     /// - Parameter bytes: the bytes that the packet was parsed from.
     public func originalSequenceNumber(in bytes: UnsafeRawBufferPointer) -> UInt16? {
@@ -87,7 +88,7 @@ extension RTPPacket {
     }
 
     /// Calls `body` with each extension element in order, in the one-byte or two-byte form (RFC 8285 §4.2, §4.3). Skips
-    /// padding. Stops at id 15 of the one-byte form and at a length beyond the end.
+    /// padding. Stops at id 15 of the one-byte form, or at an element whose length exceeds the extension.
     ///
     /// - Parameter bytes: the bytes that the packet was parsed from.
     @inlinable
@@ -108,7 +109,7 @@ extension RTPPacket {
                 if first == 0 { continue }
                 id = first >> 4
                 length = Int(first & 0x0f) + 1
-                // Id 0 is padding and must not have a length (RFC 8285 §4.2).
+                // Id 0 is padding, and a length after it is not allowed (RFC 8285 §4.2).
                 if id == 15 || id == 0 { return }
             } else {
                 if first == 0 { continue }

@@ -1,7 +1,7 @@
-/// A receiver's statistics of one source, for report blocks (RFC 3550 §6.4.1, A.3, A.8). It also provides the extended
-/// sequence numbers for a `NACKGenerator`.
+/// The statistics that a receiver keeps about one source for report blocks (RFC 3550 §6.4.1, A.3, A.8). They also provide the
+/// extended sequence numbers for a `NACKGenerator`.
 public struct ReceiverStatistics: Sendable {
-    /// A larger change of the transit time means that the timestamps jumped. It is not counted as jitter.
+    /// The largest change of the transit time that counts as jitter. A larger change means that the sender's timestamps jumped.
     private static let maxTransitSeconds: UInt64 = 5
     private static let minLost: Int64 = -0x80_0000
     private static let maxLost: Int64 = 0x7f_ffff
@@ -13,14 +13,14 @@ public struct ReceiverStatistics: Sendable {
     /// The number of received packets, including duplicates.
     public private(set) var received: Int64 = 0
 
-    /// The first extended sequence number of the current `expected` count.
+    /// The first extended sequence number included in the current `expected` count.
     private var base: Int64 = 0
-    /// The value of `received` when that count began.
+    /// The value of `received` when the current `expected` count began.
     private var receivedBefore: Int64 = 0
     private var lostBefore: Int64 = 0
     private var expectedPrior: Int64 = 0
     private var receivedPrior: Int64 = 0
-    /// Sixteen times the jitter, in timestamp units.
+    /// The jitter times 16, in RTP timestamp units.
     private var scaledJitter: UInt64 = 0
     private var transit: UInt32?
     private var lastReport: (ntp: UInt32, at: MediaTime)?
@@ -28,9 +28,10 @@ public struct ReceiverStatistics: Sendable {
     /// - Parameter clockRate: the clock rate of the timestamps in Hz.
     public init(ssrc: UInt32, clockRate: UInt32) { (self.ssrc, self.clockRate) = (ssrc, clockRate) }
 
-    /// Records a packet. An RTX packet (RFC 4588) does not belong to this source; use `nearest` for its original number.
+    /// Records a packet. An RTX packet (RFC 4588) does not belong to this source; pass its original sequence number to
+    /// `nearest` instead.
     ///
-    /// - Returns: its extended sequence number.
+    /// - Returns: the packet's extended sequence number.
     @discardableResult
     public mutating func receive(sequenceNumber: UInt16, timestamp: UInt32, at now: MediaTime) -> Int64 {
         let before = unwrapper.highest
@@ -42,16 +43,16 @@ public struct ReceiverStatistics: Sendable {
             restart(at: number, lost: lostBefore)
         }
         received &+= 1
-        // The delay of late packets would be counted as jitter.
+        // Skip late packets, because their delay would be counted as jitter.
         if number == unwrapper.highest, number != before { measure(timestamp, at: now) }
         return number
     }
 
-    /// Returns the extended sequence number of a packet in a NACK or retransmission; see `SequenceUnwrapper.nearest`.
+    /// Returns the extended sequence number for one in a NACK or retransmission; see `SequenceUnwrapper.nearest`.
     public func nearest(_ sequenceNumber: UInt16) -> Int64 { unwrapper.nearest(sequenceNumber) }
 
-    /// Starts a new count after the sender restarted its sequence numbers. Earlier losses stay counted. The new sequence
-    /// began with the packet before this one, which the old count took for one of its own.
+    /// Starts a new count after the sender restarted its sequence numbers. Earlier losses stay counted. The new sequence began
+    /// with the previous packet, which the old count included by mistake.
     private mutating func restart(at number: Int64, lost: Int64) {
         lostBefore = lost &+ 1
         base = number &- 1
@@ -61,7 +62,7 @@ public struct ReceiverStatistics: Sendable {
         transit = nil
     }
 
-    /// RFC 3550 A.8.
+    /// Updates the jitter (RFC 3550 A.8).
     private mutating func measure(_ timestamp: UInt32, at now: MediaTime) {
         let (seconds, rest) = now.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         let arrival = seconds &* Int64(clockRate) &+ rest &* Int64(clockRate) / 1_000_000_000
@@ -73,10 +74,10 @@ public struct ReceiverStatistics: Sendable {
         scaledJitter = scaledJitter &+ difference &- ((scaledJitter &+ 8) >> 4)
     }
 
-    /// Records a sender report of this source.
+    /// Records the arrival of a sender report from this source.
     public mutating func receive(senderReport ntp: NTPTime, at now: MediaTime) { lastReport = (ntp.middle32, now) }
 
-    /// The interarrival jitter in timestamp units.
+    /// The interarrival jitter in RTP timestamp units.
     public var jitter: UInt32 { UInt32(clamping: scaledJitter >> 4) }
 
     private var expected: Int64 {
@@ -90,7 +91,7 @@ public struct ReceiverStatistics: Sendable {
         return lostBefore &+ expected &- (received &- receivedBefore)
     }
 
-    /// Returns the report block for now, with the fraction lost since the last call. Nil before the first packet.
+    /// Returns a report block with the fraction lost since the previous call. Nil before the first packet.
     public mutating func reportBlock(at now: MediaTime) -> RTCP.ReportBlock? {
         guard let highest = unwrapper.highest else { return nil }
         let expectedNow = expected &- expectedPrior

@@ -1,29 +1,29 @@
-/// The VP8 payload descriptor of a packet (RFC 7741 §4.2), and whether a keyframe begins there.
+/// The VP8 payload descriptor of a packet (RFC 7741 §4.2), and whether the packet begins a keyframe.
 public struct VP8Descriptor: Equatable, Sendable {
     /// The length of a descriptor with all optional fields and a 15-bit picture id.
     public static let maxLength = 6
 
-    /// The length in bytes; the offset of the VP8 data.
+    /// The descriptor's length in bytes, which is also the offset of the VP8 data.
     public let length: Int
-    /// 7 or 15 bits; see `hasLongPictureID`.
+    /// The picture id in 7 or 15 bits; see `hasLongPictureID`.
     public let pictureID: UInt16?
     public let hasLongPictureID: Bool
-    /// Counts the frames of the lowest temporal layer (`TL0PICIDX`).
+    /// A counter of the frames of the lowest temporal layer (`TL0PICIDX`).
     public let temporalLayerZeroIndex: UInt8?
-    /// 0...3 (`TID`).
+    /// The temporal layer, 0 to 3 (`TID`).
     public let temporalLayer: UInt8?
     /// Whether a receiver may switch up to this temporal layer at this frame (`Y`).
     public let isLayerSync: Bool
-    /// 0...31 (`KEYIDX`).
+    /// The temporal key frame index, 0 to 31 (`KEYIDX`).
     public let keyIndex: UInt8?
     /// Whether no other frame refers to this one (`N`).
     public let isNonReference: Bool
     /// Whether the packet begins a partition (`S`).
     public let isPartitionStart: Bool
-    /// 0...7 (`PID`).
+    /// The partition's index, 0 to 7 (`PID`).
     public let partition: UInt8
-    /// Whether the packet is the first of a keyframe: `S` is set, the partition is 0, and `P` in the VP8 header is 0 (RFC
-    /// 6386 §9.1).
+    /// Whether the packet is the first of a keyframe: `S` is set, the partition is 0, and `P` in the VP8 header is 0 (RFC 6386
+    /// §9.1).
     public let isKeyframeStart: Bool
 
     private let first: UInt8
@@ -73,12 +73,12 @@ public struct VP8Descriptor: Equatable, Sendable {
         (self.first, self.extensions, self.layers) = (first, extensions, layers)
     }
 
-    /// Writes the descriptor with the same length but other numbers, after a router dropped frames or switched encodings.
+    /// Writes the descriptor with the same length but other numbers, because a router dropped frames or switched encodings.
     ///
     /// - Parameters:
-    ///   - pictureID: the new picture id, cut to the original number of bits; ignored if there was none.
-    ///   - temporalLayerZeroIndex: the new TL0PICIDX; ignored if there was none.
-    /// - Returns: `length`; 0 if the memory is too small.
+    ///   - pictureID: the new picture id, cut to the original number of bits; ignored if the descriptor has no picture id.
+    ///   - temporalLayerZeroIndex: the new TL0PICIDX; ignored if the descriptor has none.
+    /// - Returns: `length`, or 0 if the memory is too small.
     public func rewrite(
         into memory: UnsafeMutableRawBufferPointer, pictureID: UInt16, temporalLayerZeroIndex: UInt8
     ) -> Int {

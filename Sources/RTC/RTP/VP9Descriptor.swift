@@ -1,39 +1,39 @@
-/// The VP9 payload descriptor of a packet (RFC 9628 §4.2), and whether a keyframe begins there.
+/// The VP9 payload descriptor of a packet (RFC 9628 §4.2), and whether the packet begins a keyframe.
 public struct VP9Descriptor: Equatable, Sendable {
-    /// The length in bytes; the offset of the VP9 data.
+    /// The descriptor's length in bytes, which is also the offset of the VP9 data.
     public let length: Int
-    /// 7 or 15 bits; see `hasLongPictureID`.
+    /// The picture id in 7 or 15 bits; see `hasLongPictureID`.
     public let pictureID: UInt16?
     public let hasLongPictureID: Bool
-    /// Whether the picture is predicted from an earlier one (`P`).
+    /// Whether the picture is predicted from an earlier picture (`P`).
     public let isInterPicture: Bool
     /// Whether the packet lists its reference pictures, at most three (flexible mode, `F`).
     public let isFlexible: Bool
-    /// `B`.
+    /// Whether the packet is the first of its frame (`B`).
     public let isFrameStart: Bool
-    /// `E`.
+    /// Whether the packet is the last of its frame (`E`).
     public let isFrameEnd: Bool
     /// Whether no higher spatial layer refers to this frame (`Z`).
     public let isNotReferenceForHigherLayers: Bool
-    /// 0...7 (`TID`).
+    /// The temporal layer, 0 to 7 (`TID`).
     public let temporalLayer: UInt8?
     /// Whether a receiver may switch up to this temporal layer at this frame (`U`).
     public let isSwitchingUpPoint: Bool
-    /// 0...7 (`SID`).
+    /// The spatial layer, 0 to 7 (`SID`).
     public let spatialLayer: UInt8?
     /// Whether the frame is predicted from a lower spatial layer of the same picture (`D`).
     public let dependsOnLowerLayer: Bool
-    /// Counts the pictures of the lowest temporal layer in non-flexible mode (`TL0PICIDX`).
+    /// A counter of the pictures of the lowest temporal layer, in non-flexible mode (`TL0PICIDX`).
     public let temporalLayerZeroIndex: UInt8?
     /// Whether the packet carries a scalability structure (`V`).
     public let hasScalabilityStructure: Bool
     /// The size of the highest spatial layer, if the scalability structure contains it.
     public let largestSize: PictureSize?
 
-    /// Whether the packet is the first of a keyframe, in the lowest spatial layer.
+    /// Whether the packet is the first of a keyframe in the lowest spatial layer.
     public var isKeyframeStart: Bool { !isInterPicture && isFrameStart && (spatialLayer ?? 0) == 0 }
 
-    /// Returns nil if the payload ends before the VP9 data, or for more than three references.
+    /// Returns nil if the payload ends before the VP9 data, or if it lists more than three references.
     public init?(_ payload: UnsafeRawBufferPointer) {
         var reader = ByteReader(payload)
         guard let first = reader.u8() else { return nil }
@@ -78,7 +78,8 @@ public struct VP9Descriptor: Equatable, Sendable {
         self.temporalLayerZeroIndex = temporalLayerZeroIndex
     }
 
-    /// Skips at most three references: seven bits of a difference, and one bit that is set if another follows (RFC 9628 §4.2).
+    /// Skips at most three references. Each takes seven bits, and an eighth bit that is set if another reference comes after it
+    /// (RFC 9628 §4.2).
     private static func skipReferences(_ reader: inout ByteReader) -> Bool {
         for _ in 0..<3 {
             guard let reference = reader.u8() else { return false }
@@ -87,7 +88,7 @@ public struct VP9Descriptor: Equatable, Sendable {
         return false
     }
 
-    /// RFC 9628 §4.2.1.
+    /// Reads the scalability structure (RFC 9628 §4.2.1).
     private static func readScalabilityStructure(_ reader: inout ByteReader, _ largest: inout PictureSize?) -> Bool {
         guard let first = reader.u8() else { return false }
         let spatialLayers = Int(first >> 5) + 1

@@ -1,11 +1,11 @@
-/// The video payload formats that the router can parse, as far as needed to tell where a receiver can start.
+/// The video payload formats that the router can parse far enough to tell where a receiver can start.
 public enum VideoPayloadFormat: Sendable, CaseIterable {
     case vp8
     case vp9
     case h264
     case av1
 
-    /// Whether this payload begins a keyframe. False if it is malformed.
+    /// Returns whether this payload begins a keyframe; false if the payload is malformed.
     ///
     /// - Parameter payload: the payload of one packet, without padding.
     public func isKeyframeStart(_ payload: UnsafeRawBufferPointer) -> Bool {

@@ -1,11 +1,11 @@
-/// Answers the first or a later offer of a connection (RFC 8829 §5.3).
+/// Answers an offer, the initial one or a later one, of a connection (RFC 8829 §5.3).
 ///
-/// The answer is ICE-lite and passive in DTLS, bundles all accepted sections, and multiplexes RTCP. It rejects sections
+/// The answer uses ICE-lite, is passive in DTLS, bundles all accepted sections, and multiplexes RTCP. It rejects sections
 /// without a supported codec, data channels, and sections that the offer marks as unused.
 ///
-/// - Parameter sources: returns the source to send in the section with this mid. Called only in the role `.send`, for
-///   sections that want to receive. A section without a source is answered `inactive`.
-/// - Throws: `SDPError` with a message for the client. Nothing of the offer takes effect then.
+/// - Parameter sources: returns the source to send in the section with this mid. Called only in the role `.send`, for sections
+///   in which the client wants to receive. A section without a source is answered with `inactive`.
+/// - Throws: `SDPError` with a message for the client. In that case, no part of the offer takes effect.
 public func answer(
     to offer: SessionDescription, role: AnswerRole, local: LocalParameters,
     sources: (_ mid: String) -> LocalSource? = { _ in nil }
@@ -21,8 +21,8 @@ private struct Answerer {
     let remote: RemoteParameters
     /// The supported codecs of each section; empty if the section is rejected.
     let codecs: [[Codec]]
-    /// The accepted mids in the order of the offer's BUNDLE group. The first section carries the transport (RFC 8843
-    /// §7.3.1). Nil if the offer has no group.
+    /// The accepted mids in the order of the offer's BUNDLE group, or nil if the offer has no group. The first of these
+    /// sections carries the transport (RFC 8843 §7.3.1).
     let bundle: [String]?
     let tagged: String
 
@@ -44,8 +44,8 @@ private struct Answerer {
         remote = try Self.transport(offer, carrier: accepted[tagged] ?? first)
     }
 
-    /// Reads the transport attributes from the section that carries the transport, or else from the offer's tagged section
-    /// (RFC 8843 §7.2.1), or else from the session level.
+    /// Reads the transport attributes from the section that carries the transport. An attribute that is missing there is taken
+    /// from the offer's tagged section (RFC 8843 §7.2.1), or else from the session level.
     private static func transport(
         _ offer: SessionDescription, carrier: MediaSection
     ) throws(SDPError) -> RemoteParameters {
@@ -86,7 +86,7 @@ private struct Answerer {
         return bundle
     }
 
-    /// Checks that each header extension id has one meaning on the transport (RFC 8843 §9.2).
+    /// Checks that no header extension id has two meanings on the transport (RFC 8843 §9.2).
     private static func checkExtensions(_ sections: some Sequence<MediaSection>) throws(SDPError) {
         var uris: [UInt8: String] = [:]
         for mapping in sections.lazy.flatMap(\.extensions) {
@@ -98,7 +98,7 @@ private struct Answerer {
         }
     }
 
-    /// Checks that each SSRC belongs to one section, so that no section can take over another's packets.
+    /// Checks that each SSRC belongs to one section, so that no section can take over packets of another.
     private static func checkSources(_ sections: some Sequence<MediaSection>) throws(SDPError) {
         var seen: Set<UInt32> = []
         for source in sections.lazy.flatMap(\.sources) where !seen.insert(source.ssrc).inserted {
@@ -146,7 +146,7 @@ private struct Answerer {
         return media
     }
 
-    /// Returns the simulcast layers that the offer sends, without those that have no supported codec.
+    /// Returns the simulcast layers in the offer, without those that have no supported codec.
     private func rids(_ section: MediaSection, _ codecs: [Codec]) -> [RID] {
         let offered = section.rids.filter(\.isSend)
         let order = section.simulcast?.send ?? offered.map { Simulcast.Stream(rid: $0.id) }
@@ -167,11 +167,12 @@ private struct Answerer {
     }
 
     private func accept(_ section: MediaSection, _ media: NegotiatedMedia) -> MediaSection {
-        // Port 9 means that the candidates contain the ports (RFC 8840 §4.1).
+        // Port 9 is a placeholder, because the candidates contain the ports (RFC 8840 §4.1).
         var answer = MediaSection(kind: section.kind, port: 9, protocolName: section.protocolName)
         (answer.mid, answer.direction) = (media.mid, media.direction)
         answer.transport = local.transport(setup: .passive)
-        // Candidates in the first section suffice (RFC 8843 §7.3.1), but aiortc 1.16 reads those of the last.
+        // Write the candidates in every section. The first section would suffice (RFC 8843 §7.3.1), but aiortc 1.16 reads those
+        // of the last section.
         answer.transport.candidates = local.candidates
         answer.transport.hasEndOfCandidates = true
         (answer.hasRTCPMux, answer.hasReducedSizeRTCP) = (true, section.hasReducedSizeRTCP)
@@ -180,7 +181,7 @@ private struct Answerer {
         answer.extensions = section.extensions.compactMap { mapping in
             guard let known = mapping.answered(role), media.extensions[known] == mapping.id else { return nil }
             var mapping = mapping
-            // A bidirectional extension stays bidirectional: it is written when sending and read when receiving.
+            // A bidirectional extension stays bidirectional, because it is used both when sending and when receiving.
             mapping.direction = mapping.direction?.reversed
             return mapping
         }
@@ -218,7 +219,7 @@ extension MediaSection {
 }
 
 extension ExtensionMapping {
-    /// Returns the extension if it is supported in this role and its direction matches that of the media.
+    /// Returns the extension if this role supports it and its direction matches that of the media; otherwise nil.
     fileprivate func answered(_ role: AnswerRole) -> HeaderExtension? {
         let direction = direction ?? .sendrecv
         guard let known = HeaderExtension(rawValue: uri), known.isAnswered(role), id != 15,

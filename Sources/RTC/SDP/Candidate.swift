@@ -1,8 +1,8 @@
-/// An ICE candidate (RFC 8839 §5.1). Host names (`….local`) and TCP candidates other than passive ones are not supported.
+/// An ICE candidate (RFC 8839 §5.1). Host names (`….local`) and active TCP candidates are not supported.
 public struct Candidate: Hashable, Sendable {
     public enum Transport: Hashable, Sendable {
         case udp
-        /// RFC 6544 §4.5.
+        /// A passive TCP candidate, which accepts connections (RFC 6544 §4.5).
         case tcpPassive
     }
     public enum Kind: String, Hashable, Sendable {
@@ -53,7 +53,7 @@ extension Candidate {
     var line: String {
         let name = transport == .udp ? "udp" : "tcp"
         let end = transport == .udp ? "" : " tcptype passive"
-        // RFC 8839 §5.1 requires a related address for all but host candidates; any address is allowed.
+        // RFC 8839 §5.1 requires a related address for all candidates except host candidates, and allows any value.
         let related = kind == .host ? "" : " raddr 0.0.0.0 rport 0"
         return "\(foundation) \(component) \(name) \(priority) \(address.host) \(address.port) typ \(kind.rawValue)"
             + related + end
@@ -61,8 +61,8 @@ extension Candidate {
 }
 
 extension TransportAddress {
-    /// - Parameter host: an IPv4 address in dotted notation, or an IPv6 address (RFC 4291 §2.2) without a zone. Names
-    ///   return nil.
+    /// - Parameter host: an IPv4 address in dotted notation, or an IPv6 address (RFC 4291 §2.2) without a zone. The result is
+    ///   nil for host names.
     init?(host: SDPBytes, port: UInt16) {
         if let v4 = Self.dotted(host) {
             self.init(v4: v4, port: port)
@@ -86,12 +86,12 @@ extension TransportAddress {
         return address
     }
 
-    /// The eight words of an IPv6 address.
+    /// Returns the eight words of an IPv6 address; nil if `host` is not one.
     private static func words(_ host: SDPBytes) -> [UInt16]? {
-        // Up to eight words, plus empty parts at one end.
+        // Allow up to eight words, plus two empty strings from `::` at one end.
         var parts = host.split(UInt8(ascii: ":"), most: 10)
         guard parts.count >= 3 else { return nil }
-        // `::` at one end splits into two empty parts; one of them stands for the zeros.
+        // At one end, `::` splits into two empty strings. Remove one; the other stands for the zeros.
         if parts[0].isEmpty {
             guard parts[1].isEmpty else { return nil }
             parts.removeFirst()

@@ -2,12 +2,12 @@
 public struct Codec: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         case opus
-        /// Redundant Opus (RFC 2198).
+        /// Redundant audio data with Opus (RFC 2198).
         case red
         case vp8
-        /// RFC 6184 §8.1; `profileLevelID` has three bytes, such as `0x42e01f`.
+        /// H.264 (RFC 6184 §8.1). The `profileLevelID` has three bytes, such as `0x42e01f`.
         case h264(profileLevelID: UInt32, packetizationMode: UInt8)
-        /// RFC 9628 §7.
+        /// VP9 (RFC 9628 §7).
         case vp9(profile: UInt8)
         case av1(profile: UInt8)
 
@@ -16,23 +16,24 @@ public struct Codec: Hashable, Sendable {
 
     public var kind: Kind
     public var payloadType: UInt8
-    /// The payload type of its retransmissions (RFC 4588).
+    /// The payload type of this codec's retransmissions (RFC 4588).
     public var rtxPayloadType: UInt8?
-    /// In hertz.
+    /// The clock rate in hertz.
     public var clockRate: UInt32
     public var channels: UInt8
-    /// RFC 4585 §6.2.1.
+    /// Whether NACKs were negotiated (RFC 4585 §6.2.1).
     public var nack: Bool
-    /// Picture loss indication (RFC 4585 §6.3.1).
+    /// Whether picture loss indications were negotiated (RFC 4585 §6.3.1).
     public var pli: Bool
-    /// Full intra request (RFC 5104 §4.3.1).
+    /// Whether full intra requests were negotiated (RFC 5104 §4.3.1).
     public var fir: Bool
     public var remb: Bool
     public var transportCC: Bool
-    /// The parameters as written; empty if there are none.
+    /// The `a=fmtp` parameters as written; empty if there are none.
     public var fmtp: String
 
-    /// Creates a codec as robots offer it: video with all feedback, audio only with transport-wide congestion control.
+    /// Creates a codec for the offers of robots. Video supports all kinds of feedback, and audio only transport-wide congestion
+    /// control.
     public init(_ kind: Kind, payloadType: UInt8, rtxPayloadType: UInt8? = nil, fmtp: String = "") {
         (self.kind, self.payloadType, self.rtxPayloadType, self.fmtp) = (kind, payloadType, rtxPayloadType, fmtp)
         (clockRate, channels) = kind.isAudio ? (48000, 2) : (90000, 1)
@@ -51,7 +52,7 @@ public struct Codec: Hashable, Sendable {
         transportCC = payload.feedback.contains(.transportWideCongestionControl)
     }
 
-    /// Returns the supported codecs of a section, in its order.
+    /// Returns the supported codecs of a section, in the order of its payload types.
     static func all(in section: MediaSection) -> [Codec] {
         let encodings = section.payloads.map { $0.encoding.lowercased() }
         var opus: Set<Substring> = []
@@ -69,13 +70,13 @@ public struct Codec: Hashable, Sendable {
             guard !encoding.isEmpty, let kind = Kind(payload, encoding, in: section.kind, opus: opus) else {
                 return nil
             }
-            // Audio is never retransmitted: it would arrive too late.
+            // Ignore RTX for audio, because a retransmission would arrive too late.
             let rtx = kind.isAudio ? nil : retransmissions[payload.payloadType]
             return Codec(kind, payload, rtxPayloadType: rtx)
         }
     }
 
-    /// The payload formats to write for this codec: itself and its RTX.
+    /// The payload formats to write for this codec: the codec itself and its RTX.
     var payloads: [PayloadFormat] {
         var payload = PayloadFormat(payloadType: payloadType)
         (payload.encoding, payload.clockRate, payload.channels) = (kind.encoding, clockRate, channels)
@@ -95,11 +96,11 @@ public struct Codec: Hashable, Sendable {
 extension Codec.Kind {
     /// - Parameters:
     ///   - encoding: the payload's encoding name in lowercase.
-    ///   - opus: the payload types of Opus in the section, to which RED refers.
+    ///   - opus: the payload types of Opus in the section; RED must refer to one of them.
     fileprivate init?(_ payload: PayloadFormat, _ encoding: String, in media: MediaKind, opus: Set<Substring>) {
         switch media {
         case .audio:
-            // RFC 7587 §7: the clock rate is always 48000 and there are always 2 channels.
+            // Opus always has a clock rate of 48000 and 2 channels (RFC 7587 §7).
             guard payload.clockRate == 48000, payload.channels == 2 else { return nil }
             switch encoding {
             case "opus": self = .opus
@@ -126,8 +127,8 @@ extension Codec.Kind {
         }
     }
 
-    /// Defaults from RFC 6184 §8.1: Baseline profile at level 1, and single NAL unit mode. Interleaved mode (2) is not
-    /// supported; no browser uses it.
+    /// Reads the H.264 parameters. The defaults are Baseline profile at level 1 and single NAL unit mode (RFC 6184 §8.1).
+    /// Interleaved mode (2) is not supported, because no browser uses it.
     private init?(h264 payload: PayloadFormat) {
         let profile = payload.parameter("profile-level-id") ?? "42000a"
         guard profile.utf8.count == 6, profile.allSatisfy(\.isHexDigit), let id = UInt32(profile, radix: 16) else {
@@ -140,7 +141,7 @@ extension Codec.Kind {
         }
     }
 
-    /// The encoding name in `a=rtpmap`.
+    /// The encoding name for `a=rtpmap`.
     var encoding: String {
         switch self {
         case .opus: "opus"

@@ -1,18 +1,18 @@
 /// A supported RTP header extension. The raw value is its URI.
 public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
-    /// RFC 9143 §15.
+    /// The mid of the packet's section (RFC 9143 §15).
     case mid = "urn:ietf:params:rtp-hdrext:sdes:mid"
-    /// RFC 8852 §4.1.
+    /// The RID of the packet's simulcast layer (RFC 8852 §4.1).
     case rtpStreamID = "urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id"
-    /// RFC 8852 §4.2.
+    /// The RID of the simulcast layer that a retransmission belongs to (RFC 8852 §4.2).
     case repairedRtpStreamID = "urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id"
     case absSendTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
     case transportWideCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
-    /// RFC 6464.
+    /// The audio level (RFC 6464).
     case audioLevel = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
-    /// 3GPP TS 26.114 §7.4.5.
+    /// The orientation of the video (3GPP TS 26.114 §7.4.5).
     case videoOrientation = "urn:3gpp:video-orientation"
-    /// Appendix A of the AV1 RTP specification.
+    /// The dependency descriptor (appendix A of the AV1 RTP specification).
     case dependencyDescriptor =
         "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
     case playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"

@@ -1,16 +1,16 @@
 /// An `application/trickle-ice-sdpfrag` (RFC 8840 §9): only the ICE attributes of a session description. WHIP uses it to
 /// trickle candidates and to restart ICE (RFC 9725 §4.3).
 ///
-/// Other lines are ignored, because some clients send all lines of their description.
+/// The parser ignores all other lines, because some clients send their whole description.
 public struct ICEFragment: Hashable, Sendable {
-    /// Nil if the fragment has only candidates, which then belong to the current ICE session.
+    /// The username fragment. Nil if the fragment contains only candidates, which then belong to the current ICE session.
     public var ufrag: String?
     public var pwd: String?
-    /// The candidates of all sections, without unsupported ones.
+    /// The supported candidates of all sections.
     public var candidates: [Candidate] = []
     public var hasEndOfCandidates = false
 
-    /// The maximum size: twice that of 128 candidates of maximum length.
+    /// The maximum size of a fragment: twice the size of 128 candidates of maximum length.
     public static let maxBytes = 64 * 1024
 
     /// Parses a fragment in linear time.
@@ -74,7 +74,7 @@ public struct ICEFragment: Hashable, Sendable {
         case .iceUfrag, .icePwd, .candidate, .endOfCandidates: try transport.read(attribute, &line)
         default: return false
         }
-        // All sections share one transport and therefore one ICE session.
+        // All sections share one transport, so they must have the same ICE credentials.
         guard ufrag ?? transport.ufrag == transport.ufrag, pwd ?? transport.pwd == transport.pwd else {
             throw SDPError(
                 .duplicate, line: line.number, "All media sections must have the same a=ice-ufrag and a=ice-pwd.")
@@ -115,8 +115,8 @@ extension SessionDescription {
         return (ufrag, pwd)
     }
 
-    /// The text of the description without credentials and candidates, split where session-level credentials belong. With
-    /// other credentials in between, it is the offer of an ICE restart (RFC 8839 §4.4.3).
+    /// The text of the description without credentials and candidates, split at the place for session-level credentials. The
+    /// two strings with new credentials between them are the offer of an ICE restart (RFC 8839 §4.4.3).
     public var textAroundCredentials: (head: String, tail: String) {
         var bare = self
         (bare.transport.ufrag, bare.transport.pwd, bare.transport.candidates) = (nil, nil, [])

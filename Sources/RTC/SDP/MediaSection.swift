@@ -1,19 +1,19 @@
 /// A media section: an `m=` line and the lines that belong to it (RFC 8866 §5.14).
 public struct MediaSection: Hashable, Sendable {
     public var kind: MediaKind
-    /// 0 means that the section is not in use, unless it is `isBundleOnly` (RFC 8843 §6).
+    /// The port. 0 means that the section is not in use, unless `isBundleOnly` is set (RFC 8843 §6).
     public var port: UInt16
-    /// Such as `UDP/TLS/RTP/SAVPF`.
+    /// The protocol, such as `UDP/TLS/RTP/SAVPF`.
     public var protocolName: String
-    /// The formats at the end of the `m=` line if the protocol is not RTP.
+    /// The formats at the end of the `m=` line. Used only if the protocol is not RTP.
     public var formats: [String] = []
-    /// The payload types at the end of the `m=` line if the protocol is RTP.
+    /// The payload types at the end of the `m=` line. Used only if the protocol is RTP.
     public var payloads: [PayloadFormat] = []
     public var mid: String?
     public var transport = TransportDescription()
     public var direction: MediaDirection?
     public var hasRTCPMux = false
-    /// `a=rtcp-rsize` (RFC 5506).
+    /// Whether the section has `a=rtcp-rsize` (RFC 5506).
     public var hasReducedSizeRTCP = false
     public var isBundleOnly = false
     public var allowsMixedExtensions = false
@@ -36,7 +36,7 @@ public struct MediaSection: Hashable, Sendable {
 
 public enum MediaKind: Hashable, Sendable {
     case audio, video, application
-    /// `text`, `image`, `message`: never accepted.
+    /// Another kind, such as `text`, `image` or `message`. Answers reject these.
     case other(String)
 
     public init(_ name: String) {
@@ -77,14 +77,14 @@ public enum MediaDirection: String, Hashable, Sendable {
 
 /// One payload type with its `a=rtpmap`, `a=fmtp` and `a=rtcp-fb`.
 public struct PayloadFormat: Hashable, Sendable {
-    /// 0...127.
+    /// The payload type, 0 to 127.
     public var payloadType: UInt8
-    /// The encoding name as written; compared case-insensitively. Empty without an `a=rtpmap`.
+    /// The encoding name as written, compared case-insensitively. Empty without an `a=rtpmap`.
     public var encoding = ""
-    /// In hertz.
+    /// The clock rate in hertz; 0 without an `a=rtpmap`.
     public var clockRate: UInt32 = 0
     public var channels: UInt8 = 1
-    /// The value of `a=fmtp` after the payload type. Empty without one.
+    /// The value of `a=fmtp` after the payload type. Empty without an `a=fmtp`.
     public var parameters = ""
     public var feedback: RTCPFeedback = []
 
@@ -92,7 +92,7 @@ public struct PayloadFormat: Hashable, Sendable {
 
     /// Returns the value of one of the `parameters`, which have the form `name=value;name=value`.
     ///
-    /// - Parameter name: in lowercase.
+    /// - Parameter name: the parameter's name in lowercase.
     func parameter(_ name: String) -> Substring? {
         for part in parameters.utf8.split(separator: UInt8(ascii: ";")) {
             let part = part.drop { $0 == UInt8(ascii: " ") }
@@ -115,18 +115,18 @@ public struct RTCPFeedback: OptionSet, Hashable, Sendable {
     public static let receiverEstimatedMaximumBitrate = RTCPFeedback(rawValue: 8)
     public static let transportWideCongestionControl = RTCPFeedback(rawValue: 16)
 
-    /// The values in `a=rtcp-fb`, in the order in which they are written.
+    /// The kinds of feedback with their text in `a=rtcp-fb`, in the order in which they are written.
     static let names: [(RTCPFeedback, String)] = [
         (.receiverEstimatedMaximumBitrate, "goog-remb"), (.transportWideCongestionControl, "transport-cc"),
         (.fullIntraRequest, "ccm fir"), (.nack, "nack"), (.pictureLossIndication, "nack pli"),
     ]
 }
 
-/// `a=extmap` (RFC 8285 §8).
+/// The id that a section assigns to a header extension, an `a=extmap` line (RFC 8285 §8).
 public struct ExtensionMapping: Hashable, Sendable {
-    /// 1...255; ids above 14 require the two-byte form.
+    /// The extension's id, 1 to 255. Ids above 14 require the two-byte form.
     public var id: UInt8
-    /// Nil means both directions.
+    /// The direction in which the extension is used; nil means both directions.
     public var direction: MediaDirection?
     public var uri: String
     /// The text after the URI, such as `vad=on` (RFC 6464 §4).
@@ -148,10 +148,10 @@ public struct SourceDescription: Hashable, Sendable {
     }
 }
 
-/// `a=ssrc-group` (RFC 5576 §4.2). Groups with other semantics are ignored.
+/// A group of sources, an `a=ssrc-group` line (RFC 5576 §4.2). Groups with other semantics are ignored.
 public struct SourceGroup: Hashable, Sendable {
     public enum Semantics: String, Hashable, Sendable {
-        /// A source and its retransmissions (RFC 4588 §8).
+        /// A source and the source of its retransmissions (RFC 4588 §8).
         case retransmission = "FID"
         case forwardErrorCorrection = "FEC-FR"
         case simulcast = "SIM"
@@ -163,28 +163,29 @@ public struct SourceGroup: Hashable, Sendable {
     public init(semantics: Semantics, ssrcs: [UInt32]) { (self.semantics, self.ssrcs) = (semantics, ssrcs) }
 }
 
-/// `a=msid` (RFC 8830 §2).
+/// The ids of a media stream and a track, an `a=msid` line (RFC 8830 §2).
 public struct MediaStreamID: Hashable, Sendable {
-    /// `-` means a track without a stream.
+    /// The stream's id; `-` means that the track belongs to no stream.
     public var stream: String
     public var track: String?
 
     public init(stream: String, track: String?) { (self.stream, self.track) = (stream, track) }
 }
 
-/// `a=rid` (RFC 8851 §4).
+/// A simulcast layer as declared by an `a=rid` line (RFC 8851 §4).
 public struct RestrictionIdentifier: Hashable, Sendable {
     public var id: String
     public var isSend: Bool
-    /// Empty means all payload types of the section.
+    /// The payload types that the layer may use. Empty means all payload types of the section.
     public var payloadTypes: [UInt8] = []
-    /// The other restrictions, `max-width=1280;max-fps=30`, as written.
+    /// The remaining restrictions as written, such as `max-width=1280;max-fps=30`.
     public var restrictions = ""
 
     public init(id: String, isSend: Bool) { (self.id, self.isSend) = (id, isSend) }
 }
 
-/// `a=simulcast` (RFC 8853 §5.1). Only the first of several alternatives is kept.
+/// The simulcast layers of a section, its `a=simulcast` line (RFC 8853 §5.1). If a layer has alternatives, only the first is
+/// kept.
 public struct Simulcast: Hashable, Sendable {
     public struct Stream: Hashable, Sendable {
         public var rid: String

@@ -1,13 +1,13 @@
-/// The local parameters of a description.
+/// The parameters of the local side that go into a description.
 public struct LocalParameters: Hashable, Sendable {
     public var ufrag: String
     public var pwd: String
     public var fingerprint: Fingerprint
-    /// All local candidates; none are trickled later.
+    /// All local candidates. None are trickled later.
     public var candidates: [Candidate]
-    /// The session id in `o=`, below 2^63 because browsers read it as signed (RFC 8829 §5.2.1).
+    /// The session id in `o=`. It is below 2^63, because browsers read it as a signed number (RFC 8829 §5.2.1).
     public var sessionID: UInt64
-    /// The version in `o=`, which increases with each description of the session (RFC 3264 §8).
+    /// The version in `o=`, which increases with each description in a session (RFC 3264 §8).
     public var version: UInt64
     public var cname: String
 
@@ -27,7 +27,7 @@ public struct LocalParameters: Hashable, Sendable {
     }
 }
 
-/// Whether the server receives or sends the media of a connection.
+/// Whether the server receives or sends media on a connection.
 public enum AnswerRole: Hashable, Sendable {
     /// The client publishes: it offers to send, and the answer is `recvonly`.
     case receive
@@ -35,12 +35,13 @@ public enum AnswerRole: Hashable, Sendable {
     case send
 }
 
-/// The RTP source that is sent in a section.
+/// The RTP source to send in a section.
 public struct LocalSource: Hashable, Sendable {
     public var ssrc: UInt32
-    /// The SSRC of retransmissions; not written unless RTX was negotiated.
+    /// The SSRC of the source's retransmissions. Not written unless RTX was negotiated.
     public var rtxSSRC: UInt32?
-    /// Browsers synchronize the tracks of one stream, so the audio and video sections of one publisher share it.
+    /// The ids of the media stream and the track. Browsers synchronize the tracks of one stream, so the audio and video
+    /// sections of one publisher share a stream id.
     public var msid: MediaStreamID
 
     public init(ssrc: UInt32, rtxSSRC: UInt32?, msid: MediaStreamID) {
@@ -52,13 +53,13 @@ public struct LocalSource: Hashable, Sendable {
 public struct RemoteParameters: Hashable, Sendable {
     public var ufrag: String
     public var pwd: String
-    /// The fingerprint of the certificate (RFC 8122 §5); SHA-256 if there are several.
+    /// The fingerprint of the remote certificate (RFC 8122 §5). If the description contains several, SHA-256 is preferred.
     public var fingerprint: Fingerprint
     public var setup: Setup
-    /// The session id in `o=`. Another id means another peer connection.
+    /// The session id in `o=`. A different id means a different peer connection.
     public var originSessionID: String
     public var isICELite: Bool
-    /// Addresses only. An ICE-lite server ignores them.
+    /// The remote candidates. An ICE-lite server ignores them.
     public var candidates: [Candidate]
     public var hasEndOfCandidates: Bool
 
@@ -73,7 +74,7 @@ public struct RemoteParameters: Hashable, Sendable {
             throw SDPError(.missing, "The description has no a=fingerprint with sha-256, sha-384 or sha-512.")
         }
         (self.ufrag, self.pwd, self.fingerprint) = (ufrag, pwd, fingerprint)
-        // RFC 4145 §4: without a=setup the offerer is active.
+        // Without a=setup, the offerer is active (RFC 4145 §4).
         setup = transport.setup ?? .active
         originSessionID = "\(session.origin.sessionID)"
         isICELite = session.isICELite
@@ -83,25 +84,26 @@ public struct RemoteParameters: Hashable, Sendable {
 
 /// The result of negotiation for one section.
 public struct NegotiatedMedia: Hashable, Sendable {
-    /// Empty only if the section is rejected and had none.
+    /// The section's mid. Empty only if the section is rejected and has no mid.
     public var mid: String
     public var kind: MediaKind
-    /// From the local point of view.
+    /// The direction of media, from the local point of view.
     public var direction: MediaDirection
     public var isRejected: Bool
-    /// In the offer's order of preference.
+    /// The codecs, in the offer's order of preference.
     public var codecs: [Codec] = []
     public var extensions: [HeaderExtension: UInt8] = [:]
     /// Whether both sides may mix one-byte and two-byte header extensions (RFC 8285 §6).
     public var allowsMixedExtensions = false
     public var hasReducedSizeRTCP = false
-    /// The sources in `a=ssrc`, without those for retransmission or error correction. Empty if simulcast uses RIDs.
+    /// The sources that the other side announced in `a=ssrc`, without those for retransmission or error correction. Empty if
+    /// simulcast uses RIDs.
     public var remoteSources: [RemoteSource] = []
-    /// The layers that the other side sends, in simulcast order with the preferred first (RFC 8853 §5.2).
+    /// The simulcast layers that the other side sends, the preferred one first (RFC 8853 §5.2).
     public var rids: [RID] = []
-    /// The stream and track ids of what the other side sends.
+    /// The stream and track ids of the media that the other side sends.
     public var msid: MediaStreamID?
-    /// The source to send here, as written into the answer.
+    /// The source to send in this section, as written into the answer.
     public var localSource: LocalSource?
 
     public init(mid: String, kind: MediaKind, direction: MediaDirection, isRejected: Bool = false) {
@@ -154,11 +156,11 @@ public struct RID: Hashable, Sendable {
     }
 
     public var id: String
-    /// From the local point of view.
+    /// The direction of the layer, from the local point of view.
     public var direction: Direction
     /// Whether the offerer starts with this layer paused (RFC 8853 §5.2).
     public var isPaused: Bool
-    /// Empty means all payload types of the section.
+    /// The payload types that the layer may use. Empty means all payload types of the section.
     public var payloadTypes: [UInt8]
 
     public init(id: String, direction: Direction, isPaused: Bool = false, payloadTypes: [UInt8] = []) {
@@ -169,7 +171,7 @@ public struct RID: Hashable, Sendable {
 /// The result of answering an offer.
 public struct Negotiated: Hashable, Sendable {
     public var remote: RemoteParameters
-    /// One value for each section of the offer, in its order.
+    /// One value for each section of the offer, in the offer's order.
     public var media: [NegotiatedMedia]
     /// The answer as text.
     public var answer: String

@@ -1,13 +1,13 @@
-/// A media section that a robot offers. Browsers offer more; tests and benchmarks need only this.
+/// A media section in a robot's offer. Browsers can offer more than this, but tests and benchmarks do not need more.
 public struct OfferedMedia: Hashable, Sendable {
     public var mid: String
     public var kind: MediaKind
     public var direction: MediaDirection
     public var codecs: [Codec]
     public var extensions: [HeaderExtension: UInt8]
-    /// The source that it sends, if any.
+    /// The source to send in the section, if any.
     public var source: LocalSource?
-    /// The simulcast layers that it sends, the preferred first. Empty means no simulcast.
+    /// The RIDs of the simulcast layers to send, the preferred one first. Empty means no simulcast.
     public var rids: [String] = []
 
     public init(
@@ -30,12 +30,12 @@ public struct OfferedMedia: Hashable, Sendable {
         return OfferedMedia(mid: mid, kind: .video, direction: direction, codecs: [vp8], source: source)
     }
 
-    /// All supported extensions, with ids from 1.
+    /// All supported header extensions, with ids counted from 1.
     public static let extensions = Dictionary(
         uniqueKeysWithValues: zip(HeaderExtension.allCases, UInt8(1)...))
 }
 
-/// Creates an offer of these sections on one transport. It trusts the caller's values and checks nothing.
+/// Creates an offer of these sections on one transport. Trusts the caller's values and checks nothing.
 public func offer(_ media: [OfferedMedia], local: LocalParameters) -> SessionDescription {
     var description = SessionDescription(origin: Origin(sessionID: local.sessionID, version: local.version))
     description.bundleGroups = [media.map(\.mid)]
@@ -63,10 +63,9 @@ public func offer(_ media: [OfferedMedia], local: LocalParameters) -> SessionDes
 }
 
 /// Reads an answer to a local offer.
-///
-/// - Returns: the other side's transport, and one value for each section of the offer. `rids` contains those that the
-///   answer accepts.
-/// - Throws: `SDPError` if the answer is for another offer, or lacks a transport parameter.
+///- Returns: the transport parameters of the other side, and one value for each section of the offer. `rids` contains the
+///  layers that the answer accepts.
+///- Throws: `SDPError` if the answer belongs to a different offer or lacks a transport parameter.
 public func accept(
     _ answer: SessionDescription, to offer: SessionDescription
 ) throws(SDPError) -> (remote: RemoteParameters, media: [NegotiatedMedia]) {

@@ -1,11 +1,11 @@
-/// A slice of a description, without a copy. It uses its own loops, because the library's generic ones are not specialized
-/// in debug builds, in which tests parse many thousand descriptions.
+/// A slice of a description, without a copy. The type uses its own loops, because the standard library's generic ones are slow
+/// in debug builds, where tests parse many thousands of descriptions.
 struct SDPBytes {
     private let memory: UnsafeRawBufferPointer
     private var start: Int
     private var end: Int
 
-    /// - Parameter memory: must outlive this slice and all its parts.
+    /// - Parameter memory: the description; must outlive this slice and every slice taken from it.
     init(_ memory: UnsafeRawBufferPointer) { (self.memory, start, end) = (memory, 0, memory.count) }
 
     private init(_ memory: UnsafeRawBufferPointer, _ start: Int, _ end: Int) {
@@ -17,14 +17,14 @@ struct SDPBytes {
     var first: UInt8? { isEmpty ? nil : memory[start] }
     var last: UInt8? { isEmpty ? nil : memory[end - 1] }
 
-    /// The text. Invalid UTF-8 would be replaced, but the parser has already rejected it.
+    /// The slice as text. Invalid UTF-8 would be replaced, but the parser has already rejected it.
     var text: String { String(decoding: UnsafeRawBufferPointer(rebasing: memory[start..<end]), as: UTF8.self) }
 
-    /// Drops everything if there are fewer bytes.
+    /// Returns the slice without its first `count` bytes; empty if the slice is shorter.
     func dropFirst(_ count: Int) -> SDPBytes { SDPBytes(memory, min(end, start + count), end) }
     func dropLast() -> SDPBytes { SDPBytes(memory, start, max(start, end - 1)) }
 
-    /// Takes the bytes before the next `separator`, or all if there is none. Skips the separator.
+    /// Returns the bytes before the next `separator`, or all bytes if there is none, and moves past the separator.
     mutating func take(until separator: UInt8) -> SDPBytes {
         var at = start
         while at < end, memory[at] != separator { at += 1 }
@@ -32,9 +32,9 @@ struct SDPBytes {
         return SDPBytes(memory, start, at)
     }
 
-    /// Returns the parts between separators, including empty ones.
+    /// Returns the pieces between separators, including empty ones.
     ///
-    /// - Parameter most: the maximum number of parts; the last contains the rest.
+    /// - Parameter most: the maximum number of pieces; the last piece contains the rest.
     func split(_ separator: UInt8, most: Int) -> [SDPBytes] {
         var parts: [SDPBytes] = []
         var (from, at) = (start, start)
@@ -48,7 +48,7 @@ struct SDPBytes {
         return parts + [SDPBytes(memory, from, end)]
     }
 
-    /// The kind of characters in a line.
+    /// What a line consists of.
     enum Content: Equatable {
         case ascii, notASCII
         /// Contains NUL or a carriage return.
@@ -65,10 +65,10 @@ struct SDPBytes {
         return content
     }
 
-    /// Decoding repairs invalid UTF-8, so only valid text stays equal.
+    /// Whether the bytes are valid UTF-8. Decoding replaces invalid bytes, so only valid text is the same afterwards.
     var isUTF8: Bool { text.utf8.elementsEqual(memory[start..<end]) }
 
-    /// Returns the decimal number; nil for other characters or if it does not fit.
+    /// Returns the bytes as a decimal number; nil if there are other characters or the number does not fit.
     func decimal<Number: FixedWidthInteger & UnsignedInteger>(_: Number.Type) -> Number? {
         guard !isEmpty else { return nil }
         var number: UInt64 = 0

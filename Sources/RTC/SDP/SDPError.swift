@@ -11,12 +11,12 @@ public struct SDPError: Error, Hashable, Sendable {
         case duplicate
         /// Something that this server requires is missing.
         case missing
-        /// Well-formed, but not supported by this server.
+        /// The description is well-formed but not supported by this server.
         case unsupported
     }
 
     public var code: Code
-    /// The line number, counted from 1; nil if no single line is wrong.
+    /// The number of the invalid line, counted from 1; nil if the error does not belong to one line.
     public var line: Int?
     /// A message for the developer of the client.
     public var message: String

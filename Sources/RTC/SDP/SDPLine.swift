@@ -1,6 +1,6 @@
 /// One line of a description, parsed from left to right.
 struct SDPLine {
-    /// Counted from 1.
+    /// The line number, counted from 1.
     let number: Int
     private(set) var rest: SDPBytes
 
@@ -8,10 +8,10 @@ struct SDPLine {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// Takes the bytes before the next `separator`, or all if there is none. Skips the separator.
+    /// Returns the bytes before the next `separator`, or all bytes if there is none, and moves past the separator.
     mutating func take(until separator: UInt8) -> SDPBytes { rest.take(until: separator) }
 
-    /// Takes the next word. Skips leading spaces.
+    /// Returns the next word and moves past it. Skips leading spaces.
     mutating func word() -> SDPBytes {
         while rest.first == UInt8(ascii: " ") { rest = rest.dropFirst(1) }
         return rest.take(until: UInt8(ascii: " "))
@@ -22,7 +22,7 @@ struct SDPLine {
         SDPError(.tooMany, line: number, "Too many \(what): the maximum is \(most).")
     }
 
-    /// Takes the next word as a decimal number.
+    /// Reads the next word as a decimal number.
     mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
         _: Number.Type, _ what: String
     ) throws(SDPError) -> Number {
@@ -32,7 +32,7 @@ struct SDPLine {
         return number
     }
 
-    /// Takes the next word as a token (RFC 8866 §9) of at most `most` characters.
+    /// Reads the next word as a token (RFC 8866 §9) of at most `most` characters.
     mutating func token(_ what: String, upTo most: Int) throws(SDPError) -> String {
         try token(word(), what, upTo: most)
     }
@@ -44,7 +44,8 @@ struct SDPLine {
         return bytes.text
     }
 
-    /// Takes the next word as visible ASCII, for values in which some clients write `@` although the grammar requires a token.
+    /// Reads the next word as visible ASCII. Used for values in which some clients write `@`, although the grammar requires a
+    /// token.
     mutating func visible(_ what: String, upTo most: Int) throws(SDPError) -> String {
         let word = word()
         guard (1...most).contains(word.count), word.isVisible else {

@@ -1,5 +1,5 @@
 extension SessionDescription {
-    /// Parses a description in linear time. The limits of `SessionDescription` bound its memory.
+    /// Parses a description in linear time. The limits in `SessionDescription` bound how much memory it takes.
     public init(parsing bytes: UnsafeRawBufferPointer) throws(SDPError) {
         var parser = SDPParser()
         self = try parser.parse(bytes)
@@ -34,14 +34,14 @@ enum SDPAttribute: String {
     case bundleOnly = "bundle-only"
     case ssrcGroup = "ssrc-group"
 
-    /// No supported attribute has a longer name.
+    /// The maximum length of an attribute name in bytes. No supported attribute has a longer name.
     static let maxNameBytes = 20
 }
 
 /// A parser that splits a description into lines and sections, and reads the session-level lines.
 struct SDPParser {
     private var session = SessionDescription(origin: Origin(sessionID: 0, version: 0))
-    /// The current section.
+    /// The section that is being parsed.
     private var section: MediaSection?
     private var mids: Set<String> = []
     private var hasVersion = false
@@ -56,7 +56,7 @@ struct SDPParser {
         var number = 0
         while !rest.isEmpty {
             number += 1
-            // RFC 8866 §5: lines end with CRLF, but parsers should accept LF alone.
+            // Accept lines that end with LF alone, as RFC 8866 §5 recommends. Writers end lines with CRLF.
             var text = rest.take(until: UInt8(ascii: "\n"))
             if text.last == UInt8(ascii: "\r") { text = text.dropLast() }
             if text.isEmpty { continue }
@@ -69,7 +69,7 @@ struct SDPParser {
         return session
     }
 
-    /// Rejects lines that are too long or not text, which could otherwise get into an answer.
+    /// Rejects a line that is too long or is not text, because such a line could otherwise get into an answer.
     static func check(_ text: SDPBytes, number: Int) throws(SDPError) {
         guard text.count <= SessionDescription.maxLineBytes else {
             throw SDPError(
@@ -174,7 +174,7 @@ struct SDPParser {
 }
 
 extension TransportDescription {
-    /// Reads transport attributes and ignores others.
+    /// Reads a transport attribute and ignores all other attributes.
     mutating func read(_ attribute: SDPAttribute, _ line: inout SDPLine) throws(SDPError) {
         switch attribute {
         case .iceUfrag: ufrag = try Self.credential(&line, 4...256, "ice-ufrag")

@@ -1,5 +1,5 @@
 extension SessionDescription {
-    /// The description as text, with CRLF (RFC 8866 §5).
+    /// The description as text, with CRLF at the end of each line (RFC 8866 §5).
     public var text: String {
         var writer = SDPWriter()
         writer.line("v=0")
@@ -74,13 +74,13 @@ private struct SDPWriter {
     private mutating func source(_ source: SourceDescription) {
         if let cname = source.cname { attribute("ssrc:\(source.ssrc) cname:\(cname)") }
         if let msid = source.msid { attribute("ssrc:\(source.ssrc) msid:\(msid.text)") }
-        // List a source without attributes too.
+        // Write a line even for a source without attributes.
         attribute("ssrc:\(source.ssrc)", if: source.cname == nil && source.msid == nil)
     }
 }
 
 extension Fingerprint {
-    /// `sha-256 AB:CD:…` (RFC 8122 §5).
+    /// The fingerprint as text, such as `sha-256 AB:CD:…` (RFC 8122 §5).
     public var text: String {
         let digits = Array("0123456789ABCDEF".utf8)
         var text: [UInt8] = []

@@ -60,7 +60,7 @@ extension MediaSection {
         }
     }
 
-    /// Changes the payload type in the next word, if it is in the `m=` line. Searches at most 128.
+    /// Changes the format whose payload type is the next word, if the `m=` line lists it. Searches at most 128 formats.
     private mutating func payload(
         _ line: inout SDPLine, _ change: (inout PayloadFormat, inout SDPLine) throws(SDPError) -> Void
     ) throws(SDPError) {
@@ -69,7 +69,7 @@ extension MediaSection {
         try change(&payloads[index], &line)
     }
 
-    /// RFC 8866 §6.6. If there are two for a payload type, the first counts.
+    /// Parses `a=rtpmap` (RFC 8866 §6.6). If a payload type has two, the first counts.
     private mutating func rtpmap(_ line: inout SDPLine) throws(SDPError) {
         try payload(&line) { (payload, line) throws(SDPError) in
             var value = line.word()
@@ -85,14 +85,14 @@ extension MediaSection {
         }
     }
 
-    /// RFC 8866 §6.15. If there are two for a payload type, the first counts.
+    /// Parses `a=fmtp` (RFC 8866 §6.15). If a payload type has two, the first counts.
     private mutating func fmtp(_ line: inout SDPLine) throws(SDPError) {
         try payload(&line) { (payload, line) throws(SDPError) in
             if payload.parameters.isEmpty { payload.parameters = line.rest.text }
         }
     }
 
-    /// RFC 4585 §4.2; `*` means all payload types.
+    /// Parses `a=rtcp-fb` (RFC 4585 §4.2). The payload type `*` means all payload types.
     private mutating func rtcpFeedback(_ line: inout SDPLine) throws(SDPError) {
         if line.rest.first == UInt8(ascii: "*") {
             _ = line.word()
@@ -105,14 +105,14 @@ extension MediaSection {
         }
     }
 
-    /// RFC 8285 §8.
+    /// Parses `a=extmap` (RFC 8285 §8).
     private mutating func extmap(_ line: inout SDPLine) throws(SDPError) {
         var idAndDirection = line.word()
         let idText = idAndDirection.take(until: UInt8(ascii: "/"))
         guard let id = idText.decimal(UInt16.self), id > 0, id < 256 || (4096...4351).contains(id) else {
             throw line.malformed("The id of a=extmap must be a number from 1 to 255.")
         }
-        // Ids from 4096 to 4351 are alternatives that the answerer may choose from (§7). They are ignored, because no
+        // Ids from 4096 to 4351 are alternatives from which the answerer may choose (RFC 8285 §7). Ignore them, because no
         // required extension uses them.
         guard let id = UInt8(exactly: id) else { return }
         var mapping = ExtensionMapping(id: id, uri: line.word().text)
@@ -137,7 +137,7 @@ extension MediaSection {
         extensions.append(mapping)
     }
 
-    /// RFC 5576 §4.1.
+    /// Parses `a=ssrc` (RFC 5576 §4.1).
     private mutating func source(_ line: inout SDPLine) throws(SDPError) {
         let ssrc = try line.number(UInt32.self, "An SSRC")
         let index: Int
@@ -157,7 +157,7 @@ extension MediaSection {
         }
     }
 
-    /// RFC 5576 §4.2.
+    /// Parses `a=ssrc-group` (RFC 5576 §4.2).
     private mutating func sourceGroup(_ line: inout SDPLine) throws(SDPError) {
         guard let semantics = SourceGroup.Semantics(rawValue: line.word().text) else { return }
         guard sourceGroups.count < SessionDescription.maxSourceGroups else {
@@ -173,7 +173,7 @@ extension MediaSection {
         sourceGroups.append(group)
     }
 
-    /// RFC 8851 §4.
+    /// Parses `a=rid` (RFC 8851 §4).
     private mutating func rid(_ line: inout SDPLine) throws(SDPError) {
         let id = try line.token("A rid", upTo: SessionDescription.maxRIDCharacters)
         let direction = line.word().text
@@ -206,7 +206,7 @@ extension MediaSection {
         rids.append(rid)
     }
 
-    /// RFC 8853 §5.1.
+    /// Parses `a=simulcast` (RFC 8853 §5.1).
     private mutating func simulcast(_ line: inout SDPLine) throws(SDPError) {
         guard simulcast == nil else {
             throw SDPError(.duplicate, line: line.number, "A media section must have only one a=simulcast.")
@@ -226,7 +226,8 @@ extension MediaSection {
 }
 
 extension Simulcast {
-    /// Parses a list like `1;~2,3`: semicolons separate streams, commas separate alternatives, and a tilde marks paused ones.
+    /// Parses a list such as `1;~2,3`: semicolons separate streams, commas separate alternatives, and a tilde marks a paused
+    /// stream.
     fileprivate static func streams(_ list: SDPBytes, _ line: SDPLine) throws(SDPError) -> [Stream] {
         var (rest, streams): (SDPBytes, [Stream]) = (list, [])
         while !rest.isEmpty {
@@ -250,7 +251,7 @@ extension Simulcast {
 }
 
 extension MediaStreamID {
-    /// `stream track`; the track may be absent (RFC 8830 §2).
+    /// Parses the stream id and the track id, which may be absent, of `a=msid` (RFC 8830 §2).
     fileprivate init(_ line: inout SDPLine) throws(SDPError) {
         let stream = try line.visible("The stream of msid", upTo: 256)
         self.init(stream: stream, track: line.isAtEnd ? nil : try line.visible("The track of msid", upTo: 256))
@@ -260,7 +261,7 @@ extension MediaStreamID {
 extension RTCPFeedback {
     /// Parses the text after the payload type in `a=rtcp-fb`. Returns nil for unsupported kinds.
     fileprivate init?(_ bytes: SDPBytes) {
-        // No known name is longer.
+        // No known kind of feedback has a longer name.
         guard bytes.count <= 16 else { return nil }
         let name = bytes.text
         guard let known = Self.names.first(where: { $0.1 == name }) else { return nil }

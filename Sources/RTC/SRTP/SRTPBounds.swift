@@ -2,8 +2,8 @@
 enum RTPBounds {
     static let fixedHeaderLength = 12
 
-    /// Returns the length in bytes of the RTP header at the start of `packet`, including contributing sources and the
-    /// extension (RFC 3550 §5.1, §5.3.1); nil if the version is not 2 or the header does not fit.
+    /// Returns the length in bytes of the RTP header at the start of `packet`, including contributing sources and the extension
+    /// (RFC 3550 §5.1, §5.3.1). Returns nil if the version is not 2 or the header does not fit.
     @inline(__always)
     static func headerLength(_ packet: UnsafeRawBufferPointer) -> Int? {
         guard packet.count >= fixedHeaderLength, packet[0] >> 6 == 2 else { return nil }
@@ -16,7 +16,7 @@ enum RTPBounds {
     }
 }
 
-/// The clear part of an RTCP compound packet: the first packet's header and its sender's SSRC (RFC 3711 §3.4).
+/// The clear (unencrypted) part of an RTCP compound packet: the header and sender SSRC of the first packet (RFC 3711 §3.4).
 enum RTCPBounds {
     static let headerLength = 8
 }

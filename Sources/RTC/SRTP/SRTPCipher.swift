@@ -1,19 +1,19 @@
 import COpenSSL
 
-/// A cipher with one set of session keys that encrypts or decrypts packets whose index is known. It does not check lengths;
-/// the sender and the receiver already have. It is stored inline in its owner, because each separate object would cost one
-/// more cache miss per packet and subscriber.
+/// A cipher with one set of session keys. It encrypts and decrypts packets whose index is known. It does not check lengths,
+/// because the sender and the receiver already have. The cipher is stored inline in its owner, because a separate object would
+/// cost one more cache miss per packet and subscriber.
 struct SRTPCipher: ~Copyable {
     enum Direction {
         case sealing
         case opening
     }
 
-    /// The E flag in front of the SRTCP index: the packet is encrypted (RFC 3711 §3.4).
+    /// The E flag in front of the SRTCP index, which means that the packet is encrypted (RFC 3711 §3.4).
     static let encryptedFlag: UInt32 = 1 << 31
 
     private let context: OpaquePointer
-    /// Nil with GCM, which includes authentication.
+    /// The HMAC-SHA1 context; nil with GCM, which includes authentication.
     private let mac: UnsafeMutablePointer<confab_srtp_mac>?
     /// The session salt, padded with trailing zeros to 16 bytes, in host byte order.
     private let salt: (high: UInt64, low: UInt64)
@@ -54,15 +54,16 @@ struct SRTPCipher: ~Copyable {
         }
     }
 
-    /// Sets the IV. The index has 48 bits: rollover counter and sequence number, or the SRTCP index.
+    /// Sets the IV. The index has 48 bits: the rollover counter and the sequence number, or the SRTCP index.
     @inline(__always)
     private func begin(ssrc: UInt32, index: UInt64) -> Bool {
         var block: (UInt64, UInt64)
         if mac != nil {
-            // (k_s * 2^16) XOR (SSRC * 2^64) XOR (i * 2^16), RFC 3711 §4.1.1.
+            // The IV is (k_s * 2^16) XOR (SSRC * 2^64) XOR (i * 2^16) (RFC 3711 §4.1.1).
             block = ((salt.high ^ UInt64(ssrc)).bigEndian, (salt.low ^ index << 16).bigEndian)
         } else {
-            // 16 zero bits, SSRC, index; only the first 12 bytes are read (RFC 7714 §8.1 and §9.1).
+            // XOR the salt with 16 zero bits, the SSRC and the index. GCM reads only the first 12 bytes (RFC 7714 §8.1 and
+            // §9.1).
             let high = salt.high ^ UInt64(ssrc) << 16 ^ index >> 32
             block = (high.bigEndian, (salt.low ^ index << 32).bigEndian)
         }
@@ -87,8 +88,8 @@ struct SRTPCipher: ~Copyable {
         return true
     }
 
-    /// Checks the tag after `packet[..<length]` and decrypts what follows the header, in place. After a failure the payload
-    /// must be discarded: GCM decrypts before it checks the tag.
+    /// Checks the tag after `packet[..<length]` and decrypts the payload in place. If this fails, the payload must be
+    /// discarded, because GCM decrypts before it checks the tag.
     func open(
         _ packet: UnsafeMutableRawPointer, headerLength: Int, length: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
@@ -105,8 +106,8 @@ struct SRTPCipher: ~Copyable {
             && confab_gcm_verify(context, tag) == 1
     }
 
-    /// Encrypts `packet[8..<length]` in place and writes the SRTCP trailer: the E flag with the index, then the tag (RFC
-    /// 3711 §3.4). With GCM the tag comes first (RFC 7714 §9.3).
+    /// Encrypts `packet[8..<length]` in place and writes the SRTCP trailer: the E flag with the index, then the tag (RFC 3711
+    /// §3.4). With GCM the tag comes first (RFC 7714 §9.3).
     func sealControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
         var trailer = (index | Self.encryptedFlag).bigEndian
         guard begin(ssrc: ssrc, index: UInt64(index)) else { return false }
@@ -128,7 +129,7 @@ struct SRTPCipher: ~Copyable {
         return UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
-    /// Checks the tag and decrypts `packet[8..<length]` in place. After a failure the packet must be discarded.
+    /// Checks the tag and decrypts `packet[8..<length]` in place. If this fails, the packet must be discarded.
     func openControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
         let body = packet + RTCPBounds.headerLength
         let count = length - RTCPBounds.headerLength

@@ -1,10 +1,10 @@
 /// A supported SRTP protection profile. The raw value is the profile's number in the DTLS `use_srtp` extension (RFC 5764
-/// §4.1.2, RFC 7714 §14.2). Listed in order of preference: GCM costs about half the CPU time.
+/// §4.1.2, RFC 7714 §14.2). The cases are listed in order of preference, because GCM costs about half the CPU time.
 public enum SRTPProfile: UInt16, Sendable, CaseIterable {
     case aeadAES128GCM = 0x0007
     case aes128CMSHA1 = 0x0001
 
-    /// The longest packet that fits in a UDP datagram.
+    /// The length in bytes of the longest packet that fits in a UDP datagram.
     static let maxBytes = 65_535
 
     /// The name in `getStats` (`RTCTransportStats.srtpCipher`) and in the IANA registry of SDES.
@@ -21,10 +21,10 @@ public enum SRTPProfile: UInt16, Sendable, CaseIterable {
     /// The length in bytes of a master salt and of a session salt.
     public var saltLength: Int { self == .aeadAES128GCM ? 12 : 14 }
 
-    /// The bytes that SRTP adds to an RTP packet: the tag.
+    /// The number of bytes that SRTP adds to an RTP packet, which is the length of the tag.
     public var rtpOverhead: Int { self == .aeadAES128GCM ? 16 : 10 }
 
-    /// The bytes that SRTCP adds to an RTCP packet: the tag, and the E flag with the index.
+    /// The number of bytes that SRTCP adds to an RTCP packet, for the tag and for the E flag with the index.
     public var rtcpOverhead: Int { rtpOverhead + 4 }
 
     /// The number of bytes to export from DTLS for both directions (RFC 5764 §4.2).
@@ -40,7 +40,7 @@ public enum SRTPProfile: UInt16, Sendable, CaseIterable {
 
         /// Splits the key block exported with the label `EXTRACTOR-dtls_srtp` (RFC 5764 §4.2).
         ///
-        /// - Parameter exported: `profile.exportLength` bytes; any other length returns nil.
+        /// - Parameter exported: the key block, which must have `profile.exportLength` bytes; otherwise the result is nil.
         public init?(exported: [UInt8], profile: SRTPProfile) {
             guard exported.count == profile.exportLength else { return nil }
             var rest = exported[...]

@@ -1,6 +1,6 @@
 /// Why a packet was not accepted.
 public enum SRTPFailure: Sendable {
-    /// Shorter than its header says, not version 2, or unencrypted SRTCP.
+    /// The packet is shorter than its header says, its version is not 2, or it is unencrypted SRTCP.
     case malformed
     /// The tag is wrong: the packet is forged, damaged, or encrypted with another key.
     case authentication
@@ -13,15 +13,15 @@ public enum SRTPFailure: Sendable {
 public enum SRTPResult: Sendable {
     /// The first `length` bytes of the packet are the decrypted RTP or RTCP packet.
     case ok(length: Int)
-    /// The packet's content must be discarded.
+    /// The packet failed, and its content must be discarded.
     case failed(SRTPFailure)
 }
 
-/// Decrypts SRTP and SRTCP packets (RFC 3711, RFC 7714) with one master key. Not thread-safe. Unauthenticated packets
-/// change no state: a source is added, and an index marked as received, only after authentication.
+/// Decrypts SRTP and SRTCP packets (RFC 3711, RFC 7714) with one master key. Not thread-safe. Unauthenticated packets change no
+/// state, because a source is added and an index is marked as received only after authentication.
 public final class SRTPReceiver {
-    /// The maximum number of SSRCs under one key, for RTP and RTCP each. A camera in three layers with retransmission and a
-    /// microphone need seven.
+    /// The maximum number of SSRCs under one key, counted separately for RTP and RTCP. A camera in three layers with
+    /// retransmission, plus a microphone, need seven.
     public static let maxSources = 64
 
     private let profile: SRTPProfile
@@ -33,7 +33,7 @@ public final class SRTPReceiver {
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
     ///   - salt: the master salt of this direction, `profile.saltLength` bytes.
-    /// - Returns: nil for other lengths, or if OpenSSL runs out of memory.
+    /// - Returns: nil if a length is wrong or OpenSSL runs out of memory.
     public convenience init?(profile: SRTPProfile, key: [UInt8], salt: [UInt8]) {
         guard
             let media = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtp),
@@ -42,7 +42,7 @@ public final class SRTPReceiver {
         self.init(profile: profile, media: media, control: control)
     }
 
-    /// Uses the given session keys; for the RFCs' test vectors.
+    /// Creates a receiver from session keys, for the RFCs' test vectors.
     init?(profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys) {
         guard
             let media = SRTPCipher(profile: profile, keys: media, direction: .opening),
@@ -67,7 +67,7 @@ public final class SRTPReceiver {
         var index = UInt64(sequence)
         if let window {
             guard let estimate = window.estimate(sequence) else { return .failed(.replayed) }
-            // A negative estimate would be before the first packet, so treat it as a forward jump.
+            // A negative estimate would lie before the first packet, so treat the packet as a jump forward.
             if estimate >= 0 { index = UInt64(estimate) }
             guard window.isFresh(index) else { return .failed(.replayed) }
         } else if sources.isFull {
@@ -84,8 +84,8 @@ public final class SRTPReceiver {
         return .ok(length: length)
     }
 
-    /// Checks and decrypts one SRTCP packet in place. Unencrypted SRTCP is rejected even if it is authentic: both profiles
-    /// encrypt, and WebRTC requires it (RFC 8827 §6.5).
+    /// Checks and decrypts one SRTCP packet in place. Rejects unencrypted SRTCP even if it is authentic, because both profiles
+    /// encrypt and WebRTC requires encryption (RFC 8827 §6.5).
     public func unprotectControl(_ packet: UnsafeMutableRawBufferPointer) -> SRTPResult {
         let length = packet.count - profile.rtcpOverhead
         guard

@@ -1,25 +1,25 @@
 /// Encrypts RTP and RTCP packets as SRTP and SRTCP (RFC 3711, RFC 7714) with one master key. Not thread-safe.
 ///
-/// A source's first sequence number should be below 32,768. The receiver assumes a rollover counter of 0 for the first
-/// packet that it gets, which would be wrong after a rollover within lost packets.
+/// A source's initial sequence number should be below 32,768. A receiver assumes a rollover counter of 0 for the first packet
+/// that arrives, which would be wrong if the numbers had rolled over within packets that were lost.
 public final class SRTPSender {
-    /// The maximum number of SSRCs under one key. The server chooses them, so only a leak can reach this limit. Each takes
-    /// 150 bytes.
+    /// The maximum number of SSRCs under one key. The server chooses the SSRCs, so only a leak can reach this limit. Each SSRC
+    /// takes 150 bytes.
     public static let maxSources = 1024
-    /// The last SRTCP index that a key may be used for (RFC 3711 §9.2).
+    /// The highest SRTCP index that a key may be used for (RFC 3711 §9.2).
     static let maxControlIndex: UInt32 = 1 << 31 - 1
 
     private let profile: SRTPProfile
     private let media: SRTPCipher
     private let control: SRTPCipher
     private var sources = SRTPSources(most: maxSources)
-    /// Shared by all SSRCs, so that no SSRC reuses an index.
+    /// The next SRTCP index, shared by all SSRCs so that none reuses an index.
     private var nextControlIndex: UInt32 = 0
 
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
     ///   - salt: the master salt of this direction, `profile.saltLength` bytes.
-    /// - Returns: nil for other lengths, or if OpenSSL runs out of memory.
+    /// - Returns: nil if a length is wrong or OpenSSL runs out of memory.
     public convenience init?(profile: SRTPProfile, key: [UInt8], salt: [UInt8]) {
         guard
             let media = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtp),
@@ -28,7 +28,7 @@ public final class SRTPSender {
         self.init(profile: profile, media: media, control: control)
     }
 
-    /// Uses the given session keys; for the RFCs' test vectors, which also specify the SRTCP index.
+    /// Creates a sender from session keys, for the RFCs' test vectors, which also specify the SRTCP index.
     init?(profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys, nextControlIndex: UInt32 = 0) {
         guard
             let media = SRTPCipher(profile: profile, keys: media, direction: .sealing),
@@ -40,23 +40,23 @@ public final class SRTPSender {
         self.nextControlIndex = nextControlIndex
     }
 
-    /// See `PeerTransport.warm`.
+    /// Reads the memory that `protect` needs for this source; see `PeerTransport.warm`.
     @inline(__always)
     func warm(_ ssrc: UInt32) -> UInt64 { sources.warm(ssrc) }
 
-    /// Encrypts one RTP packet. The output is the copy that each subscriber needs anyway.
+    /// Encrypts one RTP packet. The result goes into `packet`, the copy that each subscriber needs anyway.
     ///
-    /// Each index is used only once. A packet that was already sent, or is 1024 packets older than the newest, is rejected,
-    /// because reusing a nonce with GCM reveals its authentication key. To retransmit a packet unchanged, keep the
-    /// datagram.
+    /// Each index is used only once, because reusing a nonce with GCM reveals the authentication key. A packet that was already
+    /// sent, or is at least 1024 packets older than the newest, is therefore rejected. To retransmit a packet unchanged, keep
+    /// the encrypted datagram.
     ///
     /// - Parameters:
     ///   - packet: starts with a complete RTP header; the rest is overwritten.
-    ///   - headerLength: the length in bytes of that header, with contributing sources and extension.
+    ///   - headerLength: the length in bytes of the RTP header, including contributing sources and the extension.
     ///   - prefix: the beginning of the payload as rewritten for this subscriber; may be empty.
     ///   - payload: the rest of the payload, in memory that does not overlap `packet`.
-    /// - Returns: the datagram's length, `profile.rtpOverhead` bytes more than the input; nil if it does not fit, if the
-    ///   header is malformed, if the index must not be used, or if there are too many sources.
+    /// - Returns: the datagram's length, which is `profile.rtpOverhead` bytes more than the input. Nil if the datagram does not
+    ///   fit, the header is malformed, the index must not be used, or there are too many sources.
     public func protect(
         _ packet: UnsafeMutableRawBufferPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
         payload: UnsafeRawBufferPointer
@@ -73,7 +73,7 @@ public final class SRTPSender {
         return sealed ? end : nil
     }
 
-    /// Returns the packet's index and marks it as used before it encrypts anything.
+    /// Returns the packet's index, and marks it as used before anything is encrypted.
     @inline(__always)
     private func use(_ sequence: UInt16, of ssrc: UInt32) -> UInt64? {
         guard let window = sources.window(ssrc) else {
@@ -91,7 +91,7 @@ public final class SRTPSender {
     /// - Parameters:
     ///   - packet: `packet[..<length]` is the compound packet; the `profile.rtcpOverhead` bytes after it are overwritten.
     ///   - length: the length in bytes of the compound packet, at least 8.
-    /// - Returns: the datagram's length; nil if it does not fit, or if 2^31 packets were sent with this key.
+    /// - Returns: the datagram's length; nil if the datagram does not fit, or if 2^31 packets were sent with this key.
     public func protectControl(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         guard let base = packet.baseAddress, length >= RTCPBounds.headerLength else { return nil }
         let room = min(packet.count, SRTPProfile.maxBytes) - profile.rtcpOverhead

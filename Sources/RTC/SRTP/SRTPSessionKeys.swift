@@ -3,7 +3,7 @@ import COpenSSL
 /// The session keys that RFC 3711 §4.3 derives from a master key and salt for one kind of packet in one direction. The key
 /// derivation rate is 0, as in DTLS-SRTP, so the keys never change.
 struct SRTPSessionKeys {
-    /// The labels of §4.3.2 for SRTP; those for SRTCP are three higher.
+    /// The labels of RFC 3711 §4.3.2 for SRTP. The label for SRTCP is higher by three.
     private enum Label: UInt8 {
         case encryption = 0
         case authentication = 1
@@ -15,11 +15,11 @@ struct SRTPSessionKeys {
         case rtcp = 3
     }
 
-    /// HMAC-SHA1 has a 160-bit key (§5.2).
+    /// The length in bytes of the key for HMAC-SHA1, which has 160 bits (RFC 3711 §5.2).
     static let authenticationKeyLength = 20
 
     let encryptionKey: [UInt8]
-    /// Empty with GCM, which authenticates with the encryption key.
+    /// The key for HMAC-SHA1. Empty with GCM, which authenticates with the encryption key.
     let authenticationKey: [UInt8]
     let salt: [UInt8]
 
@@ -34,8 +34,8 @@ struct SRTPSessionKeys {
         defer { EVP_CIPHER_CTX_free(context) }
 
         func derive(_ label: Label, _ length: Int) -> [UInt8]? {
-            // x = key_id XOR master_salt, where key_id is the label and 48 zero bits; the IV is x * 2^16. GCM's shorter
-            // salt is padded with trailing zeros (RFC 7714 §11).
+            // x = key_id XOR master_salt, where key_id is the label and 48 zero bits. The IV is x * 2^16. GCM's shorter salt is
+            // padded with trailing zeros (RFC 7714 §11).
             var initial = masterSalt + [UInt8](repeating: 0, count: 16 - masterSalt.count)
             initial[7] ^= label.rawValue + kind.rawValue
             var stream = [UInt8](repeating: 0, count: length)

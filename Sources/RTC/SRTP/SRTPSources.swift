@@ -1,14 +1,15 @@
-/// The replay window of one source: the highest packet index used, and a bit for each recent one below it. It is a view of
-/// memory that `SRTPSources` owns, valid until a source is added.
+/// The replay window of one source: the highest packet index used, and one bit for each recent index below it. The window is a
+/// view of memory that `SRTPSources` owns, and is valid until a source is added.
 struct ReplayWindow {
-    /// RFC 3711 §3.3.2 requires at least 64. Retransmissions in the same stream can arrive a second late, which is a
-    /// thousand packets at 10 Mbit/s.
+    /// The number of packet indices in the window. RFC 3711 §3.3.2 requires at least 64. Retransmissions in the same stream can
+    /// arrive a second late, which is a thousand packets at 10 Mbit/s.
     static let size: UInt64 = 1024
-    /// 2^16 sequence numbers times 2^32 rollovers, after which the master key must not be used (RFC 3711 §9.2).
+    /// The highest index: 2^16 sequence numbers times 2^32 rollovers, minus one. The master key must not be used beyond it (RFC
+    /// 3711 §9.2).
     static let maxIndex: UInt64 = 1 << 48 - 1
     static let wordCount = 1 + Int(size / 64)
 
-    /// The highest index, then the bits.
+    /// The memory of the window: the highest index, then the bits.
     private let words: UnsafeMutablePointer<UInt64>
 
     init(_ words: UnsafeMutablePointer<UInt64>) { self.words = words }
@@ -19,8 +20,8 @@ struct ReplayWindow {
     @inline(__always)
     var newestWord: UInt64 { words[Self.place(highest).word] }
 
-    /// Returns the most probable packet index of a sequence number (RFC 3711 §3.3.1); negative if that would be before
-    /// rollover 0. Nil if the key must not be used any more.
+    /// Returns the most probable packet index of a sequence number (RFC 3711 §3.3.1). It is negative if it would lie before
+    /// rollover 0. Returns nil if the key must no longer be used.
     func estimate(_ sequence: UInt16) -> Int64? {
         let half: Int64 = 1 << 15
         let last = Int64(UInt16(truncatingIfNeeded: highest))
@@ -51,7 +52,7 @@ struct ReplayWindow {
     func mark(_ index: UInt64) {
         guard index > highest else { return set(index) }
         guard index - highest < Self.size else { return start(index) }
-        // The window is a ring: clear the bits of the skipped indices, which still belong to old ones.
+        // The window is a ring, so clear the bits of the skipped indices, which still belong to old packets.
         var skipped = highest + 1
         while skipped < index {
             let (word, bit) = Self.place(skipped)
@@ -73,15 +74,15 @@ struct ReplayWindow {
     }
 }
 
-/// The replay windows of all sources under one key, by SSRC. A hash table with open addressing in one block of memory.
+/// The replay windows of all sources under one key, by SSRC. This is a hash table with open addressing in one block of memory.
 /// Sources are never removed, because their old packets could then be sent or replayed again under the same key.
 struct SRTPSources: ~Copyable {
-    /// The size of an entry in words: one for the SSRC, then the window.
+    /// The size of a table entry in words: one word for the SSRC, then the window.
     private static let stride = 1 + ReplayWindow.wordCount
 
     private let most: Int
     private var count = 0
-    /// A power of two, and more than twice `count`, so that every search finds a free entry.
+    /// The number of table entries: a power of two that is more than twice `count`, so every search finds a free entry.
     private var capacity = 8
     private var words: UnsafeMutablePointer<UInt64>
 
@@ -101,11 +102,11 @@ struct SRTPSources: ~Copyable {
 
     var isFull: Bool { count >= most }
 
-    /// Sets a bit above the SSRC, so that SSRC 0 differs from a free entry.
+    /// Returns the SSRC with a higher bit set, so that SSRC 0 differs from a free entry.
     @inline(__always)
     private static func key(_ ssrc: UInt32) -> UInt64 { 1 << 32 | UInt64(ssrc) }
 
-    /// Returns the entry of this SSRC, or the free entry for it.
+    /// Returns the entry of this SSRC, or the free entry where it would be added.
     @inline(__always)
     private func place(_ ssrc: UInt32) -> UnsafeMutablePointer<UInt64> {
         // Knuth's multiplicative hashing also spreads consecutive SSRCs.
@@ -117,7 +118,7 @@ struct SRTPSources: ~Copyable {
         }
     }
 
-    /// See `PeerTransport.warm`.
+    /// Reads the memory of this source's window; see `PeerTransport.warm`.
     @inline(__always)
     func warm(_ ssrc: UInt32) -> UInt64 { window(ssrc)?.newestWord ?? 0 }
 

@@ -1,19 +1,21 @@
 /// Session Traversal Utilities for NAT (RFC 8489): the constants of the format.
 public enum STUN {
-    /// RFC 8489 §5. Requests without it follow the obsolete RFC 3489, and today only come from reflection attacks.
+    /// The magic cookie (RFC 8489 §5). Requests without it follow the obsolete RFC 3489 and today come only from reflection
+    /// attacks.
     public static let magicCookie: UInt32 = 0x2112_a442
     public static let headerLength = 20
-    /// The longest message: one datagram (RFC 8489 §6.1). A browser's Binding request has about 150 bytes.
+    /// The maximum length of a message in bytes: one datagram (RFC 8489 §6.1). A browser's Binding request has about 150 bytes.
     public static let maxBytes = 1500
-    /// Browsers send seven or eight attributes. A datagram could contain hundreds, since each takes only four bytes.
+    /// The maximum number of attributes in a message. Browsers send seven or eight. A datagram could contain hundreds, because
+    /// each takes only four bytes.
     public static let maxAttributes = 32
     /// The maximum number of unknown attributes to list in an error response (RFC 8489 §14.9).
     public static let maxUnknown = 8
 
-    /// RFC 8489 §18.2.
+    /// The Binding method (RFC 8489 §18.2).
     static let binding: UInt16 = 0x001
 
-    /// RFC 8489 §18.3, RFC 8445 §20.1.
+    /// The attribute types (RFC 8489 §18.3, RFC 8445 §20.1).
     enum Attribute {
         static let username: UInt16 = 0x0006
         static let messageIntegrity: UInt16 = 0x0008
@@ -37,8 +39,8 @@ public enum STUN {
         case failure = 3
     }
 
-    /// Returns the username fragments of a Binding request before it is verified, to find the peer connection it belongs
-    /// to. Both point into `datagram`; nil if it is not a Binding request of RFC 8445 §7.2.2.
+    /// Returns the two username fragments in a Binding request. They identify its peer connection before the request is
+    /// verified. Both point into `datagram`. Returns nil if the datagram is not a Binding request of RFC 8445 §7.2.2.
     public static func username(
         of datagram: UnsafeRawBufferPointer
     ) -> (local: UnsafeRawBufferPointer, remote: UnsafeRawBufferPointer)? {
@@ -50,7 +52,7 @@ public enum STUN {
         )
     }
 
-    /// Returns the type field, in which the class's two bits lie between those of the method (RFC 8489 §5).
+    /// Returns the type field, in which the two bits of the class lie between the bits of the method (RFC 8489 §5).
     static func type(_ class: Class, _ method: UInt16) -> UInt16 {
         let low = `class`.rawValue & 1, high = `class`.rawValue >> 1
         return (method & 0xf80) << 2 | (method & 0x70) << 1 | method & 0xf | low << 4 | high << 8

@@ -1,32 +1,32 @@
 import COpenSSL
 
-/// A STUN message in a datagram, with all lengths checked. It points into the datagram and must not outlive it. Its content
-/// is not verified until `isAuthentic` returns true.
+/// A STUN message in a datagram, with all lengths checked. The message points into the datagram and must not outlive it. Its
+/// content is not verified until `isAuthentic` returns true.
 public struct STUNMessage {
     public let `class`: STUN.Class
-    /// 1 is Binding.
+    /// The method; 1 is Binding.
     public let method: UInt16
     public let transaction: STUNTransaction
-    /// USERNAME, not empty.
+    /// The USERNAME attribute, never empty.
     public private(set) var username: UnsafeRawBufferPointer?
-    /// PRIORITY (RFC 8445 §7.1.1).
+    /// The PRIORITY attribute (RFC 8445 §7.1.1).
     public private(set) var priority: UInt32?
     public private(set) var useCandidate = false
-    /// ICE-CONTROLLING's tie-breaker (RFC 8445 §7.1.3).
+    /// The tie-breaker in ICE-CONTROLLING (RFC 8445 §7.1.3).
     public private(set) var controlling: UInt64?
-    /// ICE-CONTROLLED's tie-breaker.
+    /// The tie-breaker in ICE-CONTROLLED (RFC 8445 §7.1.3).
     public private(set) var controlled: UInt64?
-    /// XOR-MAPPED-ADDRESS, decoded.
+    /// The XOR-MAPPED-ADDRESS attribute, decoded.
     public private(set) var mappedAddress: TransportAddress?
-    /// ERROR-CODE, 300...699.
+    /// The ERROR-CODE attribute, 300 to 699.
     public private(set) var errorCode: UInt16?
     /// The first `STUN.maxUnknown` comprehension-required attributes that are unknown (RFC 8489 §6.3.1).
     public private(set) var unknown: [UInt16] = []
-    /// Whether FINGERPRINT was present. A message with a wrong one is rejected.
+    /// Whether FINGERPRINT was present. A message with a wrong fingerprint is rejected.
     public private(set) var hasFingerprint = false
 
     private let bytes: UnsafeRawBufferPointer
-    /// The offset of MESSAGE-INTEGRITY.
+    /// The offset of the MESSAGE-INTEGRITY attribute.
     private var integrity: Int?
 
     /// - Returns: nil unless the datagram is exactly one well-formed message of RFC 8489.
@@ -55,11 +55,11 @@ public struct STUNMessage {
         while !reader.isAtEnd {
             count += 1
             let start = reader.position
-            guard count <= STUN.maxAttributes, !hasFingerprint,  // It must be the last (RFC 8489 §14.7).
+            guard count <= STUN.maxAttributes, !hasFingerprint,  // FINGERPRINT must be the last (RFC 8489 §14.7).
                 let type = reader.u16(), let length = reader.u16(), let value = reader.take(Int(length)),
                 reader.skip((4 - Int(length) % 4) % 4)
             else { return false }
-            // RFC 8489 §14.5: attributes after MESSAGE-INTEGRITY are not protected, so ignore them.
+            // Attributes after MESSAGE-INTEGRITY are not protected, so ignore them (RFC 8489 §14.5).
             if integrity != nil, type != STUN.Attribute.fingerprint { continue }
             guard read(type, value, at: start) else { return false }
         }
@@ -69,7 +69,7 @@ public struct STUNMessage {
     private mutating func read(_ type: UInt16, _ value: UnsafeRawBufferPointer, at start: Int) -> Bool {
         switch type {
         case STUN.Attribute.username:
-            // RFC 8489 §14.3: fewer than 509 bytes. If it appears twice, the first counts (§14).
+            // USERNAME has fewer than 509 bytes (RFC 8489 §14.3). If an attribute appears twice, the first counts (§14).
             guard !value.isEmpty, value.count < 509 else { return false }
             if username == nil { username = value }
         case STUN.Attribute.messageIntegrity:
@@ -115,7 +115,7 @@ public struct STUNMessage {
         return true
     }
 
-    /// RFC 8489 §14.2.
+    /// Decodes XOR-MAPPED-ADDRESS (RFC 8489 §14.2).
     private func readAddress(_ value: UnsafeRawBufferPointer) -> TransportAddress? {
         guard value.count >= 8 else { return nil }
         let port = value.bigEndian16(at: 2) ^ UInt16(truncatingIfNeeded: STUN.magicCookie >> 16)
@@ -136,7 +136,7 @@ public struct STUNMessage {
     /// Whether MESSAGE-INTEGRITY is present and correct for `key`, an ICE password (RFC 8489 §14.5).
     public func isAuthentic(_ key: [UInt8]) -> Bool {
         guard let integrity, integrity >= STUN.headerLength, integrity + 24 <= bytes.count else { return false }
-        // The HMAC covers the message up to this attribute, with a length field as if the attribute were the last.
+        // The HMAC covers the message up to MESSAGE-INTEGRITY, with a length field as if that attribute were the last.
         return withUnsafeTemporaryAllocation(byteCount: integrity, alignment: 8) { covered in
             covered.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<integrity]))
             let length = UInt16(truncatingIfNeeded: integrity + 24 - STUN.headerLength)

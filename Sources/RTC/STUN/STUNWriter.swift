@@ -1,5 +1,5 @@
-/// Writes one STUN message into the caller's memory. It adds no SOFTWARE attribute and no padding beyond alignment, so that
-/// a response is useless for traffic amplification.
+/// Writes one STUN message into the caller's memory. It adds no SOFTWARE attribute and no padding beyond alignment, so a
+/// response is useless for traffic amplification.
 ///
 /// ```swift
 /// var writer = STUNWriter(memory, .success, method: STUN.binding, transaction: request.transaction)
@@ -11,7 +11,7 @@ struct STUNWriter {
     private var writer: ByteWriter
     private let transaction: STUNTransaction
 
-    /// - Parameter memory: `STUN.maxBytes` are enough for any message.
+    /// - Parameter memory: the memory for the message; `STUN.maxBytes` are always enough.
     init(
         _ memory: UnsafeMutableRawBufferPointer, _ class: STUN.Class, method: UInt16 = STUN.binding,
         transaction: STUNTransaction
@@ -33,7 +33,8 @@ struct STUNWriter {
         writer.zeros((4 - value.count % 4) % 4)
     }
 
-    /// Writes USERNAME, at most 508 bytes. Two ICE username fragments fit if each is under 254 bytes; RFC 8839 §5.4 allows 256.
+    /// Writes USERNAME, at most 508 bytes. Two username fragments fit if each has fewer than 254 bytes; RFC 8839 §5.4 allows
+    /// 256.
     mutating func username(_ name: [UInt8]) { attribute(STUN.Attribute.username, name) }
 
     mutating func priority(_ priority: UInt32) {
@@ -88,9 +89,10 @@ struct STUNWriter {
     mutating func raw(_ type: UInt16, _ value: [UInt8]) { attribute(type, value) }
 
     /// Writes MESSAGE-INTEGRITY with `key`, FINGERPRINT, and the length field.
-    /// - Returns: the message's length; nil if it did not fit.
+    /// - Returns: the message's length; nil if the message did not fit.
     mutating func finish(key: [UInt8]) -> Int? {
-        // MESSAGE-INTEGRITY and FINGERPRINT are each computed with the length that the message has if it ends after them.
+        // MESSAGE-INTEGRITY and FINGERPRINT are each computed over a length field that counts the message only up to and
+        // including that attribute.
         writer.patch16(UInt16(truncatingIfNeeded: writer.count + 24 - STUN.headerLength), at: 2)
         guard !writer.overflowed, let code = STUN.integrity(of: written, key: key) else { return nil }
         attribute(STUN.Attribute.messageIntegrity, code)

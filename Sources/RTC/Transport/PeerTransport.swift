@@ -1,7 +1,8 @@
 /// The transport of one peer connection: ICE selects the path, DTLS negotiates keys over it, and SRTP protects the media
 /// (RFC 8827 §6). Not thread-safe.
 ///
-/// The owner passes it every datagram of the peer, calls `handleTimeout` at `nextTimeout`, and checks `state` after either.
+/// The owner passes the transport every datagram of the peer, calls `handleTimeout` at `nextTimeout`, and checks `state` after
+/// either.
 ///
 /// ```swift
 /// let transport = PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
@@ -24,17 +25,17 @@ public final class PeerTransport {
     private var random: any RandomNumberGenerator
     private var agent: TransportAgent
     private var remoteFingerprint: Fingerprint?
-    /// Nil before the handshake starts and after it is released.
+    /// The DTLS connection; nil before the handshake starts and after its memory is released.
     private var handshake: DTLSConnection?
 
     public private(set) var state = TransportState.new
-    /// The negotiated SRTP profile; nil before.
+    /// The negotiated SRTP profile; nil before the handshake is complete.
     public private(set) var profile: SRTPProfile?
     public private(set) var counters = TransportCounters()
-    /// When `handleTimeout` is due. Stored, because it is read far more often than it changes.
+    /// When `handleTimeout` must be called next. The value is stored, because it is read far more often than it changes.
     public private(set) var nextTimeout: MediaTime?
 
-    /// Creates the server side: ICE-lite, and the server role in DTLS. It never sends before it receives.
+    /// Creates the server side, which uses ICE-lite and has the server role in DTLS. It never sends before it receives.
     public init(server local: ICECredentials, certificate: DTLSCertificate) {
         role = .server
         self.certificate = certificate
@@ -42,7 +43,8 @@ public final class PeerTransport {
         agent = .lite(ICELiteAgent(local: local))
     }
 
-    /// Creates the client side: controlling in ICE, and the client role in DTLS. Checks begin after `setRemote` and `add`.
+    /// Creates the client side, which is controlling in ICE and has the client role in DTLS. Checks begin after `setRemote` and
+    /// `add`.
     public init(
         client local: ICECredentials, certificate: DTLSCertificate,
         random: any RandomNumberGenerator = SystemRandomNumberGenerator()
@@ -59,9 +61,9 @@ public final class PeerTransport {
     public func isValidated(_ path: Path) -> Bool { agent.isValidated(path) }
     public var localFingerprint: Fingerprint { certificate.fingerprint }
 
-    /// Sets the parameters of the remote description. A different fingerprint would need a new DTLS association (RFC 8842
-    /// §3.1) and thus a new transport, so it is rejected.
-    /// - Returns: false if rejected.
+    /// Sets the parameters of the remote description. A changed fingerprint is rejected, because it would need a new DTLS
+    /// association (RFC 8842 §3.1) and thus a new transport.
+    /// - Returns: false if the fingerprint is rejected.
     @discardableResult
     public func setRemote(_ remote: ICECredentials, fingerprint: Fingerprint) -> Bool {
         guard remoteFingerprint == nil || remoteFingerprint == fingerprint else { return false }
@@ -71,13 +73,13 @@ public final class PeerTransport {
         return true
     }
 
-    /// Adds a pair of a local socket and a server candidate; client only.
+    /// Adds a pair of a local socket and a server candidate. Only clients do this.
     public func add(_ path: Path, priority: UInt32) {
         agent.add(path, priority: priority)
         reschedule()
     }
 
-    /// Restarts ICE (RFC 8445 §9). The keys stay, and the path stays until a new one is nominated.
+    /// Restarts ICE (RFC 8445 §9). The keys stay, and the path stays until a new path is nominated.
     public func restart(local: ICECredentials, remote: ICECredentials) {
         agent.restart(local: local, remote: remote)
         if state == .failed(.noPath) { state = .connecting }
@@ -123,7 +125,7 @@ public final class PeerTransport {
             counters.count(failure)
             return .nothing
         case .ok(let length):
-            // The peer has the keys, so it will not retransmit its last flight.
+            // The peer has the keys, so it will not retransmit its final flight.
             if let handshake {
                 handshake.releaseHandshake()
                 self.handshake = nil
@@ -149,7 +151,7 @@ public final class PeerTransport {
         _ datagram: UnsafeRawBufferPointer, on path: Path, _ now: MediaTime, _ sink: any DatagramSink
     ) {
         guard !isOver else { return }
-        // Otherwise anyone could start the handshake with the first ClientHello.
+        // Otherwise anyone who sends the first ClientHello could start the handshake.
         guard agent.isValidated(path) else { return counters.unvalidated &+= 1 }
         guard let remoteFingerprint else { return counters.early &+= 1 }
         if role == .server, handshake == nil, sender == nil {
@@ -203,11 +205,11 @@ public final class PeerTransport {
     /// The SRTP sender, for callers that send several packets at once; nil while not connected.
     public var mediaSender: SRTPSender? { selectedPath == nil ? nil : sender }
 
-    /// Reads the memory that `protect` needs for this source, to get it into the processor's cache.
+    /// Reads the memory that `protect` needs for this source, so that it is in the processor's cache.
     /// - Returns: a meaningless number that keeps the compiler from removing the reads.
     public func warm(_ ssrc: UInt32) -> UInt64 { selectedPath == nil ? 0 : sender?.warm(ssrc) ?? 0 }
 
-    /// See `SRTPSender.protect`; also nil while not connected.
+    /// Encrypts one RTP packet; see `SRTPSender.protect`. Also returns nil while not connected.
     @inline(__always)
     public func protect(
         _ packet: UnsafeMutableRawBufferPointer, headerLength: Int, prefix: UnsafeRawBufferPointer,
@@ -217,7 +219,7 @@ public final class PeerTransport {
         return sender.protect(packet, headerLength: headerLength, prefix: prefix, payload: payload)
     }
 
-    /// See `SRTPSender.protectControl`; also nil while not connected.
+    /// Encrypts one RTCP compound packet; see `SRTPSender.protectControl`. Also returns nil while not connected.
     public func protectControl(_ packet: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         guard selectedPath != nil, let sender else { return nil }
         return sender.protectControl(packet, length: length)
@@ -225,7 +227,7 @@ public final class PeerTransport {
 
     // MARK: Time and the end
 
-    /// Updates `nextTimeout`. Call it after any change of the agent's or the handshake's timers.
+    /// Updates `nextTimeout`. Must be called after any change to the timers of the agent or the handshake.
     private func reschedule() {
         guard !isOver else { return nextTimeout = nil }
         guard let agent = agent.nextTimeout, let handshake = handshake?.nextTimeout else {
@@ -244,8 +246,9 @@ public final class PeerTransport {
         settle(now)
     }
 
-    /// Closes the transport, and sends close_notify if the handshake is not released, which happens at the first media or
-    /// after ten seconds. Later the peer learns of the end by signaling or by silence.
+    /// Closes the transport. Sends close_notify if the handshake has not been released, which happens when the first media
+    /// arrives or after ten seconds. Once it is released, the peer learns of the end through signaling or because nothing
+    /// arrives any longer.
     public func close(sink: any DatagramSink) {
         guard !isOver else { return }
         handshake?.close(sink: sink)

@@ -1,7 +1,7 @@
 /// The state of a transport.
 ///
-/// new → connecting → connected ⇄ disconnected; each of them → failed or closed. Failed and closed are final, except
-/// `failed(.noPath)`, which an ICE restart can recover.
+/// new → connecting → connected ⇄ disconnected. Each of these can become failed or closed. Failed and closed are final, except
+/// `failed(.noPath)`, from which an ICE restart can recover.
 public enum TransportState: Hashable, Sendable {
     /// No authenticated check has arrived yet.
     case new
@@ -25,25 +25,25 @@ public enum TransportFailure: Error, Hashable, Sendable {
 
 /// The media in a datagram.
 public enum Received: Hashable, Sendable {
-    /// No media: STUN, DTLS, or a dropped datagram.
+    /// The datagram contained no media: it was STUN or DTLS, or it was dropped.
     case nothing
-    /// RTP packet: length in bytes from the start of the datagram.
+    /// An RTP packet, with its length in bytes from the start of the datagram.
     case rtp(Int)
-    /// Compound RTCP packet: length in bytes from the start of the datagram.
+    /// A compound RTCP packet, with its length in bytes from the start of the datagram.
     case rtcp(Int)
 }
 
-/// Datagrams that were dropped, by reason.
+/// The numbers of dropped datagrams, by reason.
 public struct TransportCounters: Hashable, Sendable {
-    /// Not well-formed STUN, DTLS, RTP or RTCP (RFC 7983).
+    /// Datagrams that are not well-formed STUN, DTLS, RTP or RTCP (RFC 7983).
     public var malformed: UInt64 = 0
-    /// STUN with an unknown username, without the right password, or a response without a request.
+    /// STUN messages with an unknown username or without the right password, and responses without a request.
     public var strangers: UInt64 = 0
     /// DTLS or media on a path that ICE has not validated.
     public var unvalidated: UInt64 = 0
-    /// Media before the keys, or DTLS before the remote fingerprint was known.
+    /// Media that arrived before the keys were negotiated, or DTLS that arrived before the remote fingerprint was known.
     public var early: UInt64 = 0
-    /// DTLS after the handshake was released.
+    /// DTLS that arrived after the handshake was released.
     public var late: UInt64 = 0
     /// Media that failed authentication.
     public var forged: UInt64 = 0

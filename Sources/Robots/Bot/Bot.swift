@@ -2,8 +2,8 @@ import Datagrams
 import RTC
 import Wire
 
-/// A client that plays a clip, echoes chat messages and records the other members, so that one person can try every
-/// feature alone. It owns one WebSocket and two peer connections. A `Visit` keeps the state of the session it is in.
+/// A client that plays a clip, echoes chat messages and records the other members, so that one person can try every feature
+/// alone. The bot owns one WebSocket and two peer connections. A `Visit` stores the state of the session that the bot is in.
 ///
 /// ```swift
 /// let bot = try await Bot.connect(plan, on: loop) { print($0) }
@@ -28,7 +28,7 @@ public final class Bot: Sendable {
     /// - Parameters:
     ///   - number: the bot's index in its group.
     ///   - tell: receives one line of progress text without a line feed; called on any thread.
-    /// - Throws: a `RobotError`, or the server's `WireError`.
+    /// - Throws: a `RobotError`, or the `WireError` that the server sent.
     public static func connect(
         _ plan: BotPlan, number: Int = 0, of group: Group = Group(), on loop: RobotLoop,
         tell: @escaping @Sendable (String) -> Void
@@ -58,16 +58,18 @@ public final class Bot: Sendable {
 
     private static func check(_ plan: BotPlan, _ welcome: Welcome) throws {
         guard let routed = welcome.media else {
-            throw RobotError("This server does not route media, and the bot needs routed sessions.")
+            throw RobotError("The bot needs routed sessions, but this server does not route media.")
         }
         if case .roulette = plan.place, routed.roulette != .routed {
-            throw RobotError("The roulette of this server is relayed, and the bot needs routed media.")
+            throw RobotError(
+                "The bot needs routed media, but the roulette on this server is relayed. "
+                    + "Set roulette.mediaMode to routed.")
         }
     }
 
-    /// Goes to the place in the plan and stays there until the task is cancelled or the connection ends.
+    /// Joins the session or the roulette, as planned, and stays there until the task is cancelled or the connection ends.
     ///
-    /// - Throws: the reason the connection ended, unless the task was cancelled.
+    /// - Throws: the reason why the connection ended, unless the task was cancelled.
     public func run() async throws {
         let outcome: Result<Void, any Error>
         do {
@@ -141,10 +143,10 @@ public final class Bot: Sendable {
         tell("In the roulette; waiting for a partner")
     }
 
-    /// - Returns: nil if there is no visit, because the partner is another bot of this group.
+    /// - Returns: the visit, or nil if the partner is another bot of this group.
     private func meet(_ matched: RouletteNotice.Matched) async throws -> Visit? {
         guard await turns.begin(matched.match, of: number) else {
-            // The other bot is notified that its partner left, and keeps waiting.
+            // The server notifies the other bot that its partner left, and that bot stays in the queue.
             try await client.stop()
             try await wait()
             return nil
@@ -157,7 +159,7 @@ public final class Bot: Sendable {
             try await visit.enter(publishing: publish.session, publish.token, as: plan)
             if subscribe.session != publish.session { try await visit.enter(subscribe.session, subscribe.token) }
         } catch let error as WireError where error.code.isToken || error.code == .notJoined {
-            // The match ended before the bot joined; `roulette.ended` follows.
+            // The match ended before the bot could join it. The server then sends `roulette.ended`.
             return visit
         }
         return visit

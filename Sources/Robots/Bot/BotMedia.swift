@@ -2,12 +2,12 @@ import Datagrams
 import RTC
 import Wire
 
-/// A bot's two peer connections with the server: one sends its clip, the other receives what it records. Its functions
-/// may be called from any thread.
+/// The two peer connections between a bot and the server. One sends the bot's clip, and the other receives the streams to
+/// record. The functions may be called from any thread.
 ///
-/// Unchecked: mutable state is used only on the loop's thread.
+/// The class is `@unchecked Sendable` because its mutable state is used only on the loop's thread.
 final class BotMedia: RobotHandler, @unchecked Sendable {
-    /// Maximum number of streams recorded at the same time.
+    /// The maximum number of streams that are recorded at the same time.
     static let maxStreams = 8
     static let sent = MediaMids(audio: "a", video: "v")
 
@@ -27,7 +27,7 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
 
     // MARK: Connecting
 
-    /// Negotiates both connections. Media flows as soon as ICE finds a path.
+    /// Negotiates both peer connections. Media flows as soon as ICE finds a path.
     func connect(over client: RobotClient) async throws {
         try await connect(over: client, .send, Self.offered(plan.clip))
         if plan.directory != nil { try await connect(over: client, .receive, Self.received) }
@@ -77,7 +77,8 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
 
     // MARK: Recording
 
-    /// Returns the mids that will carry the stream to record; nil if nothing is recorded or all slots are in use.
+    /// Returns the mids that will carry the stream to record. Returns nil if nothing is recorded or all transceivers are in
+    /// use.
     func begin(_ stream: StreamID) async throws -> MediaMids? {
         try await loop.run { [self] in
             guard let recorder, let number = places.firstIndex(where: { $0 == nil }), !places.contains(stream) else {

@@ -8,14 +8,14 @@ public struct BotPlan: Sendable {
         case roulette
     }
 
-    /// `http://host:port` or `https://host`.
+    /// The server's address, `http://host:port` or `https://host`.
     public var server: String
     public var place: Place
     public var clip: MediaClip
-    /// Directory for recordings. If nil, the bot receives no media.
+    /// The directory for recordings. If nil, the bot receives no media.
     public var directory: String?
     public var name: String
-    /// Text appended to the greeting of each new member.
+    /// Text to append to the bot's greeting of each new member.
     public var line: String?
 
     public init(
@@ -26,6 +26,6 @@ public struct BotPlan: Sendable {
         (self.directory, self.name, self.line) = (directory, name, line)
     }
 
-    /// True if the server's host is an IPv6 address. Its media port is then reached over IPv6 too.
+    /// Whether the server's host is an IPv6 address. If so, the media port is also reached over IPv6.
     var isIPv6: Bool { (try? RobotPlace(server))?.host.contains(":") ?? false }
 }

@@ -2,7 +2,7 @@ import RTC
 
 /// Plays a clip in a loop over the connection's first track of each kind.
 final class ClipPlayer: RobotSource {
-    /// Audio level in -dBov, loud enough to count as speech. The clip itself is not measured.
+    /// The audio level in every packet, in -dBov, loud enough to count as speech. The clip's actual level is not measured.
     private static let level = HeaderExtensions.AudioLevel(level: 30, voice: true)
 
     private let clip: MediaClip
@@ -36,7 +36,8 @@ final class ClipPlayer: RobotSource {
         audio = Clock(rate: Int64(OpusPacket.clockRate), base: random.next())
     }
 
-    /// Due immediately until playback has started, which happens once the connection is connected.
+    /// The time of the next item. Before playback has started, the player is due immediately; playback starts once the
+    /// connection is connected.
     var nextDue: MediaTime? {
         playback == nil || wantsKeyframe ? MediaTime(nanoseconds: 0) : playback?.nextDue
     }
@@ -69,7 +70,8 @@ final class ClipPlayer: RobotSource {
 
     private func sendSound(_ due: Playback.Due, over connection: RobotConnection, _ now: MediaTime) {
         guard let track = connection.tracks.first(where: { $0.kind == .audio }) else { return }
-        // The marker bit starts a talkspurt (RFC 3551 §4.1). This audio has no pauses, so only the first packet has it.
+        // The marker bit marks the start of a talkspurt (RFC 3551 §4.1). The clip's audio has no pauses, so set the bit only in
+        // the first packet.
         let isFirst = audio.origin == nil
         let timestamp = audio.timestamp(of: due.at)
         clip.audio?.withItem(due.item) { packet in

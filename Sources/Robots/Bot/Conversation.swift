@@ -1,14 +1,15 @@
 import RTC
 import Wire
 
-/// Produces a bot's chat messages. Each starts with a sign, and messages with that sign get no reply: otherwise two
-/// bots would answer each other endlessly.
+/// Produces a bot's chat messages. Each begins with a sign. The bot does not reply to messages with this sign, because
+/// otherwise two bots would answer each other endlessly.
 struct Conversation {
-    /// Prefix of every message.
+    /// The sign at the start of every message of a bot.
     static let sign = "[bot] "
-    /// Maximum length of the echoed text, in characters.
+    /// The maximum length of the echoed text, in characters.
     static let maxEchoLength = 300
-    /// Rate limit: this many messages at once, then one per interval. The server allows more, but people want less.
+    /// The rate limit: this many messages at once, then one per interval. The server would allow more, but users find that
+    /// annoying.
     static let burst = 5
     static let interval = MediaInterval.seconds(1)
 
@@ -16,17 +17,17 @@ struct Conversation {
     private var allowance = Self.burst
     private var countedAt: MediaTime?
 
-    /// - Parameter line: appended to the greeting of each new member.
+    /// - Parameter line: text to append to the greeting of each new member.
     init(saying line: String?) { self.line = line }
 
-    /// Greeting for a new member; nil when rate-limited.
+    /// Returns a greeting for a new member; nil when rate-limited.
     mutating func greeting(now: MediaTime) -> String? {
         guard spend(now) else { return nil }
         let introduction = "Hello! I am a bot: I play a video and repeat what you write."
         return Self.sign + (line.map { "\(introduction) \($0)" } ?? introduction)
     }
 
-    /// Reply to a chat message; nil if it needs no reply or the bot is rate-limited.
+    /// Returns a reply to a chat message. Nil if the message needs no reply or the bot is rate-limited.
     mutating func answer(to text: String, now: MediaTime) -> String? {
         let text = printable(text).split(separator: " ").joined(separator: " ")
         guard !text.isEmpty, !text.hasPrefix(Self.sign), spend(now) else { return nil }

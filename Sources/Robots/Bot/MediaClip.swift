@@ -1,21 +1,21 @@
 import RTC
 
-/// The media a bot plays: a VP8 file, an Opus file, or both. It is parsed once and shared by all bots of a process.
+/// The media that a bot plays: a VP8 file, an Opus file, or both. A clip is parsed once and shared by all bots of a process.
 public struct MediaClip: Sendable {
     /// A video frame or an audio packet.
     struct Item: Equatable, Sendable {
-        /// Offset from the start of the track.
+        /// The item's offset from the start of the track.
         var at: MediaInterval
-        /// Range in the track's bytes.
+        /// The range of the item in the track's bytes.
         var range: Range<Int>
         var isKeyframe: Bool
     }
 
-    /// Has at least one item. The first is a keyframe at time zero.
+    /// A clip's video or audio. It has at least one item, and the first video item is a keyframe at time zero.
     struct Track: Equatable, Sendable {
         var bytes: [UInt8]
         var items: [Item]
-        /// Duration, including the last item.
+        /// The duration of the track, including its last item.
         var length: MediaInterval
 
         func withItem(_ item: Item, _ body: (UnsafeRawBufferPointer) -> Void) {
@@ -26,17 +26,18 @@ public struct MediaClip: Sendable {
         }
     }
 
-    /// Maximum frame size in bytes. A frame is sent in one burst, and a larger one would flood any connection.
+    /// The maximum frame size in bytes. A frame is sent in one burst, and a larger one would flood any connection.
     static let maxFrame = 1 << 20
-    /// Maximum interval between two frames. Longer pauses in a file are shortened to this, so that a new viewer sees a
+    /// The maximum interval between two frames. Longer pauses in a file are shortened to this, so that a new viewer sees a
     /// picture within this time.
     static let longestPause = MediaInterval.seconds(10)
-    /// Minimum interval between two frames. Two frames with the same RTP timestamp would be one frame.
+    /// The minimum interval between two frames. If two frames had the same RTP timestamp, receivers would treat them as one
+    /// frame.
     static let shortestStep = MediaInterval.milliseconds(1)
 
     var video: Track?
     var audio: Track?
-    /// Size of the video in pixels.
+    /// The width of the video in pixels; nil without video.
     public private(set) var width: Int?
     public private(set) var height: Int?
 
@@ -48,7 +49,7 @@ public struct MediaClip: Sendable {
     /// The built-in sample: a teal picture with bars at its edges, and a soft tone.
     public static let sample: MediaClip = {
         var clip = MediaClip()
-        // Both files are compiled in and tested. If one cannot be parsed, play the other one.
+        // Both files are compiled in and tested. If one of them cannot be parsed, the clip contains only the other.
         try? clip.add(video: PackageResources.picture_ivf)
         try? clip.add(audio: PackageResources.sound_ogg)
         return clip
@@ -56,7 +57,7 @@ public struct MediaClip: Sendable {
 
     /// Adds a file and detects its format.
     ///
-    /// - Throws: `MediaFileError` for other formats and for a second file of the same kind.
+    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has a file of the same kind.
     public mutating func add(_ file: [UInt8]) throws(MediaFileError) {
         if file.starts(with: IVFHeader.signature) {
             try add(video: file)
@@ -108,7 +109,7 @@ public struct MediaClip: Sendable {
     }
 
     private static func interval(from: UInt64, to: UInt64, _ header: IVFHeader) -> MediaInterval {
-        // A tick is at most a minute. Any larger count is longer than the longest pause and would be shortened anyway.
+        // A tick is at most a minute. A count above this limit is longer than the longest pause and would be shortened anyway.
         let ticks = to > from ? min(to - from, 1_000_000_000) : 0
         let nanoseconds = (Double(ticks) * 1e9 * Double(header.unitNumerator) / Double(header.unitDenominator))
             .rounded()
@@ -131,7 +132,8 @@ public struct MediaClip: Sendable {
         audio = Track(bytes: file.bytes, items: items, length: Self.samples(file.samples))
     }
 
-    /// Converts samples at 48 kHz. A file has at most eleven hours of them, so this does not overflow.
+    /// Converts a number of samples at 48 kHz to an interval. A file has at most eleven hours of audio, so this does not
+    /// overflow.
     private static func samples(_ count: Int) -> MediaInterval {
         MediaInterval(nanoseconds: Int64(count) * 1_000_000_000 / Int64(OpusPacket.clockRate))
     }

@@ -1,8 +1,8 @@
 import RTC
 
-/// The playback position in a clip. It loops, and its times always increase.
+/// The playback position in a clip. The clip is played in a loop, but its times always increase.
 ///
-/// Video and audio of about the same length start each round together. Otherwise each loops independently.
+/// If video and audio are about equally long, they start each round together. Otherwise each loops independently.
 struct Playback {
     enum Kind { case video, audio }
 
@@ -10,25 +10,25 @@ struct Playback {
     struct Due: Equatable {
         var kind: Kind
         var item: MediaClip.Item
-        /// The time when the item was due, which its timestamp shows.
+        /// The time when the item was due, from which its RTP timestamp is computed.
         var at: MediaTime
     }
 
-    /// A requested keyframe is sent early if it is due within this time. The picture then freezes until its regular
-    /// time, so that it stays in sync with the audio.
+    /// The maximum time by which a requested keyframe is sent early. The picture then freezes until the keyframe's regular
+    /// time, so the video stays in sync with the audio.
     static let maxHold = MediaInterval.seconds(2)
-    /// Minimum interval between a keyframe and the next requested one. Requests of several subscribers at once share
-    /// one keyframe.
+    /// The minimum interval between a keyframe and the next requested one. If several subscribers request a keyframe at the
+    /// same time, they share one.
     static let keyframeInterval = MediaInterval.milliseconds(300)
-    /// Maximum difference between the lengths of video and audio that belong together.
+    /// The maximum difference between the lengths of video and audio that start each round together.
     static let maxDifference = MediaInterval.seconds(1)
-    /// Playback that is later than this does not catch up, for example after the machine slept.
+    /// The maximum delay that playback catches up. A longer delay, for example after the computer slept, is skipped.
     static let maxLate = MediaInterval.milliseconds(500)
 
     private struct Position {
         let track: MediaClip.Track
         let period: MediaInterval
-        /// Start time of the current round.
+        /// The start time of the current round.
         var began: MediaTime
         var index = 0
 
@@ -48,7 +48,7 @@ struct Playback {
     private var video: Position?
     private var audio: Position?
     private var lastKeyframe: (index: Int, at: MediaTime)?
-    /// When to send the requested keyframe.
+    /// The time at which to send the requested keyframe.
     private var keyframeDue: MediaTime?
     private let isFilm: Bool
 
@@ -65,12 +65,12 @@ struct Playback {
         audio = clip.audio.map(position)
     }
 
-    /// Time of the next item; nil if there is nothing to play.
+    /// The time of the next item; nil if there is nothing to play.
     var nextDue: MediaTime? {
         [video?.due, audio?.due, keyframeDue].compactMap(\.self).min()
     }
 
-    /// Returns the earliest item that is due, or nil. Call it until it returns nil.
+    /// Returns the earliest item that is due, or nil if none is. Callers repeat the call until it returns nil.
     mutating func next(now: MediaTime) -> Due? {
         if let keyframeDue, keyframeDue <= now { return takeKeyframe(at: now) }
         guard let due = nextDue, due <= now else { return nil }
@@ -90,8 +90,9 @@ struct Playback {
         return item
     }
 
-    /// Requests a keyframe, which `next` then returns. It is the last one again if no frame followed it, otherwise the
-    /// next one in the file, wrapping around at the end.
+    /// Requests a keyframe, which `next` then returns. If no frame was played since the most recent keyframe, that keyframe is
+    /// returned again. Otherwise it is the next keyframe in the file, which may be the first one, because the clip is played in
+    /// a loop.
     mutating func showKeyframe(now: MediaTime) {
         guard video != nil, keyframeDue == nil else { return }
         let soonest = lastKeyframe.map { $0.at + Self.keyframeInterval } ?? now
@@ -118,7 +119,7 @@ struct Playback {
         return Due(kind: .video, item: position.track.items[index], at: now)
     }
 
-    /// Skips ahead to the keyframe, in the audio of a film too.
+    /// Skips ahead to the keyframe. In a clip with video and audio that belong together, skips the audio by the same interval.
     private mutating func seek(_ position: inout Position, by ahead: MediaInterval) {
         position.began = position.began - ahead
         guard isFilm, var sound = audio else { return }

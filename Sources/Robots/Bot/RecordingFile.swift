@@ -11,7 +11,7 @@ final class RecordingFile {
     let path: String
     private let descriptor: Int32
 
-    /// - Throws: `RobotError` if the file exists or cannot be created.
+    /// - Throws: `RobotError` if the file already exists or cannot be created.
     init(creating path: String) throws(RobotError) {
         self.path = path
         descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
@@ -27,13 +27,14 @@ final class RecordingFile {
             if access(path, F_OK) == 0 { continue }
             return try RecordingFile(creating: path)
         }
-        throw RobotError("\(directory) has \(maxNumber) recordings of one stream. Use another directory.")
+        throw RobotError(
+            "\(directory) already has \(maxNumber) recordings of one stream, the maximum. Use another directory.")
     }
 
-    /// Maximum number of recordings of one stream. Only a bug would start this many.
+    /// The maximum number of recordings of one stream. Only a bug could start so many.
     private static let maxNumber = 9_999
 
-    /// - Throws: `RobotError`, for example when the disk is full. A partial write stays in the file.
+    /// - Throws: `RobotError`, for example if the disk is full. The part that was written stays in the file.
     func write(_ bytes: [UInt8]) throws(RobotError) {
         var rest = bytes[...]
         while !rest.isEmpty {

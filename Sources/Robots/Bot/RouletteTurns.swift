@@ -1,12 +1,12 @@
 import Wire
 
-/// Lets only one bot of the process wait in the queue at a time, so that its bots are never matched with each other.
+/// Allows only one bot of the process to wait in the queue at a time, so that its bots are never matched with each other.
 actor RouletteTurns {
     private var waiting: Int?
     private var line: [(bot: Int, turn: AsyncStream<Void>.Continuation)] = []
     private var matches: [MatchID: Int] = [:]
 
-    /// Waits until this bot may enter the queue. Returns false if the task was cancelled first.
+    /// Waits until this bot may enter the queue. Returns false if the task was cancelled before that.
     func take(_ bot: Int) async -> Bool {
         if tryTaking(bot) { return true }
         let (stream, turn) = AsyncStream.makeStream(of: Void.self)
@@ -18,7 +18,7 @@ actor RouletteTurns {
         return false
     }
 
-    /// Takes the turn if it is free. Returns whether the bot has it.
+    /// Takes the turn if no other bot has it. Returns whether this bot has the turn now.
     func tryTaking(_ bot: Int) -> Bool {
         guard waiting == nil || waiting == bot else { return false }
         waiting = bot

@@ -1,20 +1,20 @@
 import Datagrams
 import RTC
 
-/// Writes received media to files, one for video and one for audio of each stream. Used only on the connection's
+/// Writes received media to files, one for the video and one for the audio of each stream. Used only on the connection's
 /// thread.
 final class StreamRecorder {
     private let directory: String
     /// Receives one line of progress text.
     private let tell: @Sendable (String) -> Void
-    /// By mid.
+    /// The videos being recorded, by mid.
     private var videos: [String: Recorded<VideoRecording>] = [:]
     private var audios: [String: Recorded<AudioRecording>] = [:]
 
     private struct Recorded<Recording> {
         let stream: String
         var recording: Recording
-        /// Created with the first bytes to write.
+        /// The file, which is created when there is data to write.
         var file: RecordingFile?
         var hasFailed = false
     }
@@ -23,11 +23,11 @@ final class StreamRecorder {
         (self.directory, self.tell) = (directory, tell)
     }
 
-    /// Starts recording a stream: from now on these mids carry it.
+    /// Starts recording a stream, which these mids carry from now on.
     func begin(_ stream: String, audioMid: String?, videoMid: String?) {
         if let videoMid { videos[videoMid] = Recorded(stream: stream, recording: VideoRecording()) }
         if let audioMid {
-            // An Ogg serial number must be unique within its file. Each file has one stream.
+            // An Ogg serial number must be unique within its file. Each file contains one stream, so use 1.
             audios[audioMid] = Recorded(stream: stream, recording: AudioRecording(serial: 1))
         }
     }

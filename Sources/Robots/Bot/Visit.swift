@@ -2,14 +2,14 @@ import Datagrams
 import RTC
 import Wire
 
-/// The state of a bot in one or two sessions: its connections, the streams it records, and its chat. Discarded when it
-/// leaves.
+/// The state of a bot in one or two sessions: its connections, the streams it records, and its chat. A visit is discarded when
+/// the bot leaves.
 struct Visit {
     private let client: RobotClient
     private let media: BotMedia
     private let tell: @Sendable (String) -> Void
     private var conversation: Conversation
-    /// The bot's own connection in each session.
+    /// The id of the bot's own connection in each session.
     private var own: [SessionID: ConnectionID] = [:]
     private var capabilities: [SessionID: Capabilities] = [:]
     private var recorded: Set<StreamID> = []
@@ -25,7 +25,7 @@ struct Visit {
     mutating func enter(publishing session: SessionID, _ token: String, as plan: BotPlan) async throws {
         let joined = try await enter(session, token)
         guard joined.capabilities.publish else {
-            throw RobotError("The token's role does not allow publishing. Create one with --role publisher.")
+            throw RobotError("The token's role does not allow publishing. Create a token with --role publisher.")
         }
         var publish = SessionVerb.Publish()
         (publish.session, publish.name, publish.videoType) = (session, plan.name, .custom)
@@ -43,7 +43,8 @@ struct Visit {
         let joined = try await client.join(session, token: token)
         guard joined.mediaMode == .routed else {
             throw RobotError(
-                "The session is relayed, but the bot needs a routed one. Use confab session create --media routed.")
+                "The session is relayed, but the bot needs a routed one. "
+                    + "Create one with `confab session create --media routed`.")
         }
         own[session] = joined.connection.id
         capabilities[session] = joined.capabilities
@@ -57,12 +58,12 @@ struct Visit {
     mutating func leave() async {
         for stream in recorded { await media.end(stream) }
         recorded = []
-        // The server may have ended these sessions already.
+        // The server may already have ended these sessions, so ignore errors.
         for session in own.keys { try? await client.leave(session) }
         own = [:]
     }
 
-    /// - Throws: only if the connection ended or the server closed the media.
+    /// - Throws: an error only if the connection ended or the server closed the media.
     mutating func handle(_ event: ServerMessage) async throws {
         switch event {
         case .session(.connectionCreated(let created)): try await greet(created.connection.id, in: created.session)
@@ -74,7 +75,8 @@ struct Visit {
         case .session(.subscriptionChanged(let change)) where change.videoPaused:
             let why = change.reason == .codec ? "its codec is not VP8" : "the connection is too slow"
             tell("Video is not recorded: \(why)")
-        case .media(.closed(let closed)): throw RobotError("The server ended the media: \(closed.message)")
+        case .media(.closed(let closed)):
+            throw RobotError("The server closed the media connection: \(closed.message)")
         default: break
         }
     }
@@ -99,7 +101,7 @@ struct Visit {
         do {
             try await client.signal(session, type: "chat", data: text, to: connection)
         } catch is WireError {
-            // The recipient has left, or the bot is rate-limited.
+            // Ignore the error, because the recipient has left or the bot is rate-limited.
         }
     }
 
@@ -111,7 +113,7 @@ struct Visit {
         do {
             try await client.subscribe(.init(session: session, stream: stream.id, mids: mids))
         } catch is WireError {
-            // The stream has ended in the meantime.
+            // The stream has ended in the meantime, so forget it.
             recorded.remove(stream.id)
             await media.end(stream.id)
         }

@@ -3,7 +3,8 @@ import Wire
 
 /// A Confab server as the target of a load test.
 struct ConfabLoad: LoadTarget {
-    /// Clients per source address. The server limits connections per address, and all of 127.0.0.0/8 is this machine.
+    /// The number of clients per source address. The server limits connections per address, and every address in 127.0.0.0/8
+    /// belongs to this computer.
     private static let peoplePerAddress = 20
 
     let server: String

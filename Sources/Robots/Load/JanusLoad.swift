@@ -1,9 +1,9 @@
 import RTC
 
-/// Janus' VideoRoom as the target of a load test. Like its demo, it uses one handle per publisher, and one handle with
-/// all streams per subscriber.
+/// Janus' VideoRoom as the target of a load test. Like Janus' demo, the test uses one handle per publisher, and per subscriber
+/// one handle for all streams.
 ///
-/// Robots are always the ICE-lite side here: Janus is a full ICE agent and needs its own checks answered.
+/// Robots are always the ICE-lite side here, because Janus is a full ICE agent and needs responses to its own checks.
 final class JanusLoad: LoadTarget {
     private let session: JanusSession
     /// A random base for room numbers, so that consecutive runs use different rooms.
@@ -68,6 +68,6 @@ private struct JanusSeat: LoadSeat {
         return connection
     }
 
-    /// Does nothing: the session is shared, and `JanusLoad.leave` ends it.
+    /// Does nothing, because all clients share the session, which `JanusLoad.leave` ends.
     func leave() async {}
 }

@@ -18,7 +18,7 @@ struct JanusBody: Encodable, Sendable {
     var ptype: String?
     var display: String?
     var streams: [Feed]?
-    // For `create`.
+    // These members are for `create` requests.
     var publishers: Int?
     var bitrate: Int?
     var audiocodec: String?
@@ -59,8 +59,8 @@ struct JanusMessage: Decodable, Sendable {
     var jsep: JanusDescription?
 }
 
-/// A session with Janus over its HTTP API (https://janus.conf.meetecho.com/docs/rest.html). A load test uses a single
-/// one, because events are polled by one request at a time.
+/// A session with Janus over its HTTP API (https://janus.conf.meetecho.com/docs/rest.html). A load test uses a single session,
+/// because one request at a time polls its events.
 final class JanusSession: Sendable {
     private typealias Waiting = CheckedContinuation<JanusMessage, any Error>
 
@@ -72,7 +72,7 @@ final class JanusSession: Sendable {
 
     private init(_ http: LoadHTTP, _ path: String) { (self.http, self.path) = (http, path) }
 
-    /// - Parameter server: `http://host:8088/janus`.
+    /// - Parameter server: the URL of the API, such as `http://host:8088/janus`.
     static func open(_ server: String) async throws -> JanusSession {
         let place = try RobotPlace(server)
         let base = URLComponents(string: server)?.path ?? ""
@@ -107,7 +107,7 @@ final class JanusSession: Sendable {
                     let first = try await self.post(
                         JanusRequest(janus: "message", transaction: transaction, body: body, jsep: jsep),
                         to: "\(self.path)/\(handle)")
-                    // After an ack, the response arrives as an event.
+                    // If Janus sends only an ack, the response arrives later as an event.
                     if first.janus != "ack" { self.take(transaction)?.resume(returning: first) }
                 } catch {
                     self.take(transaction)?.resume(throwing: error)
@@ -141,8 +141,10 @@ final class JanusSession: Sendable {
     }
 
     private static func check(_ message: JanusMessage) throws {
-        if let error = message.error { throw RobotError("Janus says: \(error.reason) (\(error.code))") }
-        if let error = message.plugindata?.data?.error { throw RobotError("Janus' VideoRoom says: \(error)") }
+        if let error = message.error { throw RobotError("Janus reported an error: \(error.reason) (\(error.code))") }
+        if let error = message.plugindata?.data?.error {
+            throw RobotError("The Janus VideoRoom plugin reported an error: \(error)")
+        }
     }
 
     private func listen() async {

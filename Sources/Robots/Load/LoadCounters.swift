@@ -1,16 +1,16 @@
-/// Media counters of a Confab server from `GET /metrics`. Missing ones are zero.
+/// The media counters of a Confab server, read from `GET /metrics`. Missing counters are zero.
 struct LoadCounters: Sendable {
-    /// Packets received from publishers, and packets forwarded to subscribers.
+    /// The number of packets received from publishers, and of packets forwarded to subscribers.
     var taken: Int64 = 0
     var forwarded: Int64 = 0
-    /// Packets the server could not use, and datagrams its kernel did not accept for sending.
+    /// The number of packets the server could not use, and of datagrams that its kernel did not accept for sending.
     var dropped: Int64 = 0
     var unsent: Int64 = 0
 
     init() {}
 
-    /// - Parameter text: the Prometheus text format. Each line that does not begin with `#` has a name, a space and a
-    ///   number.
+    /// - Parameter text: the metrics in the Prometheus text format. Each line that does not begin with `#` contains a name, a
+    ///   space and a number.
     init(exposition text: String) {
         for line in text.split(separator: "\n") where !line.hasPrefix("#") {
             let fields = line.split(separator: " ")

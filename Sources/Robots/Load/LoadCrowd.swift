@@ -4,7 +4,7 @@ import RTC
 
 /// All clients of a load test.
 final class LoadCrowd: @unchecked Sendable {
-    /// Timeout for all clients to connect, and for all of them to receive media.
+    /// The timeout for all clients to connect, and also for all subscribers to receive media.
     private static let stepTimeout: Duration = .seconds(60)
 
     private struct Seat: Sendable {
@@ -46,7 +46,7 @@ final class LoadCrowd: @unchecked Sendable {
         let (seats, loop) = (seats, loop)
         let numbers = seats.indices.filter { seats[$0].publishes }
         let made = try await each(numbers, atOnce: atOnce) { number in
-            // Spread the senders over one frame interval.
+            // Spread the sending times of the publishers over one frame interval.
             let phase = MediaInterval(nanoseconds: Int64(number) &* 7_919_000 % LoadSource.frameInterval.nanoseconds)
             return (number, try await seats[number].seat.publish(on: loop, phase: phase))
         }
@@ -72,7 +72,7 @@ final class LoadCrowd: @unchecked Sendable {
         loop.stop()
     }
 
-    /// Runs `body` for each number, at most `atOnce` at a time, and returns the results in order.
+    /// Runs `body` for each number, up to `atOnce` at the same time, and returns the results in order.
     private func each<Number: Sendable, Value: Sendable>(
         _ numbers: some Collection<Number>, atOnce: Int, _ body: @escaping @Sendable (Number) async throws -> Value
     ) async throws -> [Value] {
@@ -112,7 +112,7 @@ final class LoadCrowd: @unchecked Sendable {
         while true {
             let (done, text) = try await loop.run { isDone(self) }
             if done { return }
-            guard ContinuousClock.now < end else { throw RobotError("After \(Self.stepTimeout) \(problem): \(text).") }
+            guard ContinuousClock.now < end else { throw RobotError("After \(Self.stepTimeout), \(problem): \(text).") }
             try await Task.sleep(for: .milliseconds(50))
         }
     }

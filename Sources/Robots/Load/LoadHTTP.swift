@@ -5,7 +5,7 @@ import NIOPosix
 /// A minimal HTTP client for Janus and for metrics. Each request uses its own connection.
 struct LoadHTTP: Sendable {
     private static let maxBody = 4 << 20
-    /// Longer than the 30 seconds for which Janus holds a poll.
+    /// The timeout of a request, longer than the 30 seconds for which Janus delays the response to a poll.
     private static let requestTimeout = TimeAmount.seconds(60)
 
     let place: RobotPlace
@@ -62,13 +62,13 @@ private final class AnswerHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let response = unwrapInboundIn(data)
         guard response.head.status == .ok else {
-            return answer.fail(RobotError("The server responded with \(response.head.status)."))
+            return answer.fail(RobotError("The server responded with HTTP status \(response.head.status)."))
         }
         answer.succeed(response.body.map { Array($0.readableBytesView) } ?? [])
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        answer.fail(RobotError("The server closed the connection without a response."))
+        answer.fail(RobotError("The server closed the connection without a response. See its log."))
         context.fireChannelInactive()
     }
 
@@ -79,7 +79,7 @@ private final class AnswerHandler: ChannelInboundHandler {
 }
 
 extension LoadCounters {
-    /// - Parameter url: `http://127.0.0.1:9464/metrics`.
+    /// - Parameter url: the address of the metrics, such as `http://127.0.0.1:9464/metrics`.
     static func read(_ url: String) async throws -> LoadCounters {
         let answer = try await LoadHTTP(place: RobotPlace(url)).get("/metrics")
         return LoadCounters(exposition: String(decoding: answer, as: UTF8.self))

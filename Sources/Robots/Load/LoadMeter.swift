@@ -2,7 +2,7 @@ import RTC
 
 /// A histogram of packet delays with fixed buckets, from one microsecond to minutes, accurate to about 3 percent.
 struct DelayHistogram: Sendable {
-    /// Buckets per power of two.
+    /// The number of buckets per power of two.
     private static let steps = 32
     private static let doublings = 28
     private var counts = [UInt64](repeating: 0, count: steps * doublings)
@@ -22,7 +22,7 @@ struct DelayHistogram: Sendable {
         return min((doubling + 1) * steps + rest, steps * doublings - 1)
     }
 
-    /// Returns the delay that this fraction of the packets did not exceed.
+    /// Returns the delay that this share of the packets did not exceed.
     func quantile(_ share: Double) -> MediaInterval {
         var left = UInt64((Double(count) * share).rounded(.up))
         guard left > 0 else { return .zero }
@@ -42,7 +42,7 @@ struct DelayHistogram: Sendable {
 
 /// Counts the packets of all subscribers on one thread and measures their delays.
 final class LoadMeter: RobotHandler {
-    /// Packets without retransmissions, and retransmissions.
+    /// The number of original packets, and of retransmissions.
     private(set) var packets: UInt64 = 0
     private(set) var retransmissions: UInt64 = 0
     var delays = DelayHistogram()

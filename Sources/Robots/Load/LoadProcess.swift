@@ -4,9 +4,10 @@ import Foundation
 struct LoadProcess {
     let id: Int32
 
-    /// CPU time of all threads in user and kernel mode, in seconds.
+    /// Returns the CPU time of all threads in user and kernel mode, in seconds.
     ///
-    /// `schedstat` has it in nanoseconds. `utime` and `stime` in `stat` are the same sum in hundredths of a second.
+    /// The file `schedstat` contains it in nanoseconds. The sum of `utime` and `stime` in the file `stat` is the same time in
+    /// hundredths of a second.
     func processorSeconds() -> Double {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
         var nanoseconds = 0.0
@@ -18,9 +19,10 @@ struct LoadProcess {
         return tasks.isEmpty ? .nan : nanoseconds / 1e9
     }
 
-    /// CPU time from `utime` + `stime`, which include threads that have ended.
+    /// Returns the CPU time from `utime` + `stime`, which include threads that have ended.
     func ticks() -> Double {
-        // The second field is the name in parentheses and may contain anything. Fields 14 and 15 are utime and stime.
+        // The second field is the process name in parentheses, which may contain any characters. Fields 14 and 15 are utime and
+        // stime.
         let text = (try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8)) ?? ""
         let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return .nan }
@@ -37,10 +39,10 @@ struct LoadProcess {
         ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split { $0 == " " || $0 == "\n" }
     }
 
-    /// True if the process is running.
+    /// Whether the process is running.
     var isRunning: Bool { kill(id, 0) == 0 }
 
-    /// The ports of its UDP sockets.
+    /// Returns the ports of the process's UDP sockets.
     func datagramPorts() -> Set<UInt16> {
         let folder = "/proc/\(id)/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -55,7 +57,7 @@ struct LoadProcess {
     }
 }
 
-/// Datagrams that the kernel dropped because the process did not read them in time, by the socket's port.
+/// The number of datagrams that the kernel dropped because a process did not read them in time, by the socket's port.
 enum DatagramDrops {
     static func rows() -> [(port: UInt16, inode: String, drops: UInt64)] {
         ["/proc/net/udp", "/proc/net/udp6"].flatMap { path in
@@ -70,10 +72,11 @@ enum DatagramDrops {
         }
     }
 
-    /// Packets that the machine dropped before they reached a socket, because more than `net.core.netdev_max_backlog`
-    /// were queued. This happens over loopback too. Several segments sent as one (GSO) count as one.
+    /// Returns the number of packets that the kernel dropped before they reached a socket, because more than
+    /// `net.core.netdev_max_backlog` were queued. This happens over loopback too. Several segments sent as one datagram (GSO)
+    /// count as one.
     static func backlog() -> UInt64 {
-        // One line per CPU. The second field is its drop count in hexadecimal.
+        // The file has one line per CPU. The second field is the CPU's drop count in hexadecimal.
         let text = (try? String(contentsOfFile: "/proc/net/softnet_stat", encoding: .utf8)) ?? ""
         return text.split(separator: "\n").reduce(0) { sum, line in
             let fields = line.split(separator: " ")

@@ -5,50 +5,50 @@ public struct LoadReport: Codable, Sendable {
     public var target = ""
     public var publishers = 0
     public var subscribers = 0
-    /// Length of the measured window.
+    /// The length of the measured window in seconds.
     public var seconds = 0.0
-    /// Packets sent by publishers.
+    /// The number of packets that publishers sent.
     public var sent: Int64 = 0
-    /// Media packets that subscribers should have received, did receive, and did not receive.
+    /// The number of media packets that subscribers should have received, did receive, and did not receive.
     public var expected: Int64 = 0
     public var received: Int64 = 0
     public var lost: Int64 = 0
-    /// Parts of `lost`: explained by the server's counters and socket drops, explained by the machine or this load
-    /// test, and unexplained.
+    /// How `lost` is explained: by the server's counters and socket drops, by the host's queues or this load test, or not at
+    /// all.
     public var lostByServer: Int64 = 0
     public var lostByMachine: Int64 = 0
     public var unexplained: Int64 = 0
-    /// Kernel drops: at the server's sockets because the server did not read in time, at the sockets of this load test
-    /// for the same reason, and before any socket because the queue was full (`net.core.netdev_max_backlog`). Several
-    /// packets sent as one datagram (GSO) count as one.
+    /// The number of datagrams that the kernel dropped: at the server's sockets because the server did not read in time, at
+    /// this load test's sockets for the same reason, and before any socket because the queue was full
+    /// (`net.core.netdev_max_backlog`). Several packets sent as one datagram (GSO) count as one.
     public var droppedAtServer: Int64 = 0
     public var droppedHere: Int64 = 0
     public var droppedBetween: Int64 = 0
-    /// Datagrams that the kernel did not accept from the server, and from this load test.
+    /// The number of datagrams that the kernel did not accept from the server, and from this load test.
     public var unsentByServer: Int64 = 0
     public var unsentHere: Int64 = 0
-    /// CPU time of the server process per packet received by subscribers, in microseconds, in user and kernel mode.
+    /// The CPU time of the server process per packet that subscribers received, in microseconds, in user and kernel mode.
     public var processorPerPacket = 0.0
-    /// CPU usage of the server and of this load test; 1 is one core.
+    /// The CPU usage of the server, and of this load test; 1 is one core.
     public var serverLoad = 0.0
     public var robotsLoad = 0.0
-    /// Growth of the server's resident memory per subscriber, in kB of 1000 bytes, from before the subscribers joined
-    /// to the end.
+    /// The growth of the server's resident memory per subscriber, in kB of 1000 bytes, measured from before the subscribers
+    /// joined until the end.
     public var memoryPerSubscriber = 0.0
-    /// Delay from sending to receiving, in milliseconds.
+    /// The delay of packets from sending to receiving, in milliseconds.
     public var delayMedian = 0.0
     public var delay99 = 0.0
     public var delayMost = 0.0
-    /// Connections that failed.
+    /// The number of connections that failed.
     public var broken = 0
-    /// How often the load test itself was too late to send.
+    /// The number of times that the load test itself was too late to send.
     public var pauses = 0
 
     public var packetsPerSecond: Double { seconds > 0 ? Double(received) / seconds : 0 }
 }
 
 extension LoadReport {
-    /// - Parameter fanOut: number of subscribers of each published packet.
+    /// - Parameter fanOut: the number of subscribers to each published packet.
     init(from start: LoadSample, to end: LoadSample, fanOut: Int64) {
         self.init()
         seconds = Double((end.at - start.at).nanoseconds) / 1e9
@@ -72,9 +72,9 @@ extension LoadReport {
         pauses = end.pauses - start.pauses
     }
 
-    /// Separates loss in the server from loss in the machine. The kernel counts datagrams, and each may carry several
-    /// packets. So if it dropped any outside the server, all loss the server does not explain is attributed to the
-    /// machine.
+    /// Separates loss in the server from loss elsewhere on the host. The kernel counts datagrams, and each may carry several
+    /// packets. If the kernel dropped any datagram outside the server, all loss that the server does not explain is attributed
+    /// to the host.
     private mutating func blame(forgotten: Int64, _ fanOut: Int64) {
         let missing = max(0, lost)
         lostByServer = min(missing, (droppedAtServer + max(0, forgotten)) * fanOut + unsentByServer)

@@ -5,18 +5,20 @@ import Wire
 /// A load test: connects the clients, lets them run, and measures a window in which no client joins or leaves.
 public struct LoadRun: Sendable {
     public var shape: LoadShape
-    /// Length of the measured window.
+    /// The length of the measured window in seconds.
     public var seconds: Int
-    /// Process ID of the server, if it runs on this machine.
+    /// The server's process id, if the server runs on this computer.
     public var process: Int32?
-    /// URL of the server's metrics, if they are readable.
+    /// The URL of the server's metrics, if they are readable.
     public var metrics: String?
-    /// Pause between the last client that joined and the window, so that the cost of connecting is not measured.
+    /// The pause between the time when the last client has joined and the measured window, so that the cost of connecting is
+    /// not measured.
     public var settling: Duration = .seconds(3)
     /// Receives progress text for the terminal.
     public var progress: @Sendable (String) -> Void = { _ in }
 
-    /// Clients that connect at the same time. More would only wait: the server handles one after the other.
+    /// The number of clients that connect at the same time. More would only wait, because the server handles one after the
+    /// other.
     private static let maxAtOnce = 8
 
     public init(shape: LoadShape, seconds: Int, process: Int32?) {
@@ -52,7 +54,8 @@ public struct LoadRun: Sendable {
         try await crowd.fill(shape, by: target, atOnce: Self.maxAtOnce)
         try await crowd.publish(atOnce: Self.maxAtOnce)
         try await crowd.connected(shape.senders)
-        // Measure memory after this, so that what the server allocates once is not counted for subscribers.
+        // Wait, so that memory is measured after the server's one-time allocations, which would otherwise be counted for
+        // subscribers.
         try await Task.sleep(for: settling)
         let before = server?.residentBytes() ?? .nan
         progress("Connecting subscribers: \(shape.receivers)")
@@ -62,7 +65,7 @@ public struct LoadRun: Sendable {
         try await Task.sleep(for: settling)
         progress("Measuring for \(seconds) s")
         let ports = server?.datagramPorts() ?? []
-        // Read the counters outside the window: reading them costs the server CPU time.
+        // Read the counters outside the window, because reading them costs the server CPU time.
         let counters = try await counters()
         var start = try await crowd.sample(server, serverPorts: ports, isBeginning: true)
         start.counters = counters
@@ -85,7 +88,7 @@ public struct LoadRun: Sendable {
 
 extension LoadRun {
     /// Measures Janus' VideoRoom.
-    /// - Parameter server: `http://127.0.0.1:8088/janus`.
+    /// - Parameter server: the URL of Janus' API, such as `http://127.0.0.1:8088/janus`.
     public func run(janus server: String) async throws -> LoadReport {
         try await run(try await JanusLoad(server, rooms: shape.rooms), name: "janus")
     }

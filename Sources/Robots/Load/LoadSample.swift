@@ -1,6 +1,6 @@
 import RTC
 
-/// All counters at one time.
+/// The values of all counters at one moment.
 struct LoadSample: Sendable {
     var at = MediaTime(nanoseconds: 0)
     var expected: Int64 = 0

@@ -1,21 +1,22 @@
 import RTC
 
-/// A synthetic camera and microphone that cost almost no CPU time: 104 video packets of 1200 bytes and 50 audio packets
-/// of 100 bytes per second, each with the time it was sent at.
+/// A synthetic camera and microphone that cost almost no CPU time. Per second they send 104 video packets of 1200 bytes and 50
+/// audio packets of 100 bytes. Each packet contains the time at which it was sent.
 ///
-/// The video looks like VP8 to anything that does not decode it: frames of four packets with picture IDs, and keyframes
-/// on request.
+/// Without decoding, the video looks like VP8: it consists of frames of four packets with picture ids, and of keyframes on
+/// request.
 final class LoadSource: RobotSource {
     static let videoBytes = 1200
     static let audioBytes = 100
     static let packetsPerFrame = 4
     static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / 26)
     static let audioInterval = MediaInterval.milliseconds(20)
-    /// Packets one source sends per second.
+    /// The number of packets that one source sends per second.
     static let packetsPerSecond = 26 * packetsPerFrame + 50
-    /// After a longer pause, continue from now instead of catching up.
+    /// The longest pause that the source catches up. After a longer pause it continues from the current time.
     private static let longestPause = MediaInterval.milliseconds(200)
-    /// Offset of the sending time: after the descriptor and the header of a keyframe, or after Opus' first byte.
+    /// The offset of the sending time in a packet: after the descriptor and the header of a keyframe, or after the first byte
+    /// of an Opus packet.
     private static let videoMark = 14
     private static let audioMark = 1
 
@@ -27,12 +28,12 @@ final class LoadSource: RobotSource {
     private var picture: UInt16 = 0
     private let origin: MediaTime
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: videoBytes, alignment: 16)
-    /// How often it had to skip packets.
+    /// The number of times that the source had to skip packets.
     private(set) var pauses = 0
 
     /// - Parameters:
-    ///   - connection: has already offered the sections "a" and "v", or one of them.
-    ///   - phase: offset that keeps many sources from sending at the same time.
+    ///   - connection: a connection that has already offered the sections "a" and "v", or one of them.
+    ///   - phase: an offset that keeps many sources from sending at the same time.
     init(of connection: RobotConnection, now: MediaTime, phase: MediaInterval) {
         (audio, video) = (connection.track("a"), connection.track("v"))
         origin = now
@@ -67,7 +68,7 @@ final class LoadSource: RobotSource {
 
     private func speak(over connection: RobotConnection, _ now: MediaTime) {
         guard let audio else { return }
-        // An Opus packet with one frame of 20 ms (RFC 6716 §3.1).
+        // The first byte of an Opus packet with one frame of 20 ms (RFC 6716 §3.1).
         memory[0] = 0x78
         mark(at: Self.audioMark, now)
         connection.send(
@@ -110,7 +111,7 @@ final class LoadSource: RobotSource {
         memory.storeBytes(of: now.nanoseconds, toByteOffset: offset, as: Int64.self)
     }
 
-    /// Returns when a packet was sent, on the clock of this process.
+    /// Returns the time at which a packet was sent, on the clock of this process.
     static func sentAt(_ payload: UnsafeRawBufferPointer, _ kind: MediaKind) -> MediaTime? {
         let offset = kind == .video ? videoMark : audioMark
         guard payload.count >= offset + 8 else { return nil }

@@ -1,58 +1,58 @@
 import RTC
 
-/// A server under load: Confab, or another one for comparison.
+/// A server under load: Confab, or another server for comparison.
 protocol LoadTarget: Sendable {
-    /// Adds a client to a room. `number` is its index among all clients.
+    /// Adds a client to a room. `number` is the client's index among all clients.
     func enter(room: Int, number: Int) async throws -> any LoadSeat
-    /// Ends everything this load test started on the server.
+    /// Ends everything that this load test started on the server.
     func leave() async
 }
 
 /// One client in a room.
 protocol LoadSeat: Sendable {
     /// Starts sending audio and video.
-    /// - Returns: the connection, and the stream's ID for subscribers.
+    /// - Returns: the connection, and the id by which subscribers find the stream.
     func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream)
     /// Receives these streams over one connection.
     func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection
     func leave() async
 }
 
-/// A stream's ID on its server.
+/// The id of a stream on its server.
 enum LoadStream: Sendable {
     case confab(String)
     case janus(Int64)
 }
 
-/// Carries a meter to the loop's thread, which owns it.
+/// A box that carries a meter to the loop's thread, which then owns the meter.
 final class LoadMeterBox: @unchecked Sendable {
-    /// Used only on the loop's thread.
+    /// The meter, used only on the loop's thread.
     let meter = LoadMeter()
 }
 
-/// How many clients publish and subscribe.
+/// The number of rooms, and of the clients in them that publish and subscribe.
 public struct LoadShape: Sendable, Equatable {
-    /// Number of rooms. Each has this many clients that only publish, only subscribe, and do both.
+    /// The number of rooms. The three counts below are per room: clients that only publish, only subscribe, and do both.
     public var rooms: Int
     public var publishers: Int
     public var subscribers: Int
     public var members: Int
 
-    /// One room.
+    /// Returns the shape of one room in which clients only publish or only subscribe.
     public static func oneToMany(publishers: Int, subscribers: Int) -> LoadShape {
         LoadShape(rooms: 1, publishers: publishers, subscribers: subscribers, members: 0)
     }
-    /// Rooms in which every member subscribes to all others.
+    /// Returns the shape of rooms in which every member subscribes to all others.
     public static func rooms(_ count: Int, of size: Int) -> LoadShape {
         LoadShape(rooms: count, publishers: 0, subscribers: 0, members: size)
     }
 
-    /// Connections that receive media.
+    /// The number of connections that receive media.
     public var receivers: Int { rooms * (subscribers + members) }
     public var senders: Int { rooms * (publishers + members) }
-    /// Streams that one client of a room receives. Members do not receive their own.
+    /// Returns the number of streams that one client of a room receives. Members do not receive their own stream.
     func watched(isMember: Bool) -> Int { publishers + members - (isMember ? 1 : 0) }
-    /// Streams received by all clients together.
+    /// The number of streams that all clients together receive.
     public var flows: Int {
         rooms * (subscribers * watched(isMember: false) + members * watched(isMember: true))
     }

@@ -1,21 +1,21 @@
 import RTC
 
-/// The header of an IVF file: codec, picture size and time unit. The format has no standard. This is what libvpx and
-/// ffmpeg write: 32 bytes, little-endian.
+/// The header of an IVF file: codec, picture size and time unit. No standard defines the format. Confab reads and writes the 32
+/// little-endian bytes that libvpx and ffmpeg write.
 public struct IVFHeader: Equatable, Sendable {
     public static let length = 32
     static let signature = Array("DKIF".utf8)
 
-    /// FourCC of the codec, `VP80` for VP8.
+    /// The FourCC of the codec, `VP80` for VP8.
     public var codec: String
-    /// In pixels.
+    /// The width of the picture in pixels.
     public var width: UInt16
-    /// In pixels.
+    /// The height of the picture in pixels.
     public var height: UInt16
-    /// Frame times count units of `unitNumerator / unitDenominator` seconds.
+    /// The numerator of the time unit. Frame times count units of `unitNumerator / unitDenominator` seconds.
     public var unitNumerator: UInt32
     public var unitDenominator: UInt32
-    /// Number of frames in the header; 0 if the writer did not know it, for example while recording.
+    /// The number of frames. 0 if the writer did not know it, for example while recording.
     public var frameCount: UInt32
 
     public init(
@@ -26,7 +26,7 @@ public struct IVFHeader: Equatable, Sendable {
         (self.unitNumerator, self.unitDenominator, self.frameCount) = (unitNumerator, unitDenominator, frameCount)
     }
 
-    /// Reads the header and skips any bytes beyond 32.
+    /// Reads the header, and skips any bytes of it beyond 32.
     init(_ reader: inout ByteReader) throws(MediaFileError) {
         guard let signature = reader.take(4), signature.elementsEqual(Self.signature) else {
             throw MediaFileError(.notThisFormat, "is not an IVF file")
@@ -38,7 +38,7 @@ public struct IVFHeader: Equatable, Sendable {
         else {
             throw MediaFileError(.damaged, "is an IVF file that ends in its header, or has an unsupported version")
         }
-        // Reject units longer than a minute or shorter than a nanosecond: they are mistakes of the writer.
+        // Reject units longer than a minute or shorter than a nanosecond, because only a faulty writer produces them.
         guard numerator > 0, denominator > 0, UInt64(numerator) <= UInt64(denominator) * 60,
             denominator <= 1_000_000_000
         else {
@@ -50,7 +50,7 @@ public struct IVFHeader: Equatable, Sendable {
             unitDenominator: denominator, frameCount: count)
     }
 
-    /// The encoded header, 32 bytes.
+    /// The header as 32 bytes.
     public var bytes: [UInt8] {
         var bytes = Self.signature
         bytes.append(littleEndian: UInt16(0))
@@ -69,19 +69,19 @@ public struct IVFHeader: Equatable, Sendable {
 
 /// The location of a frame in an IVF file.
 public struct IVFFrame: Equatable, Sendable {
-    /// Length of the header of each frame: its size and its time.
+    /// The length in bytes of the header of each frame, which contains the frame's size and time.
     public static let headerLength = 12
 
-    /// Time in the header's units. It can start at any value and is not validated.
+    /// The frame's time in the unit of the file header. Times can start at any value and are not validated.
     public var time: UInt64
-    /// Range in the file's bytes; never empty.
+    /// The range of the frame in the file's bytes; never empty.
     public var range: Range<Int>
 
     public init(time: UInt64, range: Range<Int>) {
         (self.time, self.range) = (time, range)
     }
 
-    /// Encodes the header of a frame with this many bytes.
+    /// Returns the header of a frame of `size` bytes.
     public static func header(time: UInt64, size: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(littleEndian: UInt32(truncatingIfNeeded: size))
@@ -90,22 +90,22 @@ public struct IVFFrame: Equatable, Sendable {
     }
 }
 
-/// A parsed IVF file: ranges of its bytes, without copies.
+/// A parsed IVF file. It contains ranges of the file's bytes, not copies.
 ///
 /// ```swift
 /// let file = try bytes.withUnsafeBytes { bytes throws(MediaFileError) in try IVFFile(bytes) }
 /// for frame in file.frames { decode(bytes[frame.range]) }
 /// ```
 public struct IVFFile: Equatable, Sendable {
-    /// Nine hours at 30 frames per second. The list of frames then takes 24 MB.
+    /// The maximum number of frames, nine hours at 30 frames per second. The list of frames then takes 24 MB.
     public static let maxFrames = 1_000_000
 
     public let header: IVFHeader
     public let frames: [IVFFrame]
-    /// True if the file ends within a frame, for example because its writer was killed. The complete frames are kept.
+    /// Whether the file ends within a frame, for example because its writer was killed. The complete frames are available.
     public let isTruncated: Bool
 
-    /// - Parameter bytes: the whole file.
+    /// - Parameter bytes: the contents of the file.
     public init(_ bytes: UnsafeRawBufferPointer) throws(MediaFileError) {
         var reader = ByteReader(bytes)
         header = try IVFHeader(&reader)
@@ -118,7 +118,7 @@ public struct IVFFile: Equatable, Sendable {
                 isTruncated = true
                 break
             }
-            // Encoders leave an empty frame where they dropped one.
+            // Encoders write an empty frame where they dropped one.
             if frame.isEmpty { continue }
             guard frames.count < Self.maxFrames else {
                 throw MediaFileError(.tooLarge, "has more than \(Self.maxFrames) frames; cut it")

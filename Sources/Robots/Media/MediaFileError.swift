@@ -7,11 +7,11 @@ public struct MediaFileError: Error, Equatable, Sendable, CustomStringConvertibl
 
         /// The file does not start with this format's signature.
         public static let notThisFormat = Code(name: "not_this_format")
-        /// The format is right, but its content is not supported.
+        /// The file has the right format, but its content is not supported.
         public static let otherCodec = Code(name: "other_codec")
         /// The file is inconsistent, or ends too early.
         public static let damaged = Code(name: "damaged")
-        /// The file exceeds one of our limits.
+        /// The file exceeds a limit of Confab.
         public static let tooLarge = Code(name: "too_large")
     }
 
@@ -33,14 +33,14 @@ extension ByteReader {
 }
 
 extension [UInt8] {
-    /// Appends the number's bytes in little-endian order.
+    /// Appends the bytes of the number in little-endian order.
     mutating func append(littleEndian number: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }
 }
 
 extension [UInt8] {
-    /// Like `withUnsafeBytes`, but with typed throws.
+    /// Does the same as `withUnsafeBytes`, but with typed throws.
     func withRawBytes<Value, Failure>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
     ) throws(Failure) -> Value {

@@ -1,36 +1,37 @@
 import RTC
 
-/// A page of an Ogg stream (RFC 3533 §6): its header fields, and ranges of the bytes it was parsed from.
+/// A page of an Ogg stream (RFC 3533 §6): the fields of its header, and ranges of the bytes that it was parsed from.
 struct OggPage: Equatable {
     static let signature = Array("OggS".utf8)
-    /// Length of the header without the lacing values.
+    /// The length in bytes of a page's header without the lacing values.
     static let headerLength = 27
-    /// Maximum number of lacing values; their count is one byte.
+    /// The maximum number of lacing values in a page, whose count is one byte.
     static let maxSegments = 255
-    /// Length of a full segment. A shorter segment ends a packet.
+    /// The length in bytes of a full segment. A shorter segment ends a packet.
     static let fullSegment = 255
-    /// Length of a page whose segments are all full.
+    /// The length in bytes of a page whose segments are all full.
     static let maxLength = headerLength + maxSegments + maxSegments * fullSegment
 
     static let continuesFlag: UInt8 = 1
     static let beginsFlag: UInt8 = 2
     static let endsFlag: UInt8 = 4
 
-    /// True if the first packet started on the previous page.
+    /// Whether the page's first packet started on the previous page.
     let continues: Bool
     let isFirst: Bool
     let isLast: Bool
-    /// Defined by the codec; all ones if no packet ends on this page.
+    /// The position in the stream at the end of this page, in a unit that the codec defines. All ones if no packet ends on the
+    /// page.
     let granulePosition: UInt64
-    /// Identifies the stream in the file.
+    /// The serial number, which identifies the stream in its file.
     let serial: UInt32
-    /// Page number in the stream.
+    /// The number of the page in its stream.
     let sequence: UInt32
-    /// Range of the lacing values.
+    /// The range of the lacing values.
     let segments: Range<Int>
     let body: Range<Int>
 
-    /// Parses the page at an offset. Returns nil if there is none, if it is truncated, or if its checksum is wrong.
+    /// Parses the page at an offset. Returns nil if no page starts there, or if the page is truncated or its checksum is wrong.
     init?(in bytes: UnsafeRawBufferPointer, at offset: Int) {
         guard let header = Self.header(in: bytes, at: offset) else { return nil }
         self = header
@@ -73,7 +74,7 @@ enum OggChecksum {
         (0..<8).reduce(index << 24) { value, _ in value & 0x8000_0000 != 0 ? value << 1 ^ 0x04c1_1db7 : value << 1 }
     }
 
-    /// Computes the CRC of a whole page, with its own four checksum bytes as zero.
+    /// Returns the CRC of a page, computed as if the page's four checksum bytes were zero.
     static func of(page: UnsafeRawBufferPointer) -> UInt32 {
         table.withUnsafeBufferPointer { table in
             var value: UInt32 = 0

@@ -1,26 +1,26 @@
 import RTC
 
-/// The packets of one stream in an Ogg file (RFC 3533). If there are several streams, it takes the first one whose
-/// first packet starts with the given magic. Of chained streams it takes the first link.
+/// The packets of one stream in an Ogg file (RFC 3533). Of several streams, the first whose initial packet starts with the
+/// given magic bytes is read. Of a chain of streams, only the first is read.
 public struct OggFile: Equatable, Sendable {
-    /// Eleven hours of 20 ms packets.
+    /// The maximum number of packets, eleven hours of 20 ms packets.
     public static let maxPackets = 2_000_000
-    /// Maximum packet size in bytes, which RFC 7845 §6 requires of Opus readers.
+    /// The maximum size of a packet in bytes. RFC 7845 §6 requires Opus readers to support it.
     public static let maxPacket = 61_440
-    /// Maximum number of false page starts. Each costs a checksum over up to 64 kB, so the file must not choose how
-    /// many there are.
+    /// The maximum number of false page starts. Each of them costs a checksum over up to 64 kB, so a file must not be able to
+    /// contain any number of them.
     public static let maxBadPages = 100
 
-    /// All packets concatenated, without page headers.
+    /// The contents of all packets, one after the other, without page headers.
     public let bytes: [UInt8]
-    /// Ranges of `bytes`, in order.
+    /// The ranges of the packets in `bytes`, in order.
     public let packets: [Range<Int>]
-    /// True if pages were missing or damaged, or if the file ends within a packet.
+    /// Whether pages were missing or damaged, or the file ends within a packet.
     public let isDamaged: Bool
 
     /// - Parameters:
-    ///   - file: the whole file.
-    ///   - magic: the start of the stream's first packet.
+    ///   - file: the contents of the file.
+    ///   - magic: the bytes at the start of the stream's first packet.
     public init(_ file: UnsafeRawBufferPointer, startingWith magic: [UInt8]) throws(MediaFileError) {
         guard file.count >= 4, file.prefix(4).elementsEqual(OggPage.signature) else {
             throw MediaFileError(.notThisFormat, "is not an Ogg file")
@@ -72,7 +72,7 @@ private struct OggPacketAssembly {
     var bytes: [UInt8] = []
     var packets: [Range<Int>] = []
     var isDamaged = false
-    /// Start in `bytes` of a packet that continues on the next page.
+    /// The offset in `bytes` of a packet that continues on the next page.
     private var start: Int?
     private var nextSequence: UInt32?
 
@@ -87,7 +87,7 @@ private struct OggPacketAssembly {
             bytes.removeSubrange(start...)
             self.start = nil
         }
-        // If the start of a packet is lost, skip the rest of it.
+        // Skip the rest of a packet whose start was lost.
         var isSkipping = page.continues && start == nil
         var position = page.body.lowerBound
         for segment in page.segments {

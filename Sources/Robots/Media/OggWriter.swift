@@ -1,7 +1,7 @@
-/// Writes the pages of one Ogg stream (RFC 3533). Packets never span pages, so the file of a killed writer is valid up
-/// to its last page.
+/// Writes the pages of one Ogg stream (RFC 3533). Packets never span pages, so if the writer is killed, its file is valid up to
+/// the last complete page.
 public struct OggWriter {
-    /// The longest packet that fits on one page, in bytes.
+    /// The maximum size of a packet in bytes, the longest that fits on one page.
     public static let maxPacket = OggPage.maxSegments * OggPage.fullSegment - 1
 
     private let serial: UInt32
@@ -10,19 +10,19 @@ public struct OggWriter {
     private var body: [UInt8] = []
     private var granulePosition: UInt64 = 0
 
-    /// - Parameter serial: identifies the stream in its file; any number works.
+    /// - Parameter serial: the number that identifies the stream in its file. Any number is allowed.
     public init(serial: UInt32) { self.serial = serial }
 
     public var isPageEmpty: Bool { lacing.isEmpty }
 
-    /// True if the packet fits on the current page.
+    /// Returns whether the packet fits on the current page.
     public func hasRoom(for packet: UnsafeRawBufferPointer) -> Bool {
         lacing.count + packet.count / OggPage.fullSegment + 1 <= OggPage.maxSegments
     }
 
-    /// Adds a packet to the current page. Returns false, without adding it, if it does not fit.
+    /// Adds a packet to the current page. Returns false, without adding the packet, if it does not fit.
     ///
-    /// - Parameter granulePosition: position of the stream at the end of this packet.
+    /// - Parameter granulePosition: the position in the stream at the end of this packet.
     @discardableResult
     public mutating func append(_ packet: UnsafeRawBufferPointer, granulePosition: UInt64) -> Bool {
         guard hasRoom(for: packet) else { return false }
@@ -35,7 +35,7 @@ public struct OggWriter {
 
     /// Returns the current page and starts a new one.
     ///
-    /// - Parameter isLast: marks the end of the stream. A last page may be empty.
+    /// - Parameter isLast: whether this page ends the stream. The last page may be empty.
     public mutating func page(isLast: Bool = false) -> [UInt8] {
         var page = OggPage.signature
         page.append(0)

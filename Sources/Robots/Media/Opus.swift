@@ -1,14 +1,14 @@
 import RTC
 
-/// Parses the header of Opus packets (RFC 6716 §3).
+/// A parser of Opus packet headers (RFC 6716 §3).
 public enum OpusPacket {
-    /// Clock rate of Opus in RTP and Ogg (RFC 7587 §4.1, RFC 7845 §4).
+    /// The clock rate of Opus in RTP and Ogg, in hertz (RFC 7587 §4.1, RFC 7845 §4).
     public static let clockRate = 48_000
-    /// Duration of the longest packet, 120 ms (RFC 6716 §3.2.5).
+    /// The duration of the longest packet in samples at 48 kHz, which is 120 ms (RFC 6716 §3.2.5).
     public static let maxSamples = 5_760
 
-    /// Returns the duration in samples at 48 kHz. Returns nil for invalid packets: empty ones, and those without a
-    /// frame count, without frames, or longer than 120 ms.
+    /// Returns a packet's duration in samples at 48 kHz. Returns nil if the packet is invalid, because it is empty, lacks its
+    /// frame count, has no frames, or is longer than 120 ms.
     public static func samples(_ packet: UnsafeRawBufferPointer) -> Int? {
         guard let configuration = packet.first else { return nil }
         let frames: Int
@@ -23,7 +23,7 @@ public enum OpusPacket {
         return (1...maxSamples).contains(samples) ? samples : nil
     }
 
-    /// Duration of one frame, from the table in RFC 6716 §3.1.
+    /// Returns the duration of one frame in samples, from the table in RFC 6716 §3.1.
     private static func frameSamples(_ configuration: UInt8) -> Int {
         let length = Int(configuration >> 3 & 3)
         switch configuration >> 3 {
@@ -34,17 +34,17 @@ public enum OpusPacket {
     }
 }
 
-/// The first packet of an Ogg Opus stream (RFC 7845 §5.1).
+/// The first packet of an Ogg Opus stream, which is its header (RFC 7845 §5.1).
 public struct OpusHead: Equatable, Sendable {
     public static let magic = Array("OpusHead".utf8)
 
-    /// 1 or 2. RTP carries at most two channels (RFC 7587 §7).
+    /// The number of channels, 1 or 2. RTP carries at most two channels (RFC 7587 §7).
     public var channels: UInt8
-    /// Samples at 48 kHz that a decoder discards at the beginning.
+    /// The number of samples at 48 kHz that a decoder discards at the beginning.
     public var preSkip: UInt16
-    /// Sample rate of the original input in Hz, for information only; 0 if unknown.
+    /// The sample rate of the original input in hertz, for information only; 0 if unknown.
     public var inputSampleRate: UInt32
-    /// Output gain in dB, times 256.
+    /// The output gain in dB, multiplied by 256.
     public var outputGain: Int16
 
     public init(channels: UInt8, preSkip: UInt16, inputSampleRate: UInt32 = 48_000, outputGain: Int16 = 0) {
@@ -77,11 +77,11 @@ public struct OpusHead: Equatable, Sendable {
     }
 }
 
-/// The second packet of an Ogg Opus stream (RFC 7845 §5.2), without comments.
+/// The second packet of an Ogg Opus stream, written without comments (RFC 7845 §5.2).
 public enum OpusTags {
     public static let magic = Array("OpusTags".utf8)
 
-    /// - Parameter vendor: the program that wrote the file.
+    /// - Parameter vendor: the name of the program that wrote the file.
     public static func bytes(vendor: String) -> [UInt8] {
         var bytes = magic
         bytes.append(littleEndian: UInt32(truncatingIfNeeded: vendor.utf8.count))
@@ -93,28 +93,28 @@ public enum OpusTags {
 
 /// A parsed Ogg Opus file (RFC 7845).
 ///
-/// Times are the sums of packet durations. Granule positions add nothing for a complete file, and a damaged file is
-/// played without its gaps.
+/// Packet times are computed from packet durations, not from granule positions. For a complete file, both give the same result.
+/// A damaged file is played without its gaps.
 public struct OpusFile: Equatable, Sendable {
     public struct Packet: Equatable, Sendable {
-        /// Start in samples at 48 kHz from the beginning of the file.
+        /// The packet's start, in samples at 48 kHz from the beginning of the file.
         public let time: Int
-        /// Duration in samples at 48 kHz.
+        /// The packet's duration in samples at 48 kHz.
         public let samples: Int
-        /// Range of `bytes`.
+        /// The range of the packet in the file's `bytes`.
         public let range: Range<Int>
     }
 
     public let head: OpusHead
     public let packets: [Packet]
     public let bytes: [UInt8]
-    /// True if data is missing or packets were skipped.
+    /// Whether data is missing or packets were skipped.
     public let isDamaged: Bool
 
-    /// Duration of all packets, in samples at 48 kHz.
+    /// The duration of all packets together, in samples at 48 kHz.
     public var samples: Int { packets.last.map { $0.time + $0.samples } ?? 0 }
 
-    /// - Parameter file: the whole file.
+    /// - Parameter file: the contents of the file.
     public init(_ file: UnsafeRawBufferPointer) throws(MediaFileError) {
         let ogg: OggFile
         do throws(MediaFileError) {
@@ -131,7 +131,7 @@ public struct OpusFile: Equatable, Sendable {
         var time = 0
         var skipped = false
         bytes.withUnsafeBytes { bytes in
-            // The first packet is the header and the second holds comments. Audio starts after them.
+            // The first packet is the header, and the second contains comments. Audio starts with the third.
             for range in ogg.packets.dropFirst(2) {
                 guard let samples = OpusPacket.samples(UnsafeRawBufferPointer(rebasing: bytes[range])) else {
                     skipped = true

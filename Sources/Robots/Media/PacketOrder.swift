@@ -1,6 +1,6 @@
 import RTC
 
-/// Reorders packets, and waits a limited time for missing ones.
+/// Puts packets into order, and waits for missing packets for a limited time.
 ///
 /// ```swift
 /// order.insert(packet, at: now)
@@ -8,7 +8,7 @@ import RTC
 /// ```
 public struct PacketOrder {
     public struct Packet: Equatable, Sendable {
-        /// Sequence number, extended so that it does not wrap.
+        /// The packet's sequence number, extended so that it does not wrap.
         public var number: Int64
         public var timestamp: UInt32
         public var marker: Bool
@@ -21,22 +21,22 @@ public struct PacketOrder {
 
     public enum Step: Equatable, Sendable {
         case packet(Packet)
-        /// Missing packets that will not arrive any more.
+        /// Packets are missing here and are no longer expected.
         case gap
     }
 
-    /// Maximum number of packets held for a missing one, about two seconds at 2.5 Mbit/s. A power of two.
+    /// The maximum number of packets stored while one is missing, about two seconds at 2.5 Mbit/s. A power of two.
     public static let maxHeld = 512
 
     /// How long to wait for a missing packet once later ones have arrived.
     private let reorderDelay: MediaInterval
     private var slots: [Packet?]
     private var held = 0
-    /// The next packet number; nil before the first packet.
+    /// The number of the next packet to return; nil before the first packet.
     private var expected: Int64?
     private var highest: Int64 = 0
     private var isGapDue = false
-    /// When the expected packet was first found missing.
+    /// The time when the expected packet was noticed to be missing.
     private var missingSince: MediaTime?
 
     public init(reorderDelay: MediaInterval) {
@@ -44,13 +44,13 @@ public struct PacketOrder {
         slots = Array(repeating: nil, count: Self.maxHeld)
     }
 
-    /// Adds a packet. Late and duplicate packets are dropped.
+    /// Adds a packet, or drops it if it is late or a duplicate.
     public mutating func insert(_ packet: Packet, at now: MediaTime) {
         let expected = expected ?? packet.number
         self.expected = expected
         let ahead = packet.number &- expected
-        // There is no slot for a packet this far ahead. One this far behind means that the sender restarted its
-        // numbering.
+        // There is no slot for a packet this far ahead. A packet this far behind means that the sender restarted its sequence
+        // numbers.
         if ahead >= Int64(Self.maxHeld) || ahead < -Int64(SequenceUnwrapper.maxMisorder) {
             restart(at: packet.number)
         } else if ahead < 0 {
@@ -64,7 +64,8 @@ public struct PacketOrder {
         if missingSince == nil, packet.number != self.expected { missingSince = now }
     }
 
-    /// Returns the next step in order, or nil while the next packet may still arrive. Call it until it returns nil.
+    /// Returns the next step in order, or nil while the next packet may still arrive. Callers repeat the call until it returns
+    /// nil.
     public mutating func next(now: MediaTime) -> Step? {
         guard let expected, held > 0 || isGapDue else { return nil }
         if isGapDue {
@@ -88,7 +89,7 @@ public struct PacketOrder {
         return .gap
     }
 
-    /// Gives up on missing packets because the stream has ended, so that `next` returns all the rest.
+    /// Stops waiting for missing packets because the stream has ended, so that `next` returns all remaining packets.
     public mutating func giveUp() {
         guard let expected, held > 0, slots[Self.index(expected)] == nil else { return }
         skip(from: expected)

@@ -1,11 +1,12 @@
 import RTC
 
-/// Turns received video packets into an IVF file. It returns whole frames to append to the file, so the file stays
-/// readable if writing stops.
+/// Converts received video packets to an IVF file. Returns only whole frames to append to the file, so the file stays readable
+/// if writing stops.
 public struct VideoRecording {
-    /// By then, a missing packet has been requested several times.
+    /// How long to wait for a missing packet. Within this time it has been requested several times.
     static let reorderDelay = MediaInterval.milliseconds(600)
-    /// One hour at 90 kHz. A longer step is an invalid timestamp and counts as one frame.
+    /// The longest interval between two frames, one hour at 90 kHz. A longer one comes from an invalid timestamp and counts as
+    /// one frame.
     private static let maxPause: Int64 = 90_000 * 3_600
     private static let oneFrame: Int64 = 3_000
 
@@ -13,22 +14,22 @@ public struct VideoRecording {
     private var assembler = VP8Assembler()
     private var timestamps = TimestampUnwrapper()
     private var lastTimestamp: Int64 = 0
-    /// Time of the last frame in the file, relative to its first.
+    /// The time of the most recent frame in the file, relative to the first frame.
     private var time: Int64 = 0
     public private(set) var frames = 0
 
     public init() {}
 
-    /// True until a keyframe arrives. Nothing can be written before it, so request one.
+    /// Whether a keyframe must be requested, because nothing can be written before one arrives.
     public var needsKeyframe: Bool { assembler.needsKeyframe }
 
-    /// - Parameter bytes: the data to write is appended to it.
+    /// - Parameter bytes: the array to which the data to write is appended.
     public mutating func take(_ packet: PacketOrder.Packet, at now: MediaTime, into bytes: inout [UInt8]) {
         order.insert(packet, at: now)
         drain(now: now, into: &bytes)
     }
 
-    /// Flushes the packets that are held, at the end of the stream.
+    /// Writes the packets that are still stored. Called at the end of the stream.
     public mutating func finish(at now: MediaTime, into bytes: inout [UInt8]) {
         order.giveUp()
         drain(now: now, into: &bytes)
@@ -65,38 +66,40 @@ public struct VideoRecording {
     }
 }
 
-/// Turns received Opus packets into an Ogg file, with one page per second.
+/// Converts received Opus packets to an Ogg file with one page per second.
 public struct AudioRecording {
-    /// Shorter than for video, because audio is not retransmitted: only reordered packets are worth waiting for.
+    /// How long to wait for a missing packet. This is shorter than for video, because audio is not retransmitted and only
+    /// reordered packets can still arrive.
     static let reorderDelay = MediaInterval.milliseconds(300)
-    /// A file that starts in the middle of a stream discards 80 ms until the decoder has converged (RFC 7845 §4.2).
+    /// The number of samples that a player discards at the start of the file, 80 ms. A decoder needs them to converge if the
+    /// file starts in the middle of a stream (RFC 7845 §4.2).
     static let preSkip: UInt16 = 3_840
-    /// One second, in samples.
+    /// The length of a page, one second in samples.
     private static let pageLength = Int64(OpusPacket.clockRate)
-    /// Five seconds, in samples. Shorter gaps are filled. Longer ones are skipped, because otherwise one invalid
+    /// The longest gap that is filled, five seconds in samples. Longer gaps are skipped, because otherwise one invalid
     /// timestamp could fill the disk.
     private static let maxFilled: Int64 = 240_000
 
     private var order = PacketOrder(reorderDelay: reorderDelay)
     private var writer: OggWriter
     private var timestamps = TimestampUnwrapper()
-    /// The timestamp of the next packet if none is missing.
+    /// The timestamp of the next packet if no packet is missing.
     private var expected: Int64?
-    /// Samples in the file, and samples at the start of the current page.
+    /// The number of samples in the file, and the number before the current page.
     private var samples: Int64 = 0
     private var pageBegan: Int64 = 0
     public private(set) var packets = 0
 
-    /// - Parameter serial: identifies the stream in its file; any number works.
+    /// - Parameter serial: the number that identifies the stream in its file. Any number is allowed.
     public init(serial: UInt32) { writer = OggWriter(serial: serial) }
 
-    /// - Parameter bytes: the data to write is appended to it.
+    /// - Parameter bytes: the array to which the data to write is appended.
     public mutating func take(_ packet: PacketOrder.Packet, at now: MediaTime, into bytes: inout [UInt8]) {
         order.insert(packet, at: now)
         drain(now: now, into: &bytes)
     }
 
-    /// Flushes the packets that are held and ends the file.
+    /// Writes the packets that are still stored, and ends the file.
     public mutating func finish(at now: MediaTime, into bytes: inout [UInt8]) {
         order.giveUp()
         drain(now: now, into: &bytes)
@@ -118,7 +121,8 @@ public struct AudioRecording {
     }
 
     private mutating func begin(into bytes: inout [UInt8]) {
-        // Decoders can convert between mono and stereo, and Opus over RTP always says two channels (RFC 7587 §7).
+        // Always write two channels. Decoders can convert between mono and stereo, and Opus over RTP always states two channels
+        // (RFC 7587 §7).
         OpusHead(channels: 2, preSkip: Self.preSkip).bytes.withUnsafeBytes {
             _ = writer.append($0, granulePosition: 0)
         }
@@ -127,7 +131,7 @@ public struct AudioRecording {
         bytes += writer.page()
     }
 
-    /// Fills a gap with packets that have only the TOC byte, which decoders conceal like lost packets (RFC 7845 §4.1).
+    /// Fills a gap with packets that contain only the TOC byte. Decoders conceal them like lost packets (RFC 7845 §4.1).
     private mutating func fill(upTo timestamp: Int64, like configuration: UInt8, into bytes: inout [UInt8]) {
         guard let expected, timestamp &- expected > 0, timestamp &- expected <= Self.maxFilled else { return }
         var missing = timestamp &- expected

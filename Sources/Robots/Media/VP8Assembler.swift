@@ -1,7 +1,7 @@
 import RTC
 
-/// Reassembles VP8 frames from payloads in order (RFC 7741 §4). It starts at a keyframe. After a loss it resumes at the
-/// next keyframe, because the frames in between refer to missing data.
+/// Assembles VP8 frames from payloads in order (RFC 7741 §4). It starts at a keyframe. After a loss it continues at the next
+/// keyframe, because the frames before that refer to missing data.
 public struct VP8Assembler {
     public struct Frame: Equatable, Sendable {
         public var timestamp: UInt32
@@ -9,13 +9,13 @@ public struct VP8Assembler {
         public var bytes: [UInt8]
     }
 
-    /// Maximum frame size in bytes. A 4K keyframe is smaller; anything larger is an attack or not VP8.
+    /// The maximum size of a frame in bytes. A 4K keyframe is smaller, so a larger frame is an attack or not VP8.
     public static let maxFrame = 4 << 20
 
-    /// True while frames are dropped until the next keyframe. Request one.
+    /// Whether frames are being dropped until the next keyframe. If so, the owner should request one.
     public private(set) var needsKeyframe = true
     private var bytes: [UInt8] = []
-    /// Timestamp of the frame being assembled; nil between frames.
+    /// The RTP timestamp of the frame being assembled; nil between frames.
     private var timestamp: UInt32?
 
     public init() {}
@@ -26,10 +26,10 @@ public struct VP8Assembler {
         needsKeyframe = true
     }
 
-    /// Adds the next payload in order.
+    /// Adds the next payload, in order.
     ///
     /// - Parameters:
-    ///   - payload: without padding. An empty payload, from a packet with only padding, is ignored.
+    ///   - payload: the payload without padding. An empty one, from a packet that contains only padding, is ignored.
     ///   - marker: true for the last packet of a frame.
     /// - Returns: the frame, if this payload completes one.
     public mutating func take(_ payload: UnsafeRawBufferPointer, timestamp: UInt32, marker: Bool) -> Frame? {
@@ -39,7 +39,7 @@ public struct VP8Assembler {
             return nil
         }
         if descriptor.isFrameStart {
-            // The previous frame is incomplete.
+            // A payload of another frame means that the previous frame is incomplete.
             if self.timestamp != nil { skipGap() }
             if needsKeyframe, !descriptor.isKeyframeStart { return nil }
             needsKeyframe = false
@@ -75,11 +75,12 @@ public struct VP8Assembler {
     }
 }
 
-/// Extends 32-bit RTP timestamps to a count that does not wrap.
+/// Extends 32-bit RTP timestamps to numbers that do not wrap.
 struct TimestampUnwrapper {
     private var last: Int64?
 
-    /// - Returns: the value nearest to the previous one that is equal modulo 2^32.
+    /// - Returns: the extended timestamp. Its low 32 bits are `timestamp`, and of all such numbers it is closest to the
+    ///   previous result.
     mutating func unwrap(_ timestamp: UInt32) -> Int64 {
         guard let last else {
             self.last = Int64(timestamp)

@@ -1,18 +1,18 @@
 import RTC
 
-/// The header of a VP8 frame (RFC 6386 §9.1), parsed without decoding.
+/// The header of a VP8 frame (RFC 6386 §9.1), parsed without decoding the frame.
 public struct VP8FrameHeader: Equatable, Sendable {
-    /// True if the frame can be decoded without earlier frames.
+    /// Whether the frame can be decoded without earlier frames.
     public let isKeyframe: Bool
-    /// Size of a keyframe in pixels; 0 for other frames.
+    /// The width of a keyframe in pixels; 0 for other frames.
     public let width: UInt16
     public let height: UInt16
 
-    /// Returns nil if the frame is invalid: too short, or a keyframe without its start code.
+    /// Returns nil if the frame is invalid, because it is too short or is a keyframe without its start code.
     public init?(_ frame: UnsafeRawBufferPointer) {
         var reader = ByteReader(frame)
         guard let tag = reader.u24() else { return nil }
-        // The lowest bit of the first byte is 0 for keyframes.
+        // The lowest bit of the frame's first byte is 0 for keyframes.
         isKeyframe = tag & 0x01_0000 == 0
         guard isKeyframe else {
             (width, height) = (0, 0)

@@ -1,14 +1,15 @@
-/// Records the packets of the current source that were dropped on purpose, and which of them started a picture. Later
-/// packets are numbered as if these had never existed. It covers the last 512 sequence numbers, as many as `PacketHistory`.
+/// Records which packets of the current source were dropped on purpose, and which of those started a picture. Later packets are
+/// numbered as if the dropped ones had never existed. The record covers the most recent 512 sequence numbers, as many as
+/// `PacketHistory`.
 struct DroppedPackets: Sendable {
-    /// How far back it remembers, in packets of the source.
+    /// The number of recent sequence numbers that the record covers.
     static let window: Int64 = 512
 
-    /// A bit for each of the last sequence numbers, at the index of its low bits.
+    /// One bit per recent sequence number, indexed by the number's low bits. Set if the packet was dropped.
     private var packets = SIMD8<UInt64>()
-    /// A bit for each of these that started a picture.
+    /// One bit per recent sequence number. Set if the packet was dropped and started a picture.
     private var pictures = SIMD8<UInt64>()
-    /// The last dropped packet; `Int64.min` before the first.
+    /// The sequence number of the most recently dropped packet; `Int64.min` if none was dropped.
     private(set) var last = Int64.min
 
     mutating func insert(_ sequence: Int64, startsPicture: Bool) {
@@ -29,7 +30,7 @@ struct DroppedPackets: Sendable {
 
     private static func word(_ number: Int64) -> Int { Int(number >> 6) & 7 }
 
-    /// Whether the packet is recent enough to know if it was dropped.
+    /// Whether the packet is recent enough to tell if it was dropped.
     func remembers(_ sequence: Int64) -> Bool { sequence > last || last - sequence < Self.window }
 
     func contains(_ sequence: Int64) -> Bool {
@@ -37,7 +38,7 @@ struct DroppedPackets: Sendable {
             && packets[Self.word(sequence)] >> UInt64(sequence & 63) & 1 == 1
     }
 
-    /// Returns how many packets and pictures after this packet were dropped.
+    /// Returns how many dropped packets came after this packet, and how many of those started a picture.
     func counts(after sequence: Int64) -> (packets: Int64, pictures: Int64) {
         var (packets, pictures): (Int64, Int64) = (0, 0)
         guard sequence < last, last - sequence < Self.window else { return (0, 0) }
@@ -51,8 +52,8 @@ struct DroppedPackets: Sendable {
         return (packets, pictures)
     }
 
-    /// Returns the packet that was not dropped and has `count` other packets between itself and `last` that were not
-    /// dropped; nil if it is too old.
+    /// Returns the sequence number at position `count` among the packets that were not dropped, counted backward from `last`
+    /// and starting at 0. Returns nil if that packet is older than the record.
     func kept(_ count: Int64) -> Int64? {
         var (left, found): (Int64, Int64?) = (count, nil)
         forEachRun { position, length in
@@ -74,7 +75,8 @@ struct DroppedPackets: Sendable {
         return found
     }
 
-    /// Calls `body` with runs of numbers backward from `last`, each within one word, until it returns true.
+    /// Walks backward from `last` and calls `body` with runs of sequence numbers, each within one word, until `body` returns
+    /// true.
     private func forEachRun(_ body: (_ position: Int64, _ length: Int) -> Bool) {
         guard last > .min else { return }
         var (position, left) = (last, Int(Self.window))
@@ -86,7 +88,7 @@ struct DroppedPackets: Sendable {
         }
     }
 
-    /// Returns the bits of `length` numbers from `position` downward, with `position` as the highest bit.
+    /// Returns the bits of `length` sequence numbers from `position` downward. The highest bit belongs to `position`.
     private static func top(_ bits: SIMD8<UInt64>, _ position: Int64, _ length: Int) -> UInt64 {
         let aligned = bits[word(position)] << UInt64(63 - position & 63)
         return length == 64 ? aligned : aligned & ~(UInt64.max >> UInt64(length))

@@ -2,16 +2,16 @@ import RTC
 
 /// Measures the frame rate of an encoding, in total and up to each of VP8's temporal layers (`TID` in RFC 7741 §4.2).
 struct FrameRates: Equatable, Sendable {
-    /// How long frames are counted before the rates are replaced.
+    /// How long frames are counted before the rates are updated.
     static let interval = MediaInterval.seconds(1)
-    /// Frames of each temporal layer; all in the first if there are no layers.
+    /// The number of frames in each temporal layer; all are counted in the first if there are no layers.
     private var counts = SIMD4<UInt32>()
     private var since: MediaTime?
     private var hasLayers = false
-    /// Frames in ten seconds up to each temporal layer; nil before the first measurement.
+    /// The number of frames in ten seconds up to and including each temporal layer; nil before the first measurement.
     private(set) var framesPer10s: SIMD4<UInt32>?
 
-    /// Counts a frame when its last packet arrives.
+    /// Counts a frame. Called when the last packet of the frame arrives.
     mutating func count(_ temporalLayer: UInt8) {
         hasLayers = temporalLayer != PendingPacket.noLayer
         counts[Int(temporalLayer & 3) * (hasLayers ? 1 : 0)] &+= 1
@@ -29,20 +29,20 @@ struct FrameRates: Equatable, Sendable {
         var sums = counts &* 10_000 / UInt32(clamping: elapsed)
         for layer in 1..<4 { sums[layer] &+= sums[layer - 1] }
         (self.since, counts) = (now, .zero)
-        // Without frames the rates stay as they were, so that a video that is turned off does not look like a change.
+        // Keep the rates if no frame arrived, so that turning a video off does not look like a change.
         guard sums[3] > 0, sums != framesPer10s else { return false }
         framesPer10s = sums
         return true
     }
 
-    /// Whether the lowest temporal layer is within this frame rate. An encoding without a measurement is assumed to be.
+    /// Returns whether the lowest temporal layer is within this frame rate; true if the rates have not been measured yet.
     func canMatch(_ rate: Int, isCurrent: Bool) -> Bool {
         framesPer10s.map { Int($0[0]) <= Self.limit(rate, isCurrent) } ?? true
     }
 
-    /// Returns the highest temporal layer within this frame rate; `PendingPacket.noLayer` for all layers.
+    /// Returns the highest temporal layer within this frame rate, or `PendingPacket.noLayer` if all layers may be sent.
     ///
-    /// - Parameter current: the previous result.
+    /// - Parameter current: the result of the previous call.
     func temporalLayer(for rate: Int?, current: UInt8) -> UInt8 {
         guard let rate, let framesPer10s, hasLayers,
             Int(framesPer10s[3]) > Self.limit(rate, current == PendingPacket.noLayer)
@@ -54,8 +54,8 @@ struct FrameRates: Equatable, Sendable {
         return 0
     }
 
-    /// Allows a tenth more than requested, because a count over one second is inexact; a quarter more for the current
-    /// choice, so that it does not flap.
+    /// Returns the rate with a tolerance: a tenth more, because a count over one second is inexact, or a quarter more for the
+    /// current choice, so that the choice does not flap.
     private static func limit(_ rate: Int, _ isCurrent: Bool) -> Int {
         min(max(rate, 0), 10_000) * (isCurrent ? 125 : 110) / 10
     }

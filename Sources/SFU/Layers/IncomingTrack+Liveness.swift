@@ -2,8 +2,8 @@ import RTC
 
 /// Determines which encodings of a track are being received.
 extension IncomingTrack {
-    /// An encoding is dead if another encoding of the same track continued for this long without it. If all stop together,
-    /// because of the network or a still screen, none is dead.
+    /// How long an encoding may send nothing, while another encoding of the same track continues, before it is considered dead.
+    /// If all stop together, because of the network or a still screen, none is considered dead.
     static let lifetime = MediaInterval.milliseconds(500)
 
     private var newestPacketAt: MediaTime? {
@@ -24,7 +24,7 @@ extension IncomingTrack {
         for encoding in encodings { layers[encoding.index].isAlive = isAlive(encoding, newest) }
     }
 
-    /// Whether an encoding that was alive has stopped.
+    /// Whether an encoding that was being received has stopped.
     var hasFallenSilent: Bool {
         guard encodings.count > 1 else { return false }
         let newest = newestPacketAt

@@ -1,26 +1,27 @@
 import RTC
 
-/// The size and frame rate that a subscriber prefers. Without a preference it gets the best.
+/// The size and frame rate that a subscriber prefers. A subscriber without a preference gets the best layer.
 public struct VideoPreference: Equatable, Sendable {
-    /// The size of the box to fill without enlarging the picture, in pixels. One dimension is enough.
+    /// The size in pixels of the box in which the picture is shown. The picture should fill the box without being enlarged. One
+    /// dimension is enough.
     public var width: Int?
     public var height: Int?
-    /// The maximum frame rate, if the publisher's encodings allow a choice.
+    /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate.
     public var frameRate: Int?
 
     public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil) {
         (self.width, self.height, self.frameRate) = (width, height, frameRate)
     }
 
-    /// Whether a picture of this size fills the box. Without a box, no picture is large enough.
+    /// Whether a picture of this size fills the box. If the preference contains no box, no picture is large enough.
     func isMet(by size: PictureSize) -> Bool {
         (width.map { Int(size.width) >= $0 } ?? false) || (height.map { Int(size.height) >= $0 } ?? false)
     }
 }
 
-/// One of several encodings of a video (simulcast, RFC 8853), with what layer selection needs.
+/// The properties of one of several encodings of a video (simulcast, RFC 8853) that layer selection needs.
 struct Layer: Equatable, Sendable {
-    /// The size from the last keyframe; nil before the first, and for codecs whose headers are not parsed.
+    /// The size in the most recent keyframe. Nil before the first keyframe, and for codecs whose headers are not parsed.
     var size: PictureSize?
     var isAlive = false
     var rates = FrameRates()
@@ -29,14 +30,15 @@ struct Layer: Equatable, Sendable {
 extension Layer {
     /// Selects a layer for a subscriber with this preference.
     ///
-    /// Prefers layers whose frame rate can be low enough. Among those, returns the smallest that fills the requested box,
-    /// or else the largest.
+    /// Prefers layers whose frame rate can be low enough. Of those, it returns the smallest layer that fills the requested box,
+    /// or the largest if none does.
     ///
     /// - Parameters:
-    ///   - layers: in the publisher's order.
-    ///   - current: the layer that the subscriber receives now. Small changes of its frame rate do not cause a switch.
-    ///   - aliveOnly: whether to skip layers that send nothing at present.
-    /// - Returns: the index of the layer; nil only if there is none.
+    ///   - layers: all layers, in the publisher's order.
+    ///   - current: the layer that the subscriber receives now. A small change of that layer's frame rate does not cause a
+    ///     switch.
+    ///   - aliveOnly: whether to skip layers that currently send nothing.
+    /// - Returns: the index of the selected layer; nil only if there is no layer to choose.
     static func best(
         of layers: [Layer], for preference: VideoPreference, current: Int?, aliveOnly: Bool
     ) -> Int? {
@@ -60,9 +62,9 @@ extension Layer {
         return best?.index
     }
 
-    /// Guesses the size of a layer without a keyframe so far: half or twice that of its neighbor, following the order of
-    /// the known sizes. The preferred layer comes first (RFC 8853 §5.2), and is assumed to be 1280 × 720 if no size is
-    /// known.
+    /// Guesses the size of a layer that has not sent a keyframe yet. Each layer is assumed to be half or twice as large as its
+    /// neighbor, in the order of the known sizes. If no size is known, the preferred layer, which comes first (RFC 8853 §5.2),
+    /// is assumed to be 1280 × 720.
     static func guess(_ index: Int, among layers: [Layer]) -> PictureSize {
         var (nearest, other): (Int?, Int?)
         for known in layers.indices where layers[known].size != nil {

@@ -1,11 +1,11 @@
 import RTC
 
-/// Selects which of a publisher's encodings each subscriber gets, and which of them the publisher must send.
+/// Selects which of a publisher's encodings each subscriber gets, and which encodings the publisher must send.
 ///
-/// The selection runs when a preference, a size or the liveness of an encoding changes. A switch happens at the next
-/// keyframe of the new encoding. Until then the former one continues, so that the video does not freeze.
+/// The selection runs when a preference, a size or the liveness of an encoding changes. A subscriber switches at the next
+/// keyframe of the new encoding. Until then the former encoding is forwarded, so the video does not freeze.
 extension Router {
-    /// Selects a layer for each subscriber of a track. Allocates nothing.
+    /// Selects a layer for each subscriber of a track, without allocating memory.
     func select(_ track: IncomingTrack) {
         track.needsSelection = false
         track.updateLiveness()
@@ -39,7 +39,8 @@ extension Router {
         if let encoding = subscriber.encoding { track.announcement.wanted |= 1 << UInt8(encoding.index) }
     }
 
-    /// Updates frame rates and liveness, selects again if they changed, and announces the result.
+    /// Updates frame rates and liveness, selects layers again if any of these changed, and announces the result to the
+    /// publisher.
     func updateLayers(of peer: Peer, now: MediaTime) {
         for track in peer.incoming where track.kind == .video {
             for index in track.layers.indices where track.layers[index].rates.measure(now: now) {

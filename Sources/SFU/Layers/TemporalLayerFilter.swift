@@ -1,14 +1,14 @@
 import RTC
 
-/// Limits a subscriber to VP8's lower temporal layers (RFC 7741 §4.2). Packets of higher layers are dropped; no lower layer
-/// refers to them.
+/// Limits a subscriber to VP8's lower temporal layers (RFC 7741 §4.2). Packets of higher layers can be dropped because no lower
+/// layer refers to them.
 struct TemporalLayerFilter: Sendable {
-    /// The highest layer that the subscriber should get; `PendingPacket.noLayer` for all.
+    /// The highest temporal layer that the subscriber should get; `PendingPacket.noLayer` means all layers.
     var wanted = PendingPacket.noLayer
-    /// The highest layer that is forwarded now.
+    /// The highest temporal layer that is currently forwarded.
     private var passing = PendingPacket.noLayer
 
-    /// Prepares for a keyframe, at which any layer can start.
+    /// Prepares for a keyframe, after which all wanted layers can be forwarded.
     mutating func begin() { passing = wanted }
 
     mutating func drops(_ pending: PendingPacket) -> Bool {
@@ -18,7 +18,7 @@ struct TemporalLayerFilter: Sendable {
             if pending.startsKeyframe || wanted < passing {
                 passing = wanted
             } else if pending.isLayerSync, layer <= wanted, layer == passing &+ 1 {
-                // This picture and later ones in its layer do not refer to any that was dropped.
+                // This picture, and later pictures in its layer, do not refer to any picture that was dropped.
                 passing = layer
             }
         }

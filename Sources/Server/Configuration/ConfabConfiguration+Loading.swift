@@ -15,8 +15,8 @@ extension ConfabConfiguration {
         "CONFAB_REPORT", "CONFAB_STATE",
     ]
 
-    /// Returns a warning for each unknown `CONFAB_*` variable, with the most similar known one. Unlike unknown keys in a file,
-    /// these are not errors, because other programs share the environment.
+    /// Returns a warning for each unknown `CONFAB_*` variable that names the most similar known variable. Unlike unknown keys
+    /// in a file, unknown variables are not errors, because other programs share the environment.
     public static func warnings(about environment: [String: String]) -> [String] {
         let known = Set(Setting.all.map(\.key.environmentName))
         return environment.keys.sorted()
@@ -24,7 +24,7 @@ extension ConfabConfiguration {
             .map { ConfigurationError.Problem.unknown(key: $0, source: "in the environment", known: known).description }
     }
 
-    /// A larger file is not a configuration file.
+    /// Maximum size of a configuration file. A larger file is probably something else.
     private static let maxFileSize: ByteCount = .mebibytes(1)
 
     /// Loads the configuration. Flags override `CONFAB_*` variables, which override the file, which overrides the defaults.
@@ -36,7 +36,7 @@ extension ConfabConfiguration {
     ///
     /// - Parameters:
     ///   - overrides: the flags by key name (`roulette.interestWait`). Lists are comma-separated.
-    ///   - environment: all variables. Those without the prefix `CONFAB_` are ignored.
+    ///   - environment: all environment variables. Variables without the prefix `CONFAB_` are ignored.
     ///   - file: path of a YAML file, or nil for none.
     /// - Throws: `ConfigurationError` with all problems: unknown keys, invalid values and conflicting values.
     public static func load(
@@ -79,7 +79,7 @@ extension ConfabConfiguration {
         return configuration
     }
 
-    /// Returns the elements of the value with the highest precedence; nil if there is none.
+    /// Returns the elements of a setting's value from the source with the highest precedence; nil if no source sets it.
     private static func items(of setting: Setting, in reader: ConfigReader) -> [String]? {
         let key = ConfigKey(setting.key.name)
         let items =

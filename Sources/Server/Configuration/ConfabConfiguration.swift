@@ -16,16 +16,16 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var host = "127.0.0.1"
     public var port = 8080
     public var dataDirectory = "./confab-data"
-    /// Has no trailing slash.
+    /// The server's public URL, without a trailing slash.
     public var publicURL: String?
     public var lan = false
     public var webDirectory: String?
     public var trustedProxies = TrustedProxies()
-    /// In lower case, as browsers send them. Empty allows all origins.
+    /// The origins whose pages may connect, in lower case as browsers send them. An empty list allows all origins.
     public var allowedOrigins: [String] = []
     public var apiKey: String?
     public var apiSecret: SecretText?
-    /// Limits and timeouts of the signaling machines. ``init()`` turns on routed media.
+    /// Limits and timeouts of the signaling state machines. ``init()`` turns on routed media.
     public var rules = Rules()
     public var tls = TLS()
     public var log = Log()
@@ -43,7 +43,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// Creates the default configuration. Unlike plain `Rules`, it routes media.
     public init() { rules.routesMedia = true }
 
-    /// Paths of PEM files. Both must be set, or neither.
+    /// Paths of the PEM files for TLS. Both must be set, or neither.
     public struct TLS: Sendable, Equatable {
         public var certificate: String?
         public var privateKey: String?
@@ -100,15 +100,15 @@ public struct ConfabConfiguration: Sendable, Equatable {
 
     /// Limits that the gateway enforces per address or connection.
     public struct Limits: Sendable, Equatable {
-        /// WebSockets, Socket.IO clients and WHIP and WHEP resources of one address.
+        /// Maximum number of WebSockets, Socket.IO clients, and WHIP and WHEP resources per address.
         public var socketsPerAddress = 400
-        /// TCP connections of one address, with or without a request.
+        /// Maximum number of TCP connections per address, whether or not they have sent a request.
         public var connectionsPerAddress = 1000
         public var handshakeTimeout: Duration = .seconds(10)
         public var requestHeaderTimeout: Duration = .seconds(10)
-        /// New connections per address. Allows everyone behind a shared address to reconnect at once.
+        /// Rate limit for new connections per address. It allows everyone behind a shared address to reconnect at once.
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
-        /// In bytes.
+        /// Maximum size of a connection's send queue, in bytes.
         public var sendQueue = 1 << 20
         public init() {}
     }
@@ -133,18 +133,23 @@ public struct ConfabConfiguration: Sendable, Equatable {
 
     /// How long records are stored.
     public struct Retention: Sendable, Equatable {
-        /// Long enough to cover an operator's vacation. Private chats should not be kept longer.
+        /// How long to keep reports: long enough to cover an operator's vacation, but no longer, because reports contain
+        /// private chats.
         public var reports: Duration = .seconds(30 * 86400)
-        /// Few people look for calls older than a year.
+        /// How long to keep call logs. Few people look for calls older than a year.
         public var calls: Duration = .seconds(365 * 86400)
+        /// How long to keep the audit log: long enough to explain a ban after a complaint.
+        public var audit: Duration = .seconds(365 * 86400)
+        /// How long to keep push endpoints that are not registered again, which pages and apps do whenever they are opened.
+        public var pushEndpoints: Duration = .seconds(180 * 86400)
         public init() {}
     }
 
     public struct Storage: Sendable, Equatable {
         public var pollInterval: Duration = .seconds(1)
-        /// How long a change waits for a database that another process locks, before it fails.
+        /// How long a change waits for a database that another process has locked before the change fails.
         public var busyTimeout: Duration = .seconds(60)
-        /// How long the server runs with a full disk or an I/O error, before it stops.
+        /// How long the server keeps running with a full disk or an I/O error before it stops.
         public var faultTimeout: Duration = .seconds(10)
         public init() {}
     }

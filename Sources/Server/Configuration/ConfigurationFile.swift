@@ -6,7 +6,7 @@ struct ConfigurationFile {
         case text(String)
         case list([String])
 
-        /// The elements of a list. Text is split at commas.
+        /// The elements of a list. A value written as text is split at commas.
         var elements: [String] {
             switch self {
             case .text(let text): text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -14,7 +14,7 @@ struct ConfigurationFile {
             }
         }
 
-        /// The value as one text. Commas are part of it; a path may contain one.
+        /// The value as a single string. Commas are kept, because a path may contain one.
         var single: String {
             switch self {
             case .text(let text): text
@@ -23,7 +23,7 @@ struct ConfigurationFile {
         }
     }
 
-    /// Contains known keys only.
+    /// The values of all known keys that the file sets.
     private(set) var values: [String: Value] = [:]
     private(set) var problems: [ConfigurationError.Problem] = []
     private let source: String
@@ -80,22 +80,23 @@ struct ConfigurationFile {
                 .init(key: name, source: source, message: "expected \(isList ? "a list of values" : "a single value")"))
             return
         }
-        // A key can be written nested and dotted. The parser detects duplicates only within one mapping.
+        // A file may set the same key in nested and in dotted form. The parser detects duplicates only within one mapping.
         if values.updateValue(value, forKey: name) != nil {
             problems.append(.init(key: name, source: source, message: "is set twice"))
         }
     }
 
-    /// Whether each key is a list.
+    /// For each known key, whether its value is a list.
     private static let settings = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.key.name, $0.isList) })
 
-    /// `roulette`, `tls` and so on. A group may be empty, because all of its keys can be commented out.
+    /// The names of key groups, such as `roulette` and `tls`. A group may be empty, because all of its keys can be commented
+    /// out.
     private static let groups = Set(settings.keys.compactMap { $0.split(separator: ".").first.map(String.init) })
         .subtracting(settings.keys)
 }
 
 extension Node {
-    /// True for no text, `~` or `null`.
+    /// True for an empty value, `~` or `null`.
     fileprivate var isEmptyScalar: Bool {
         guard let scalar, scalar.style == .plain || scalar.style == .any else { return false }
         return ["", "~", "null"].contains(scalar.string)

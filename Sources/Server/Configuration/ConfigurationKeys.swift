@@ -18,9 +18,9 @@ extension Setting {
         + people + push
 
     private static let port = Format<Int>.integer(0...65535)
-    /// Durations that may be zero. Tests use that.
+    /// The format of durations that may be zero, which tests use.
     private static let wait = Format<Duration>.duration(.zero ... .seconds(86400))
-    /// Timer intervals. The minimum prevents a busy loop.
+    /// The format of timer intervals. The minimum prevents a busy loop.
     private static let interval = Format<Duration>.duration(.milliseconds(10) ... .seconds(86400))
     private static let count = Format<Int>.integer(1...1_000_000)
     private static let rate = Format<Double>.whole(1...1_000_000)
@@ -39,7 +39,7 @@ extension Setting {
             "Public URL of this server, if it is behind a reverse proxy. Shown in links and at startup."),
         Setting(
             "lan", \.lan, .boolean,
-            "Serve the local network: listen on all interfaces, use a local CA and show a QR code."),
+            "Make the server available on the local network: use all interfaces and a local CA, and show a QR code."),
         Setting(
             "webDirectory", \.webDirectory, .optional(.path),
             "Serve the web files from this directory instead of the built-in ones."),
@@ -86,10 +86,10 @@ extension Setting {
             "Whether to serve metrics. auto serves them only if metrics.host is a loopback address."),
         Setting(
             "storage.busyTimeout", \.storage.busyTimeout, interval,
-            "How long a change waits for a locked database before it fails. Only those who store something wait."),
+            "How long a change waits for a locked database before it fails. Requests that store nothing do not wait."),
         Setting(
             "storage.faultTimeout", \.storage.faultTimeout, interval,
-            "How long the server keeps trying with a full disk or an I/O error before it stops."),
+            "How long the server keeps retrying when the disk is full or an I/O error occurs, before it shuts down."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
             "How often to check the database for changes made by commands."),
@@ -134,13 +134,13 @@ extension Setting {
             "Fixed TURN password. Every client can see it.", isSecret: true),
         Setting(
             "ice.credentialLifetime", \.ice.credentialLifetime, .duration(.seconds(10) ... .seconds(86400)),
-            "How long TURN credentials are valid for starting a relay. Running calls are not affected."),
+            "How long TURN credentials can be used to start a relay. Calls in progress are not affected."),
     ]
 
     private static let whip: [Setting] = [
         Setting(
             "whip.resources", \.rules.resources, count,
-            "Maximum WHIP publishers and WHEP viewers (OBS, for example) at a time."),
+            "Maximum simultaneous WHIP publishers (OBS, for example) and WHEP viewers."),
         Setting(
             "whip.resourcesPerAddress", \.rules.resourcesPerAddress, count,
             "Maximum WHIP and WHEP clients per IP address (per /64 for IPv6)."),
@@ -158,7 +158,7 @@ extension Setting {
     private static let limits: [Setting] = [
         Setting(
             "limits.messageSize", \.rules.messageSize, size,
-            "Maximum size of a WebSocket message or request body. Larger messages close with 4413."),
+            "Maximum size of a WebSocket message or request body. A larger message closes the connection (code 4413)."),
         Setting(
             "limits.descriptionSize", \.rules.descriptionSize, size,
             "Maximum size of a session description (SDP), which may be larger than other messages."),
@@ -173,26 +173,28 @@ extension Setting {
             "How long a new WebSocket may take to send hello."),
         Setting(
             "limits.requestHeaderTimeout", \.limits.requestHeaderTimeout, interval,
-            "How long a client may take to send the request headers. Stops slow attacks."),
+            "How long a client may take to send the request headers. Protects against attacks that send them slowly."),
         Setting(
             "limits.verbsPerSecond", \.rules.verbs.perSecond, rate,
-            "Requests per second that a connection may send continuously."),
+            "Sustained rate: requests per second per connection."),
         Setting(
-            "limits.verbBurst", \.rules.verbs.burst, rate, "Requests that a connection may send at once."),
+            "limits.verbBurst", \.rules.verbs.burst, rate,
+            "Burst: requests that a connection may send at once, above the sustained rate."),
         Setting(
             "limits.connectionsPerPerson", \.rules.connectionsPerPerson, count,
-            "Maximum connections of one person. One more closes the oldest."),
+            "Maximum connections per person. Opening another one closes the oldest."),
         Setting(
             "limits.personVerbsPerSecond", \.rules.personVerbs.perSecond, rate,
-            "Requests per second that all connections of a person together may send continuously."),
+            "Sustained rate: requests per second per person, over all connections."),
         Setting(
             "limits.personVerbBurst", \.rules.personVerbs.burst, rate,
-            "Requests that all connections of a person together may send at once."),
+            "Burst: requests that a person may send at once over all connections, above the sustained rate."),
         Setting(
             "limits.hellosPerSecond", \.limits.hellos.perSecond, rate,
-            "New connections per second that an IP address may open continuously."),
+            "Sustained rate: new connections per second per IP address."),
         Setting(
-            "limits.helloBurst", \.limits.hellos.burst, rate, "New connections that an IP address may open at once."),
+            "limits.helloBurst", \.limits.hellos.burst, rate,
+            "Burst: new connections that an IP address may open at once, above the sustained rate."),
         Setting(
             "limits.sendQueue", \.limits.sendQueue, size,
             "Maximum unsent data per connection. A client that reads too slowly is disconnected."),
@@ -209,16 +211,16 @@ extension Setting {
             "connection.resumeGrace", \.rules.resumeGrace, wait, "How long a lost connection can be resumed."),
         Setting(
             "connection.replayMessages", \.rules.replay.messages, .integer(0...65536),
-            "Messages kept for a lost connection. If there are more, the client gets a snapshot instead."),
+            "Maximum messages kept for a lost connection. If there are more, the client gets a snapshot instead."),
         Setting(
             "connection.replayBytes", \.rules.replay.bytes, .size(ByteCount(bytes: 0) ... .mebibytes(64)),
-            "Bytes of messages kept for a lost connection."),
+            "Maximum total size of the messages kept for a lost connection."),
     ]
 
     private static let socketIO: [Setting] = [
         Setting(
             "socketIO.enabled", \.socketIO.isEnabled, .boolean,
-            "Whether RouletteTok's original clients can connect over Socket.IO 0.9. They need no account, like guests."),
+            "Whether RouletteTok's original clients can connect over Socket.IO 0.9. Like guests, they need no account."),
         Setting(
             "socketIO.heartbeatInterval", \.socketIO.heartbeatInterval, interval,
             "How often Socket.IO 0.9 clients on a WebSocket get a heartbeat."),
@@ -230,7 +232,7 @@ extension Setting {
             "How long a polling client may take between two polls."),
         Setting(
             "socketIO.lostPollTimeout", \.socketIO.lostPollTimeout, interval,
-            "How long a polling client may take after a poll was cut off, as by closing the page."),
+            "How long a polling client may take to poll again after a poll was cut off (for example, the page closed)."),
         Setting(
             "socketIO.pollDuration", \.socketIO.pollDuration, interval,
             "How long a poll stays open when there is nothing to send."),
@@ -261,7 +263,7 @@ extension Setting {
             "Maximum people that one person can block."),
         Setting(
             "roulette.entriesPerAddress", \.rules.entriesPerAddress, count,
-            "Maximum people per IP address who can wait for a match at a time."),
+            "Maximum people per IP address who can wait for a match at the same time."),
         Setting(
             "roulette.candidatesPerAttempt", \.rules.candidatesPerAttempt, .integer(1...100_000),
             "Maximum partners considered per attempt, which keeps matching fast in a long queue."),
@@ -279,10 +281,13 @@ extension Setting {
     private static let moderation: [Setting] = [
         Setting(
             "roulette.reportLines", \.rules.reportLines, .integer(0...1000),
-            "Maximum chat messages included in a report. The page tells the reporter about them."),
+            "Maximum chat messages included in a report. The page tells the reporter that they are included."),
         Setting(
             "roulette.reportRetention", \.retention.reports, .duration(.zero ... .seconds(3650 * 86400)),
             "How long reports are kept."),
+        Setting(
+            "moderation.auditRetention", \.retention.audit, .duration(.zero ... .seconds(3650 * 86400)),
+            "How long the audit log keeps what operators and moderators did."),
     ]
 
     /// True for a `scheme:host[:port][?transport=udp|tcp]` URL (RFC 7064, RFC 7065). Browsers reject the whole list of

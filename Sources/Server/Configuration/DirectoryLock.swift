@@ -2,9 +2,9 @@ import Foundation
 
 /// Ensures that only one server uses a data directory.
 ///
-/// Two servers would each keep their own people and sessions in memory, and neither would know the other's. The lock is held on
-/// the file `confab.lock` as long as this object lives. It ends with the process, however that ends. Commands such as
-/// `confab ban` do not take it: they may run beside the server.
+/// Two servers would each keep their own people and sessions in memory, and neither would know about those of the other server.
+/// The lock on the file `confab.lock` is held as long as this object lives and is released when the process ends, even after a
+/// crash. Commands such as `confab ban` do not take the lock, because they may run beside the server.
 final class DirectoryLock: Sendable {
     static let fileName = "confab.lock"
 
@@ -20,6 +20,9 @@ final class DirectoryLock: Sendable {
         }
         self.descriptor = descriptor
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            guard errno == EWOULDBLOCK else {
+                throw DataDirectoryError("The file \(path) cannot be locked: \(String(cString: strerror(errno))).")
+            }
             let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
             throw DataDirectoryError(
                 "Another server\(holder) uses the data directory \(directory). Stop it, or choose another directory with "
@@ -32,7 +35,7 @@ final class DirectoryLock: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The process id that the holder wrote.
+    /// Returns the process ID that the lock's holder wrote into the file.
     private static func process(in descriptor: Int32) -> Int32? {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }

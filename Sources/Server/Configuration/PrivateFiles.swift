@@ -1,4 +1,4 @@
-// Use Foundation instead of `stat` to read modes: the module that declares the C struct depends on the other imports.
+// Read file modes with Foundation and not with `stat`: which module declares the C struct depends on the other imports.
 import Foundation
 
 #if canImport(Glibc)
@@ -70,7 +70,10 @@ enum PrivateFiles {
             guard count >= 0 else { throw failure("read \(path)", errno) }
             if count == 0 { break }
             bytes += buffer[..<count]
-            guard bytes.count <= limit else { throw DataDirectoryError("\(path) is larger than \(limit) bytes.") }
+            guard bytes.count <= limit else {
+                throw DataDirectoryError(
+                    "\(path) is too large: at most \(limit) bytes are allowed. Check that it is the right file.")
+            }
         }
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0o600

@@ -4,7 +4,7 @@ import Wire
 extension Setting {
     static let people: [Setting] = presence + nearby + call
 
-    /// Timer intervals. The minimum prevents a busy loop.
+    /// The format of timer intervals. The minimum prevents a busy loop.
     private static let interval = Format<Duration>.duration(.milliseconds(10) ... .seconds(86400))
     private static let count = Format<Int>.integer(1...1_000_000)
 
@@ -31,7 +31,7 @@ extension Setting {
             "How often changes are sent to an open list of people nearby."),
         Setting(
             "nearby.refreshesPerSecond", \.rules.nearbyRefreshesPerSecond, count,
-            "Maximum refreshes of nearby lists per second, for all people together."),
+            "Maximum refreshes of nearby lists per second, across all people."),
     ]
 
     private static let call: [Setting] = [
@@ -41,10 +41,10 @@ extension Setting {
             "How long both people may take to join an accepted call before it fails."),
         Setting(
             "call.placedPerMinute", \.rules.callsPlaced.perMinute, count,
-            "Calls that a person may place per minute. All of them may be placed at once."),
+            "Maximum calls that a person may place per minute. All of them may be placed at once."),
         Setting(
             "call.ringsPerMinute", \.rules.ringsReceived.perMinute, count,
-            "Incoming calls per person and minute. Further callers get \"busy\"."),
+            "Maximum incoming calls per person per minute. Additional callers get \"busy\"."),
         Setting(
             "call.inVain", \.rules.callsInVain, count,
             "Unsuccessful calls to the same person after which the caller must wait."),

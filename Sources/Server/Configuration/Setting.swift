@@ -2,11 +2,11 @@
 public struct ConfigurationKey: Sendable, Equatable {
     /// The full name with a dot for each level: `roulette.interestWait`.
     public let name: String
-    /// The default as written in the file; empty if there is none.
+    /// The default value as written in the file; empty if there is no default.
     public let defaultText: String
     /// What the setting does, in one line.
     public let meaning: String
-    /// The accepted values, for error messages. Completes "expected …".
+    /// The accepted values, for error messages. The text completes "expected …".
     public let accepts: String
     /// True if the value must never be shown.
     public let isSecret: Bool
@@ -26,11 +26,11 @@ public struct ConfigurationKey: Sendable, Equatable {
 
 /// A parser and writer for one type of value.
 struct Format<Value: Sendable>: Sendable {
-    /// Completes "expected …".
+    /// The accepted values, for error messages. The text completes "expected …".
     var accepts: String
     /// True for a list, which is a sequence in the file and comma-separated text elsewhere.
     var isList = false
-    /// Parses one element, or any number for a list. Returns nil if the text is invalid.
+    /// Parses a value from its elements: exactly one, or any number for a list. Returns nil if the text is invalid.
     var parse: @Sendable ([String]) -> Value?
     var write: @Sendable (Value) -> String
 }
@@ -41,7 +41,7 @@ struct Setting: Sendable {
     let isList: Bool
     /// Parses and stores a value. Returns false and stores nothing if the text is invalid.
     let store: @Sendable ([String], inout ConfabConfiguration) -> Bool
-    /// The value as text, not redacted; empty if there is no value.
+    /// Returns the setting's value as text, not redacted; empty if there is no value.
     let text: @Sendable (ConfabConfiguration) -> String
 
     init<Value: Sendable>(
@@ -69,7 +69,8 @@ extension Format {
         Format(accepts: accepts, parse: { $0.count == 1 ? parse($0[0]) : nil }, write: write)
     }
 
-    /// A format for an optional value. Empty text unsets it, so that an environment variable can unset a key of the file.
+    /// A format for an optional value. Empty text means no value, so an environment variable can unset a key that the file
+    /// sets.
     static func optional<Wrapped>(_ format: Format<Wrapped>) -> Format where Value == Wrapped? {
         Format(
             accepts: format.accepts + ", or an empty value",

@@ -37,7 +37,7 @@ enum DurationText {
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
     ]
 
-    /// Returns nil if the text has another form, lacks a unit, or exceeds a hundred years.
+    /// Parses a duration. Returns nil if the text has another form, lacks a unit, or exceeds a hundred years.
     static func parse(_ text: String) -> Duration? {
         guard let (number, unit) = splitQuantity(text), let scale = units.first(where: { $0.0 == unit })?.1 else {
             return nil

@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// The bans of addresses in force, found by prefix length: a lookup takes as many steps as there are different lengths, however
-/// many bans there are.
+/// The address bans in force, indexed by prefix length. A lookup takes one step per distinct prefix length, no matter how many
+/// bans there are.
 struct AddressBans: Equatable, Sendable {
     private struct Length: Hashable {
         var isIPv4: Bool
@@ -19,7 +19,7 @@ struct AddressBans: Equatable, Sendable {
         }
     }
 
-    /// Returns a ban that covers this address now.
+    /// Returns a ban that covers this address at `now`, if there is one.
     func ban(of address: IPAddress, at now: Timestamp) -> Ban? {
         for (length, bans) in bans where length.isIPv4 == address.isIPv4 {
             let network = CIDRBlock(address: address, prefixLength: length.bits).network

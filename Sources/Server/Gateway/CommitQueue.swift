@@ -3,20 +3,23 @@ import Wire
 
 /// Holds back the effects that depend on changes that storage has not committed yet.
 ///
-/// Every event whose effects include a `persist` becomes one transaction. The rules go on with other events meanwhile. An effect
-/// waits only if it
+/// Every event whose effects include a `persist` becomes one transaction. Meanwhile, the hub continues with other events. An
+/// effect that is sent to a client waits only if it
 ///
 /// - follows a `persist` in the effects of its own event,
-/// - goes to a socket, media client or stream for which an earlier effect waits, so that order is kept, or
-/// - is an inquiry, whose answer must include everything persisted before it.
+/// - is for a person with an uncommitted change, who must not learn on another socket or after a resume that something was
+///   done before it is stored, or
+/// - is for a socket for which an earlier effect waits, so that order is kept.
 ///
-/// Everything else is carried out at once: a slow disk delays only those who store something.
-/// Invariant: for each socket, media client and stream, effects leave in the order in which they were added.
+/// Media commands never wait, because no client learns from them that something was stored. So a slow disk delays only the
+/// clients whose changes are stored.
+/// Invariant: for each socket, effects leave in the order in which they were added.
 struct CommitQueue {
     /// Where the effects of one event came from, so that a failure can be reported.
     struct Origin: Equatable {
-        /// The socket whose message was handled, and the id of its request.
+        /// The socket whose message was handled, its person, and the id of its request.
         var socket: SocketID?
+        var person: IdentityID?
         var request: UInt64?
         static let none = Origin()
     }
@@ -25,64 +28,78 @@ struct CommitQueue {
     struct Failure: Equatable {
         var origin: Origin
         /// The people whose changes were lost.
-        var identities: Set<IdentityID>
-        /// The effects that waited for it, in order.
-        var held: [Effect]
+        var people: Set<IdentityID>
     }
 
-    /// What to do now that a transaction is settled.
-    enum Outcome: Equatable {
-        case committed([Effect])
-        case failed(Failure)
+    /// The result of a batch.
+    struct Settled: Equatable {
+        /// The effects that waited for the batch, in order, including the effects of failed transactions.
+        var effects: [Effect] = []
+        var failures: [Failure] = []
     }
 
     private enum Key: Hashable {
         case socket(SocketID)
-        case client(ConnectionID)
-        case stream(StreamID)
+        case person(IdentityID)
     }
 
     private struct Transaction {
-        var number: UInt64
         var origin: Origin
+        var people: Set<IdentityID> = []
         var changes: [Change] = []
         var held: [Effect] = []
     }
 
     private var writing: [Transaction] = []
     private var waiting: [Transaction] = []
-    private var lastNumber: UInt64 = 0
-    /// The newest transaction for which an effect with this key waits.
+    /// The number of the first transaction in the queue. The others follow without a gap.
+    private var firstNumber: UInt64 = 0
+    /// For each key, the newest transaction that an effect with this key waits for.
     private var holders: [Key: UInt64] = [:]
+    private var bytesOfSockets: [SocketID: Int] = [:]
 
-    /// Whether a batch is being written.
-    var isWriting: Bool { !writing.isEmpty }
+    /// The total size of the waiting messages of all sockets, in bytes.
+    private(set) var heldBytes = 0
+    /// The number of waiting inquiries.
+    private(set) var heldInquiries = 0
+
     /// The number of transactions in the batch that is being written.
     var writingCount: Int { writing.count }
     var isEmpty: Bool { writing.isEmpty && waiting.isEmpty }
     /// The number of transactions that are not committed yet.
     var count: Int { writing.count + waiting.count }
 
+    /// Whether this person has a change that is not committed yet.
+    func isUncommitted(_ person: IdentityID) -> Bool { holders[.person(person)] != nil }
+
+    /// The total size of this socket's waiting messages, in bytes.
+    func heldBytes(for socket: SocketID) -> Int { bytesOfSockets[socket] ?? 0 }
+
     /// Adds the effects of one event.
     ///
+    /// - Parameter person: returns the person on a socket; nil for clients without one.
     /// - Returns: the effects to carry out now, in order.
-    mutating func add(_ effects: [Effect], from origin: Origin) -> [Effect] {
+    mutating func add(_ effects: [Effect], from origin: Origin, person: (SocketID) -> IdentityID?) -> [Effect] {
+        let stores = effects.contains { if case .persist = $0 { true } else { false } }
+        if isEmpty, !stores { return effects }
         var ready: [Effect] = []
-        var own: Int?
+        var own: UInt64?
         for effect in effects {
-            if case .persist(let change) = effect {
+            switch effect {
+            case .persist(let change):
                 if own == nil {
-                    lastNumber += 1
-                    waiting.append(Transaction(number: lastNumber, origin: origin))
-                    own = waiting.count - 1
+                    waiting.append(Transaction(origin: origin))
+                    own = firstNumber + UInt64(count) - 1
                 }
-                waiting[own!].changes.append(change)
-            } else if let own {
-                hold(effect, in: waiting[own].number)
-            } else if let number = holder(of: effect) {
-                hold(effect, in: number)
-            } else {
-                ready.append(effect)
+                // Add the person of the origin, because some changes name only a call and no person.
+                store(change, people: change.people.union(origin.person.map { [$0] } ?? []), in: own!)
+            case .media: ready.append(effect)
+            case .transmit, .close, .reply, .inquire, .push:
+                if let number = own ?? holder(of: effect, person) {
+                    hold(effect, in: number)
+                } else {
+                    ready.append(effect)
+                }
             }
         }
         return ready
@@ -98,62 +115,78 @@ struct CommitQueue {
     /// Ends the batch.
     ///
     /// - Parameter succeeded: for each transaction of the batch, whether storage committed it.
-    /// - Returns: the outcome of each, in order.
-    mutating func settle(_ succeeded: [Bool]) -> [Outcome] {
-        let settled = writing
-        writing = []
-        precondition(succeeded.count == settled.count, "each transaction has a result")
-        if let last = settled.last?.number { holders = holders.filter { $0.value > last } }
-        return zip(settled, succeeded).map { transaction, isCommitted in
-            isCommitted
-                ? .committed(transaction.held)
-                : .failed(
-                    Failure(
-                        origin: transaction.origin,
-                        identities: transaction.changes.reduce(into: []) { $0.formUnion($1.people) },
-                        held: transaction.held))
+    mutating func settle(_ succeeded: [Bool]) -> Settled {
+        precondition(succeeded.count == writing.count, "each transaction has a result")
+        var settled = Settled()
+        for (transaction, isCommitted) in zip(writing, succeeded) {
+            settled.effects += transaction.held
+            if !isCommitted { settled.failures.append(Failure(origin: transaction.origin, people: transaction.people)) }
         }
+        firstNumber += UInt64(writing.count)
+        writing = []
+        holders = holders.filter { $0.value >= firstNumber }
+        for effect in settled.effects { uncount(effect) }
+        return settled
     }
 
-    /// Forgets the effects that wait for these sockets, which are about to be closed.
+    /// Drops the waiting effects for these sockets, which are about to be closed.
     mutating func discard(_ sockets: Set<SocketID>) {
+        guard !waiting.isEmpty, !sockets.isEmpty else { return }
         for index in waiting.indices {
-            waiting[index].held.removeAll { $0.socket.map(sockets.contains) ?? false }
+            for effect in waiting[index].held where effect.isFor(sockets) { uncount(effect) }
+            waiting[index].held.removeAll { $0.isFor(sockets) }
         }
         for socket in sockets { holders[.socket(socket)] = nil }
     }
 
-    /// The transaction that the effect has to wait for.
-    private func holder(of effect: Effect) -> UInt64? {
-        if case .inquire = effect { return (waiting.last ?? writing.last)?.number }
-        guard !holders.isEmpty else { return nil }
-        return Self.keys(of: effect).compactMap { holders[$0] }.max()
+    // MARK: Holding
+
+    private mutating func store(_ change: Change, people: Set<IdentityID>, in number: UInt64) {
+        for person in people { holders[.person(person)] = number }
+        let index = waiting.count - 1
+        waiting[index].changes.append(change)
+        waiting[index].people.formUnion(people)
+    }
+
+    /// Returns the transaction that the effect has to wait for; nil if it need not wait.
+    private func holder(of effect: Effect, _ person: (SocketID) -> IdentityID?) -> UInt64? {
+        switch effect {
+        case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _):
+            let ofPerson = person(socket).flatMap { holders[.person($0)] }
+            return [holders[.socket(socket)], ofPerson].compactMap { $0 }.max()
+        // The answer must include what this person has stored.
+        case .inquire(let question): return holders[.person(question.identity)]
+        case .push(let person, _): return holders[.person(person)]
+        case .persist, .media: return nil
+        }
     }
 
     private mutating func hold(_ effect: Effect, in number: UInt64) {
-        for key in Self.keys(of: effect) { holders[key] = max(number, holders[key] ?? 0) }
-        if let index = waiting.firstIndex(where: { $0.number == number }) {
-            waiting[index].held.append(effect)
-        } else if let index = writing.firstIndex(where: { $0.number == number }) {
+        if let socket = effect.socket {
+            holders[.socket(socket)] = max(number, holders[.socket(socket)] ?? 0)
+            if case .transmit(_, let bytes) = effect {
+                bytesOfSockets[socket, default: 0] += bytes.count
+                heldBytes += bytes.count
+            }
+        } else if case .inquire = effect {
+            heldInquiries += 1
+        }
+        let index = Int(number - firstNumber)
+        if index < writing.count {
             writing[index].held.append(effect)
+        } else {
+            waiting[index - writing.count].held.append(effect)
         }
     }
 
-    private static func keys(of effect: Effect) -> [Key] {
+    private mutating func uncount(_ effect: Effect) {
         switch effect {
-        case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _): [.socket(socket)]
-        case .media(let command): keys(of: command)
-        case .inquire, .push, .persist: []
-        }
-    }
-
-    private static func keys(of command: MediaCommand) -> [Key] {
-        switch command {
-        case .offer(let client, _, _, _), .close(let client, _), .leave(let client): [.client(client)]
-        case .publish(let stream, _, let client, _, _, _): [.client(client), .stream(stream)]
-        case .update(let stream, _, _), .unpublish(let stream): [.stream(stream)]
-        case .subscribe(let stream, _, let client, _, _, _, _): [.client(client), .stream(stream)]
-        case .unsubscribe(let stream, let client): [.client(client), .stream(stream)]
+        case .transmit(let socket, let bytes):
+            heldBytes -= bytes.count
+            let left = (bytesOfSockets[socket] ?? 0) - bytes.count
+            bytesOfSockets[socket] = left > 0 ? left : nil
+        case .inquire: heldInquiries -= 1
+        default: break
         }
     }
 }
@@ -166,6 +199,8 @@ extension Effect {
         case .media, .inquire, .push, .persist: nil
         }
     }
+
+    func isFor(_ sockets: Set<SocketID>) -> Bool { socket.map(sockets.contains) ?? false }
 }
 
 extension Change {
@@ -178,9 +213,10 @@ extension Change {
         case .linked(let device, let person): [device.identity, person]
         case .unlinked(let person), .retired(let person), .deleted(let person): [person]
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
+        case .revoked(let revocation): [revocation.by]
+        case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []
         case .callPlaced(let call): [call.caller, call.callee]
-        // The call itself is dropped with its people, who are known from the request.
-        case .callAccepted, .callOver: []
+        case .callAccepted(_, _, let people), .callOver(_, let people): Set(people)
         case .callLogged(_, let person), .callSeen(_, let person), .callsForgotten(_, let person): [person]
         }
     }

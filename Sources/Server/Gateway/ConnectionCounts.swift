@@ -1,11 +1,11 @@
-/// Limits the TCP connections to the public port: of one address, and of all together.
+/// Limits the TCP connections to the public port, both per address and in total.
 ///
 /// Counts from the moment a connection is accepted, before TLS and before any request, so that idle connections of one address
 /// cannot use up the process's file descriptors. Connections from trusted proxies count only towards the total.
 struct ConnectionCounts: Equatable, Sendable {
-    /// The most connections of one limiting block.
+    /// Maximum number of connections per limiting block of addresses.
     let perAddress: Int
-    /// The most connections in all.
+    /// Maximum number of connections in total.
     let total: Int
 
     private(set) var count = 0
@@ -15,7 +15,7 @@ struct ConnectionCounts: Equatable, Sendable {
         (self.perAddress, self.total) = (perAddress, total)
     }
 
-    /// Counts a new connection. Returns false if it has to be refused; it is not counted then.
+    /// Counts a new connection and returns true, or returns false without counting it if the connection must be refused.
     ///
     /// - Parameter address: the peer; nil for a trusted proxy, and for a connection without an IP address.
     mutating func admit(_ address: IPAddress?) -> Bool {

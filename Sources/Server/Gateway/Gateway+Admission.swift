@@ -3,7 +3,7 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// The one place that decides whether an address may connect. Every protocol uses it, each at its own points.
+/// The one place that decides whether an address may connect. Every protocol calls it, each at its own admission points.
 extension Gateway {
     /// A point at which an address can be refused.
     enum AdmissionPoint: CaseIterable {
@@ -24,12 +24,12 @@ extension Gateway {
     }
 
     enum Check: CaseIterable {
-        /// The address is below its limit of open connections.
+        /// The address must be below its limit of open connections.
         case room
         case origin
         case draining
         case ban
-        /// The address is within its rate limit. The check counts against the limit.
+        /// The address must be within its rate limit. This check counts against the limit.
         case rate
     }
 
@@ -74,13 +74,15 @@ extension Gateway.AdmissionPoint {
             .tooManyConnections, sentence, retryable: true, retryAfter: self == .handshake ? nil : .seconds(10))
     }
 
-    /// Native sockets send it as the reason of close code 1001.
+    /// The error while the server drains. Native sockets send it as the reason of close code 1001.
     var draining: WireError {
         switch self {
-        case .upgrade, .hello, .welcome: WireError(.draining, "The server is restarting.", retryable: true)
-        case .handshake: WireError(.draining, "The server is restarting. Try again.", retryable: true)
+        case .upgrade, .hello, .welcome, .handshake:
+            WireError(.draining, "The server is restarting. Try again in a moment.", retryable: true)
         case .resource, .export, .drawing:
-            WireError(.draining, "The server is restarting. Try again.", retryable: true, retryAfter: .seconds(5))
+            WireError(
+                .draining, "The server is restarting. Try again in a moment.", retryable: true,
+                retryAfter: .seconds(5))
         }
     }
 
@@ -126,7 +128,9 @@ extension ConfabConfiguration {
 }
 
 extension WireError {
-    static let forbiddenOrigin = WireError(.forbiddenOrigin, "This origin is not allowed to use this server.")
+    static let forbiddenOrigin = WireError(
+        .forbiddenOrigin,
+        "This origin is not allowed to use this server. Ask the operator to add it to the allowed origins.")
 }
 
 extension WireError.Code {

@@ -16,7 +16,7 @@ import Darwin
 protocol GatewayConnection: AnyObject {
     /// The client's address, not a proxy's.
     var address: IPAddress { get }
-    /// The ping group, set by `Gateway.register`.
+    /// The number of the group in which this connection is pinged. Set by `Gateway.register`.
     var group: Int { get set }
     /// Called once per ping interval.
     func tick()
@@ -26,7 +26,7 @@ protocol GatewayConnection: AnyObject {
     func goAway()
 }
 
-/// State that all connections of the gateway share on its one event loop: the runner, the bans, and the limits per address.
+/// State that all connections of the gateway share on one event loop: the runner, the bans, and the limits per address.
 final class Gateway {
     let runner: HubRunner
     let reception: Reception
@@ -39,7 +39,7 @@ final class Gateway {
     private var socketsByAddress: [IPAddress: Int] = [:]
     private static let maxHelloBudgets = 10_000
     private var helloBudgets: [IPAddress: Budget] = [:]
-    /// Every connection, in groups that are pinged in turn. One timer serves all of them, and the pings are spread over the
+    /// All connections, divided into groups. One timer pings the groups in turn, which spreads the pings over the ping
     /// interval.
     private var connections = [[ObjectIdentifier: any GatewayConnection]](repeating: [:], count: groupCount)
     private static let groupCount = 10
@@ -61,11 +61,13 @@ final class Gateway {
         self.configuration = configuration
         self.logger = logger
         self.metrics = metrics
+        // One address must leave room for others.
+        let total = Self.maxConnections()
         connectionCounts = ConnectionCounts(
-            perAddress: configuration.limits.connectionsPerAddress, total: Self.maxConnections())
+            perAddress: min(configuration.limits.connectionsPerAddress, total / 2), total: total)
     }
 
-    /// Eighty percent of the open files that the process is allowed. The rest is for the database, media and outgoing
+    /// Returns 80% of the number of files that the process may open. The rest is for the database, media and outgoing
     /// connections.
     private static func maxConnections() -> Int {
         var limit = rlimit()
@@ -96,12 +98,12 @@ final class Gateway {
 
     // MARK: Addresses
 
-    /// Limits apply to an IPv6 /64, since one customer gets a whole /64.
+    /// Returns the address that limits count. For IPv6 this is the /64, since one customer gets a whole /64.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
-    /// Counts a connection that was just accepted, until it closes.
+    /// Counts a newly accepted connection until it closes.
     ///
-    /// - Returns: false if its address, or all addresses together, have too many.
+    /// - Returns: false if the connection's address, or the server as a whole, has too many connections.
     func admitConnection(_ channel: any Channel) -> Bool {
         var peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         if let address = peer, configuration.trustedProxies.contains(address) { peer = nil }
@@ -143,7 +145,7 @@ final class Gateway {
         var budget = helloBudgets[key] ?? Budget(hellos, now: now)
         let wait = budget.take(hellos, now: now)
         helloBudgets[key] = budget
-        // A full budget is the same as none, so it can be dropped.
+        // A budget that is full again limits nothing, so it can be dropped.
         if helloBudgets.count > Self.maxHelloBudgets {
             helloBudgets = helloBudgets.filter { !$0.value.isFull(hellos, now: now) }
         }
@@ -157,7 +159,7 @@ final class Gateway {
 
     /// Replaces the bans in force. `confab ban`, a separate process, may have changed them.
     func update(bans: [Ban]) {
-        // Other processes write for other reasons too.
+        // The bans may be the same: other processes write to the database for other reasons too.
         guard bans != self.bans else { return }
         self.bans = bans
         addressBans = AddressBans(bans)
@@ -173,7 +175,7 @@ final class Gateway {
         }
     }
 
-    /// Returns a ban that may be newer than the record that storage returned for this identity.
+    /// Returns the ban of this identity, which may be newer than the identity's record from storage.
     func ban(of identity: IdentityID) -> Ban? { bannedIdentities[identity] }
 
     // MARK: Draining

@@ -18,7 +18,7 @@ struct GatewayChannel: HTTPChannelHandler {
         case socket(any Channel)
     }
 
-    /// `kind` is a future because a channel reads nothing before its setup is done.
+    /// `kind` is a future because a channel reads nothing before its setup is done, and the first request decides the kind.
     struct Value: ServerChildChannelValue {
         let channel: any Channel
         let kind: EventLoopFuture<Kind>
@@ -33,7 +33,7 @@ struct GatewayChannel: HTTPChannelHandler {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         guard gateway.value.admitConnection(channel) else {
-            // A failed setup would be an error of the whole server: this connection is set up, and closed.
+            // Do not let the setup fail, which would be an error of the whole server. Close this connection instead.
             channel.close(promise: nil)
             let refused: EventLoopFuture<Kind> = channel.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
             return channel.eventLoop.makeSucceededFuture(Value(channel: channel, kind: refused))
@@ -44,7 +44,7 @@ struct GatewayChannel: HTTPChannelHandler {
                     channel.eventLoop.makeCompletedFuture { try Self.http(channel, logger) }
                 }
             )
-            // `HTTPGate` does both.
+            // `HTTPGate` handles pipelining and errors.
             configuration.enablePipelining = false
             configuration.enableErrorHandling = false
             configuration.decoderConfiguration.maxHeaderFieldSize = 16 * 1024
@@ -59,7 +59,7 @@ struct GatewayChannel: HTTPChannelHandler {
             let kind = try pipeline.configureUpgradableHTTPServerPipeline(configuration: configuration)
             let switchover = try pipeline.handler(type: NIOTypedHTTPServerUpgradeHandler<Kind>.self)
             let gateway = gateway.value
-            // Applies to the first request. `HTTPGate` allows more time between requests.
+            // This timeout applies to the first request. `HTTPGate` allows more time between requests.
             let headerTimeout = gateway.configuration.limits.requestHeaderTimeout
             let gate = HTTPGate(gateway: gateway, headerTimeout: headerTimeout)
             try pipeline.addHandler(gate, position: .before(switchover))
@@ -75,7 +75,7 @@ struct GatewayChannel: HTTPChannelHandler {
         }
     }
 
-    /// Waits for the client to close. Shutdown closes the channel, so a silent client cannot keep the server running.
+    /// Waits until the connection closes. Shutdown closes the channel, so a silent client cannot keep the server running.
     private func untilClosed(_ channel: any Channel) async {
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
@@ -125,7 +125,7 @@ extension GatewayChannel {
     }
 }
 
-/// Answers an unknown Socket.IO id with "not handshaken" and closes, so that the client starts with a new handshake.
+/// A WebSocket with an unknown Socket.IO id. It sends "not handshaken" and closes, so the client starts with a new handshake.
 private final class UnknownSocketIOConnection: WebSocketUser {
     func opened(_ webSocket: WebSocketHandler) {
         webSocket.send(SocketIOPacket.notHandshaken.encode())

@@ -16,7 +16,7 @@ struct GatewayMetrics {
     let ringing = Gauge(label: "confab_calls_ringing")
     let active = Gauge(label: "confab_calls_active")
     let rings = Counter(label: "confab_calls_placed_total")
-    /// One counter per outcome, as the caller sees it.
+    /// One counter per call outcome, as the caller sees the outcome.
     let endings = [CallOutcome: Counter](
         uniqueKeysWithValues: CallOutcome.allCases.map {
             ($0, Counter(label: "confab_calls_ended_total", dimensions: [("outcome", $0.rawValue)]))

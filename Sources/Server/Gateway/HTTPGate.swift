@@ -60,9 +60,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var endpoint: SocketIOEndpoint?
     private var whip: WHIPEndpoint?
     private var state = State.idle
-    /// Body of the request being read. It is not part of `state`, which would copy it for every part.
+    /// Body of the request being read. It is not part of `state`, because changing `state` would copy the body for every part.
     private var body: [UInt8] = []
-    /// Parts of pipelined requests.
+    /// Parts of pipelined requests that wait for their turn.
     private var waiting: Deque<HTTPServerRequestPart> = []
     private var isTaking = false
     private var isYielding = false
@@ -112,7 +112,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         }
         let reply: HTTPReply =
             error == .headerOverflow
-            ? .refusal(431, "Send fewer or shorter headers.") : .refusal(400, "Not a valid HTTP/1.1 request.")
+            ? .refusal(431, "The request headers are too large. Send fewer or shorter ones.")
+            : .refusal(400, "This is not a valid HTTP/1.1 request.")
         if waiting.isEmpty, isBetweenAnswers { refuse(reply) } else { refusal = reply }
     }
 
@@ -159,7 +160,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Handles the part. Returns false if it must wait for its turn.
+    /// Handles a part of a request. Returns false if the part must wait for its turn.
     private func take(_ part: HTTPServerRequestPart, _ context: ChannelHandlerContext) -> Bool {
         switch (part, state) {
         case (.head(let head), .idle):
@@ -221,7 +222,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         state = .routed(Routed())
-        // NIO's upgrader swallows the upgrades that it rejects and performs all others, so hide the header from it.
+        // NIO's upgrader swallows the upgrades that it rejects and performs all others, so remove the `Upgrade` header.
         var plain = head
         plain.headers.remove(name: "Upgrade")
         context.fireChannelRead(wrapInboundOut(.head(plain)))
@@ -251,7 +252,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func takeWaiting() {
-        // Handling a part may send a response, which calls this again. The outer call's loop does the work.
+        // Handling a part may send a response, which calls this function again. The loop of the outer call does the work.
         guard !isTaking else { return }
         if !waiting.isEmpty {
             isTaking = true
@@ -320,7 +321,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         state = .closing
         let channel = context.channel
         context.eventLoop.scheduleTask(in: Self.lingerTime) { channel.close(promise: nil) }
-        // Discards the pipelined requests as well.
+        // This also discards the pipelined requests.
         yieldTurn()
     }
 
@@ -337,10 +338,10 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func tooLarge(_ limit: Int) -> HTTPReply {
-        .refusal(413, "message_too_large: Send at most \(limit) bytes.")
+        .refusal(413, "message_too_large: The request body is too large. Send at most \(limit) bytes.")
     }
 
-    /// - Parameter request: Nil if it could not be parsed.
+    /// - Parameter request: The request being answered. Nil if it could not be parsed.
     private func send(_ reply: HTTPReply, to request: HTTPRequestHead?, keepsAlive: Bool) {
         guard let context else { return }
         lastActive = .now()

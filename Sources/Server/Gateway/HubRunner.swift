@@ -5,29 +5,11 @@ import NIOCore
 import Signaling
 import Wire
 
-/// A socket as the runner sees it. Used only on the runner's event loop.
-protocol RunnerSocket: AnyObject {
-    /// Queues one message. `flush` sends it.
-    func write(_ bytes: [UInt8])
-    func flush()
-    func close(_ code: CloseCode, _ reason: String)
-    /// Delivers the reply to a request. Only WHIP and WHEP resources make requests.
-    func reply(_ reply: ResourceReply)
-}
-
-extension RunnerSocket {
-    func reply(_ reply: ResourceReply) {}
-}
-
-/// A reader that pauses while storage is far behind.
-protocol PausedReader: AnyObject {
-    func resumeReading()
-}
-
 /// Runs the hub on one event loop: feeds it inputs from the sockets, carries out its effects in order, and fires its timers.
 ///
-/// It makes no decisions. Invariant: effects after a `persist` are carried out only once it is committed. The hub goes on during
-/// a commit; `CommitQueue` holds back what depends on it, and the changes made meanwhile are committed together (group commit).
+/// It makes no decisions. Invariant: effects after a `persist` are carried out only once it is committed. The hub continues
+/// during a commit: `CommitQueue` holds back the effects that depend on the commit, and changes made in the meantime are
+/// committed together (group commit).
 final class HubRunner {
     private var hub: Hub
     private let storage: any Storage
@@ -39,33 +21,42 @@ final class HubRunner {
     let eventLoop: any EventLoop
 
     private let media: MediaPlane?
-    private var sockets: [SocketID: any RunnerSocket] = [:]
-    private var lastSocket: UInt64 = 0
+    private var sockets = SocketTable()
     private var inputs: Deque<Input> = []
     private var isPumping = false
     private var queue = CommitQueue()
     private var trouble: StorageTrouble
-    /// Functions to call when the next batch is settled.
+    /// Functions to call after the next batch was committed or has failed.
     private var afterCommit: [() -> Void] = []
     /// Called once, if storage has failed for so long that the server must stop.
     var onStorageLost: ((StorageError) -> Void)?
     private var dirty: [SocketID] = []
     private var paused: [any PausedReader] = []
-    /// Past this many uncommitted transactions, sockets are not read: memory must not fill up behind a disk that has stopped.
+    /// Maximum number of uncommitted transactions. Above it, sockets are not read, so a stalled disk cannot fill the memory.
     private static let maxUncommitted = 4096
-    /// Recent identity changes, for detecting lookups that are out of date.
-    private(set) var identityChanges = IdentityChanges()
+    private static let maxHeldBytesOfAll = 64 << 20
+    /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
+    private let maxHeldBytes: Int
+    /// Recent changes of the person that a secret belongs to, for detecting lookups that are out of date.
+    private(set) var identityChanges = RecentChanges { $0.provenIdentity.map { [$0] } ?? [] }
+    /// Recent changes of people's stored data, for detecting lookups that are out of date.
+    private(set) var recordChanges = RecentChanges { $0.people }
     /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
-    private var lookups: [SocketID: (identities: [IdentityID], number: UInt64)] = [:]
+    private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
     private var inquiriesUnderWay = 0
-    /// A lookup takes a fraction of a millisecond on one of a few database readers. More pending ones mean a flood.
+    private var inquiriesOfPeople: [IdentityID: Int] = [:]
+    /// Maximum number of pending queries. A query takes a fraction of a millisecond on one of a few database readers, so more
+    /// pending queries mean a flood.
     private static let maxInquiries = 2048
+    /// Maximum number of pending queries per person, so that one person cannot use up the limit of all.
+    private static let maxInquiriesOfPerson = 16
     private var timer: Scheduled<Void>?
     private var timerAt: Timestamp?
 
     init(
         hubSettings: HubSettings, storage: any Storage, media: MediaPlane?, pushNotifier: (any PushNotifier)? = nil,
-        trouble: StorageTrouble, clock: ServerClock, logger: Logger, metrics: GatewayMetrics, eventLoop: any EventLoop
+        trouble: StorageTrouble, maxHeldBytes: Int, clock: ServerClock, logger: Logger, metrics: GatewayMetrics,
+        eventLoop: any EventLoop
     ) {
         self.media = media
         self.pushNotifier = pushNotifier
@@ -77,6 +68,7 @@ final class HubRunner {
         self.metrics = metrics
         self.eventLoop = eventLoop
         self.trouble = trouble
+        self.maxHeldBytes = maxHeldBytes
     }
 
     var hubSettings: HubSettings { hub.hubSettings }
@@ -86,32 +78,26 @@ final class HubRunner {
 
     func register(_ socket: any RunnerSocket) -> SocketID {
         eventLoop.preconditionInEventLoop()
-        lastSocket += 1
-        let id = SocketID(rawValue: lastSocket)
-        sockets[id] = socket
-        return id
+        return sockets.add(socket)
     }
 
     /// Removes a closed socket.
     ///
     /// - Parameter leaving: True if the client left on purpose, false if the connection dropped.
     func unregister(_ id: SocketID, leaving: Bool) {
-        guard sockets.removeValue(forKey: id) != nil else { return }
-        submit(.closed(id, leaving: leaving))
+        if sockets.remove(id) { submit(.closed(id, leaving: leaving)) }
     }
 
     /// Removes all sockets without reporting them closed: on shutdown, clients need no events about each other.
-    func forgetSockets() { sockets = [:] }
+    func forgetSockets() { sockets.removeAll() }
 
     var socketCount: Int { sockets.count }
 
     /// The number of sockets ever registered.
-    var arrivals: UInt64 { lastSocket }
+    var arrivals: UInt64 { sockets.added }
 
     /// Calls `body` with each socket and its id.
-    func forEachSocket(_ body: (SocketID, any RunnerSocket) -> Void) {
-        for (id, socket) in sockets { body(id, socket) }
-    }
+    func forEachSocket(_ body: (SocketID, any RunnerSocket) -> Void) { sockets.forEach(body) }
 
     // MARK: Inputs and effects
 
@@ -122,41 +108,48 @@ final class HubRunner {
     }
 
     /// Submits an arrival whose record was looked up after change `number` of `identityChanges`.
-    func submit(_ arrival: Arrival, lookupStart number: UInt64) {
-        lookups[arrival.socket] = ([arrival.device, arrival.identity.id], number)
+    func submit(_ arrival: Arrival, lookupStart: LookupStart) {
+        lookups[arrival.socket] = ([arrival.device, arrival.identity.id], lookupStart)
         submit(.arrived(arrival))
     }
 
     /// True if an earlier input changed the arriving device's identity after the lookup. The client then has to reconnect.
     private func isOutOfDate(_ input: Input) -> Bool {
         guard case .arrived(let arrival) = input, let lookup = lookups.removeValue(forKey: arrival.socket),
-            identityChanges.concern(lookup.identities, since: lookup.number)
+            identityChanges.concern(lookup.identities, since: lookup.start.identities)
         else { return false }
         sockets[arrival.socket]?.close(.serviceRestart, "Your identity has changed. Reconnect.")
         return true
     }
 
-    private func pump() {
-        run { _ in }
+    var lookupStart: LookupStart { LookupStart(identities: identityChanges.number, records: recordChanges.number) }
+
+    /// Whether what storage said about these people may be out of date. Then the lookup is repeated after the next commit.
+    func isOutdated(_ people: [IdentityID], since start: LookupStart) -> Bool {
+        identityChanges.concern(people, since: start.identities) || recordChanges.concern(people, since: start.records)
     }
+
+    private func pump() { run {} }
 
     private func timerFired() {
         timer = nil
         timerAt = nil
-        run { collect in collect(hub.handleTimeout(now: clock.now)) }
+        run { handleTimers() }
     }
 
-    /// Carries out the effects of `first` and of all queued inputs. Flushing may close sockets and thereby queue more inputs,
-    /// so this repeats until the queue is empty.
-    private func run(_ first: (([Effect]) -> Void) -> Void) {
+    /// Handles each due timer as a separate event, so that its changes are committed or fail independently.
+    private func handleTimers() {
+        while let effects = hub.handleNextTimeout(now: clock.now) { carryOut(effects, from: .none) }
+    }
+
+    /// Calls `first` and handles all queued inputs. Flushing may close sockets and thereby queue more inputs, so this repeats
+    /// until the queue is empty.
+    private func run(_ first: () -> Void) {
         guard !isPumping else { return }
         isPumping = true
-        first { carryOut($0, from: .none) }
+        first()
         repeat {
-            while let input = inputs.popFirst() {
-                guard !isOutOfDate(input) else { continue }
-                carryOut(hub.handle(input, now: clock.now), from: input.origin)
-            }
+            while let input = inputs.popFirst() { handle(input) }
             flush()
         } while !inputs.isEmpty
         isPumping = false
@@ -164,12 +157,44 @@ final class HubRunner {
         schedule()
     }
 
+    private func handle(_ input: Input) {
+        guard !isOutOfDate(input) else { return }
+        let origin = origin(of: input)
+        let effects = hub.handle(input, now: clock.now)
+        // Do this before the effects, because messages that a resume repeats must wait for the same commits as before.
+        if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
+            sockets.identify(arrival.socket, as: person)
+        }
+        carryOut(effects, from: origin)
+    }
+
+    /// Where to report that a change could not be stored.
+    private func origin(of input: Input) -> CommitQueue.Origin {
+        switch input {
+        case .message(let socket, let envelope):
+            CommitQueue.Origin(socket: socket, person: sockets.person(on: socket), request: envelope.seq)
+        case .answered(let question, _):
+            CommitQueue.Origin(socket: hub.socket(of: question.client), person: question.identity, request: question.re)
+        default: .none
+        }
+    }
+
     private func carryOut(_ effects: [Effect], from origin: CommitQueue.Origin) {
         for case .persist(let change) in effects {
             identityChanges.begin(change)
+            recordChanges.begin(change)
             metrics.count(change)
         }
-        for effect in queue.add(effects, from: origin) { carryOut(effect) }
+        for effect in queue.add(effects, from: origin, person: { sockets.person(on: $0) }) { carryOut(effect) }
+        if !queue.isEmpty { closeSlowReaders(effects) }
+    }
+
+    /// Drops clients for which too many bytes wait, as if they read too slowly. They can resume.
+    private func closeSlowReaders(_ effects: [Effect]) {
+        for socket in Set(effects.compactMap(\.socket)) where queue.heldBytes(for: socket) > maxHeldBytes {
+            queue.discard([socket])
+            sockets[socket]?.drop()
+        }
     }
 
     private func carryOut(_ effect: Effect) {
@@ -191,21 +216,29 @@ final class HubRunner {
 
     /// Runs a query. All earlier changes are already committed, so the result includes them.
     private func inquire(_ question: Question) {
-        guard inquiriesUnderWay < Self.maxInquiries else {
+        let own = inquiriesOfPeople[question.identity, default: 0]
+        guard inquiriesUnderWay + queue.heldInquiries < Self.maxInquiries, own < Self.maxInquiriesOfPerson else {
             let error = WireError(
                 .rateLimited, "The server is busy. Try again in a moment.", retryable: true, retryAfter: .seconds(1))
             return inputs.append(.answered(question, .refused(error)))
         }
         inquiriesUnderWay += 1
+        inquiriesOfPeople[question.identity] = own + 1
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
         let (handler, now, eventLoop) = (inquiryHandler, clock.now, eventLoop)
         Task {
             let finding = await handler.finding(for: question, now: now)
             eventLoop.execute {
-                runner.value.inquiriesUnderWay -= 1
+                runner.value.inquired(by: question.identity)
                 runner.value.submit(.answered(question, finding))
             }
         }
+    }
+
+    private func inquired(by identity: IdentityID) {
+        inquiriesUnderWay -= 1
+        let left = inquiriesOfPeople[identity, default: 1] - 1
+        inquiriesOfPeople[identity] = left > 0 ? left : nil
     }
 
     private func flush() {
@@ -215,10 +248,13 @@ final class HubRunner {
 
     // MARK: Committing
 
-    /// Whether storage takes no changes at present.
+    /// True if storage accepts no changes at present.
     var isStorageUnavailable: Bool { trouble.isUnavailable }
 
-    /// Calls `body` when the changes that wait for storage now are settled, or at once if there are none.
+    /// True if no change is waiting for storage.
+    var isSettled: Bool { queue.isEmpty }
+
+    /// Calls `body` after the changes now waiting for storage were committed or have failed, or immediately if there are none.
     func afterCommit(_ body: @escaping () -> Void) {
         if queue.isEmpty { body() } else { afterCommit.append(body) }
     }
@@ -240,7 +276,7 @@ final class HubRunner {
     }
 
     private func written(_ batch: [[Change]], _ results: [StorageError?], started: ContinuousClock.Instant) {
-        // After an error that concerns everything, storage has not tried the transactions behind it.
+        // Storage stops at an error that affects all changes, so it has not tried the transactions after this one.
         guard let index = results.firstIndex(where: { $0?.concernsEverything ?? false }), let error = results[index]
         else {
             trouble.succeeded()
@@ -248,7 +284,7 @@ final class HubRunner {
             return settle(batch, results)
         }
         metrics.commitFailures.increment()
-        switch trouble.failed(error, at: clock.now) {
+        switch trouble.failed(error, at: .now) {
         case .retry(let pause):
             logger.warning("Storing changes failed and will be retried", metadata: ["error": "\(error)"])
             let runner = NIOLoopBound(self, eventLoop: eventLoop)
@@ -257,29 +293,31 @@ final class HubRunner {
             }
         case .giveUp: settle(batch, results)
         case .stop:
-            logger.critical("Nothing can be stored. The server stops.", metadata: ["error": "\(error)"])
-            onStorageLost?(error)
+            if let onStorageLost {
+                logger.critical("Nothing can be stored. The server stops.", metadata: ["error": "\(error)"])
+                onStorageLost(error)
+            }
             onStorageLost = nil
             settle(batch, results)
         }
     }
 
-    /// Carries out what waited for the batch.
+    /// Carries out the effects that waited for the batch.
     private func settle(_ batch: [[Change]], _ results: [StorageError?]) {
         identityChanges.settle(batch.joined())
-        // New inputs are only queued meanwhile, so that nothing overtakes the held effects.
+        recordChanges.settle(batch.joined())
+        // Until the held effects are carried out, new inputs are only queued, so they cannot overtake these effects.
         isPumping = true
-        let outcomes = queue.settle(results.map { $0 == nil })
-        for (outcome, error) in zip(outcomes, results) {
-            switch outcome {
-            case .committed(let held): for effect in held { carryOut(effect) }
-            case .failed(let failure): fail(failure, error)
-            }
-        }
+        let settled = queue.settle(results.map { $0 == nil })
+        let lost = sockets(of: settled.failures)
+        queue.discard(lost)
+        let people = settled.failures.reduce(into: Set<IdentityID>()) { $0.formUnion($1.people) }
+        for effect in settled.effects { carryOut(effect, unlessLost: lost, people) }
+        for (failure, error) in zip(settled.failures, results.compactMap { $0 }) { fail(failure, error) }
         flush()
         isPumping = false
-        // With back-to-back commits, timers get to run only here.
-        run { collect in collect(hub.handleTimeout(now: clock.now)) }
+        // When one commit follows another without a pause, timers can run only here.
+        run { handleTimers() }
         let waiting = afterCommit
         afterCommit = []
         for body in waiting { body() }
@@ -288,35 +326,53 @@ final class HubRunner {
         for reader in readers { reader.resumeReading() }
     }
 
-    /// Reports a change that was not stored. The rules cannot undo it, so the people concerned are removed from memory and their
-    /// clients reconnect: their state is then loaded from storage.
-    private func fail(_ failure: CommitQueue.Failure, _ error: StorageError?) {
+    // MARK: Failed commits
+
+    private func sockets(of failures: [CommitQueue.Failure]) -> Set<SocketID> {
+        failures.reduce(into: []) { lost, failure in
+            for person in failure.people { lost.formUnion(sockets.sockets(of: person)) }
+            if let socket = failure.origin.socket { lost.insert(socket) }
+        }
+    }
+
+    /// Carries out a held effect, unless the effect reports a failed change as stored or acts on that change. Effects for other
+    /// people concern state in memory and are carried out.
+    private func carryOut(_ effect: Effect, unlessLost lost: Set<SocketID>, _ people: Set<IdentityID>) {
+        switch effect {
+        case .inquire(let question) where people.contains(question.identity):
+            inputs.append(.answered(question, .refused(.storageFailed)))
+        // Send a push that withdraws an earlier push in any case.
+        case .push(let person, let notice) where people.contains(person) && notice.kind != .over: return
+        default:
+            if !effect.isFor(lost) { carryOut(effect) }
+        }
+    }
+
+    /// Reports a change that was not stored. The rules cannot undo the change, so the people concerned are removed from memory.
+    /// Their clients reconnect, and their state is then loaded from storage.
+    private func fail(_ failure: CommitQueue.Failure, _ error: StorageError) {
         metrics.changesLost.increment()
         logger.error(
             "A change could not be stored. The people concerned must reconnect.",
-            metadata: ["error": "\(error.map { "\($0)" } ?? "")", "people": "\(failure.identities.count)"])
-        let lost = hub.sockets(of: failure.identities, and: failure.origin.socket)
-        queue.discard(lost)
-        for effect in failure.held where !isLost(effect, sockets: lost, identities: failure.identities) {
-            carryOut(effect)
+            metadata: ["error": "\(error)", "people": "\(failure.people.count)"])
+        for id in sockets(of: [failure]).sorted(by: { $0.rawValue < $1.rawValue }) {
+            guard let socket = sockets[id] else { continue }
+            // Send the error directly, because the client's state machine may be gone already.
+            let re = id == failure.origin.socket ? failure.origin.request : nil
+            socket.write(ServerMessage.error(.init(.storageFailed, re: re)).encode())
+            socket.flush()
+            socket.close(.serviceRestart, WireError.Code.storageFailed.rawValue)
         }
-        let input = Input.storageFailed(failure.identities, socket: failure.origin.socket, re: failure.origin.request)
-        carryOut(hub.handle(input, now: clock.now), from: .none)
+        carryOut(hub.handle(.storageFailed(failure.people), now: clock.now), from: .none)
     }
 
-    /// Whether the effect would tell somebody that their change was stored, or act on it. Effects for other people are about
-    /// state in memory, and stay.
-    private func isLost(_ effect: Effect, sockets: Set<SocketID>, identities: Set<IdentityID>) -> Bool {
-        switch effect {
-        case .inquire(let question): identities.contains(question.identity)
-        default: effect.socket.map(sockets.contains) ?? false
-        }
+    /// True if so many changes wait for storage that this socket should not be read. Clients without changes are still read.
+    func isCongested(_ socket: SocketID) -> Bool {
+        guard queue.count > Self.maxUncommitted || queue.heldBytes > Self.maxHeldBytesOfAll else { return false }
+        return sockets.person(on: socket).map { queue.isUncommitted($0) } ?? false
     }
 
-    /// True if so much waits for storage that sockets should stop reading.
-    var isCongested: Bool { queue.count > Self.maxUncommitted }
-
-    /// Resumes `reader` after the commit.
+    /// Adds a reader that resumes after the commit.
     func pause(_ reader: any PausedReader) { paused.append(reader) }
 
     /// Updates the gauges. Called per scrape.
@@ -336,19 +392,5 @@ final class HubRunner {
         // Timestamps are rounded down to milliseconds, so add one to make sure that the deadline has passed.
         let delay = max(0, (next - clock.now).wholeMilliseconds) + 1
         timer = eventLoop.scheduleTask(in: .milliseconds(delay)) { runner.value.timerFired() }
-    }
-}
-
-extension Input {
-    /// The socket and request to report a failed commit to.
-    var origin: CommitQueue.Origin {
-        switch self {
-        case .message(let socket, let envelope): CommitQueue.Origin(socket: socket, request: envelope.seq)
-        case .requested(let socket, let request): CommitQueue.Origin(socket: socket, request: request.re)
-        case .answered, .arrived, .legacyArrived, .asked, .unreadable, .resourceArrived, .closed, .banned, .unbanned,
-            .media,
-            .expel, .unreachable, .restored, .storageFailed:
-            .none
-        }
     }
 }

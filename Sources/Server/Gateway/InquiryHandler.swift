@@ -28,7 +28,8 @@ struct InquiryHandler: Sendable {
             let before = page.before.map { CallLogCursor($0) }
             guard before != .some(nil) else {
                 throw WireError(
-                    .malformed, "Set \"before\" to the \"next\" of an earlier page, or omit it for the first page.")
+                    .malformed,
+                    "Invalid \"before\". Send the \"next\" of an earlier page, or omit it for the first page.")
             }
             let found = try await storage.callLog(
                 of: question.identity, before: before ?? nil, limit: page.limit ?? Limits.callLogRows)

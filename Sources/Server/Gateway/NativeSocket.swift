@@ -22,7 +22,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private static let earlyMessages = 32
 
     let address: IPAddress
-    /// The ping group, set by `Gateway.register`.
+    /// The number of the group in which this connection is pinged. Set by `Gateway.register`.
     var group = 0
     private let origin: String?
     private let gateway: Gateway
@@ -49,7 +49,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         self.webSocket = webSocket
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         let timeout = gateway.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.limits.handshakeTimeout)) {
-            let error = WireError(.helloTimeout, "No hello arrived in time. Send hello first.", retryable: true)
+            let error = WireError(
+                .helloTimeout, "No hello arrived in time. Send hello as soon as the connection opens.", retryable: true)
             socket.value.fail(error, .timeout)
         }
         state = .awaitingHello(timeout: timeout)
@@ -136,7 +137,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private func lookUp(_ guest: Reception.Guest) {
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.now, gateway.eventLoop, logger)
-        let lookupStart = gateway.runner.identityChanges.number
+        let lookupStart = gateway.runner.lookupStart
         Task {
             do {
                 let found = try await storage.visitor(guest.device, isVouched: guest.hello.token != nil, at: now)
@@ -154,10 +155,10 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         if case .admitting = state { lookUp(guest) }
     }
 
-    private func lookedUp(_ guest: Reception.Guest, _ found: FoundRecord?, lookupStart: UInt64) {
+    private func lookedUp(_ guest: Reception.Guest, _ found: FoundRecord?, lookupStart: LookupStart) {
         guard case .admitting = state else { return }
         let concerned = [guest.device] + (found.map { [$0.identity] } ?? [])
-        if gateway.runner.identityChanges.concern(concerned, since: lookupStart) {
+        if gateway.runner.isOutdated(concerned, since: lookupStart) {
             let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
             return gateway.runner.afterCommit { socket.value.lookUpAgain(guest) }
         }
@@ -170,8 +171,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         admit(guest, found.record, lookupStart: lookupStart)
     }
 
-    /// - Parameter lookupStart: `identityChanges.number` before the lookup. Newcomers are not looked up.
-    private func admit(_ guest: Reception.Guest, _ record: PersonRecord, lookupStart: UInt64 = .max) {
+    /// - Parameter lookupStart: `HubRunner.lookupStart` before the lookup. Newcomers are not looked up.
+    private func admit(_ guest: Reception.Guest, _ record: PersonRecord, lookupStart: LookupStart = .init()) {
         guard case .admitting(let early) = state else { return }
         if let refusal = refusal(at: .welcome) { return refuse(refusal) }
         let ban = record.ban ?? gateway.ban(of: guest.identity.id) ?? gateway.ban(of: guest.device)
@@ -255,9 +256,13 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
 
-    func goAway() { close(.goingAway, "The server is restarting.") }
+    func goAway() { close(.goingAway, "The server is restarting. Try again in a moment.") }
 
     // MARK: The runner (RunnerSocket)
+
+    func drop() { webSocket?.drop() }
+
+    var isCongested: Bool { if case .open(let id) = state { gateway.runner.isCongested(id) } else { false } }
 
     func write(_ bytes: [UInt8]) { webSocket?.send(bytes) }
 

@@ -53,7 +53,9 @@ struct PersonExport: Sendable {
     private func export(_ headers: HTTPHeaders, _ context: Context) async throws(WireError) -> [UInt8] {
         let access = try await admit(headers, context)
         guard let token = headers.bearerToken else {
-            throw WireError(.tokenMalformed, "Send your identity secret or user token: Authorization: Bearer <secret>.")
+            throw WireError(
+                .tokenMalformed,
+                "Send your identity secret or user token in a header: Authorization: Bearer <secret or token>.")
         }
         let project = access.reception.project
         let device = try access.reception.identity(token, now: access.now)
@@ -62,7 +64,8 @@ struct PersonExport: Sendable {
             let found = try await access.storage.visitor(device.id, isVouched: !isSecret, at: access.now)
             guard let visitor = found else {
                 throw WireError(
-                    .tokenSignature, "This identity was deleted or its device unlinked. There is no data to export.")
+                    .tokenSignature,
+                    "This identity was deleted, or its device was unlinked. There is no data to export.")
             }
             let held = try await access.storage.everything(of: visitor.identity, at: access.now)
             return held.json(of: visitor.identity, project, at: access.now)
@@ -74,7 +77,7 @@ struct PersonExport: Sendable {
         }
     }
 
-    /// Admits the request's address. Returns what the export needs from the gateway.
+    /// Admits the request's address, and returns the gateway's reception and storage and the current time.
     private func admit(
         _ headers: HTTPHeaders, _ context: Context
     ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {

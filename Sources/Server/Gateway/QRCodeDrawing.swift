@@ -55,11 +55,11 @@ struct QRCodeDrawing: Sendable {
         } catch is NIOTooManyBytesError {
             throw tooLong
         } catch {
-            throw WireError(.malformed, "The request body is incomplete.")
+            throw WireError(.malformed, "The request body is incomplete. Send the request again.")
         }
         let text = String(decoding: body.readableBytesView, as: UTF8.self)
         guard !text.isEmpty, text.utf8.elementsEqual(body.readableBytesView) else {
-            throw WireError(.malformed, "Send the text to encode as UTF-8 in the request body.")
+            throw WireError(.malformed, "Send the text for the QR code in the request body, in UTF-8.")
         }
         return text
     }
@@ -81,7 +81,7 @@ extension QRCode {
             var column = 0
             while column < size {
                 let start = column
-                // Columns past the last one read as light.
+                // The subscript returns light for columns after the last one.
                 while self[row: row, column: column] { column += 1 }
                 let length = column - start
                 if length > 0 { path += "M\(start) \(row)h\(length)v1h-\(length)z" }

@@ -6,7 +6,7 @@ import Wire
 struct Reception: Sendable {
     /// A verified hello, before the storage lookup.
     struct Guest: Sendable {
-        /// The person's identity. Until the storage lookup, the device's own.
+        /// The person's identity. Before the storage lookup, this is the device's own identity.
         var identity: Identity
         /// The identity that the secret or token proves.
         let device: IdentityID

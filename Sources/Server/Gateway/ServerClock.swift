@@ -25,17 +25,17 @@ final class ServerClock: Sendable {
     private static var wall: Timestamp { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
 }
 
-/// Follows the wall clock without ever going back.
+/// A clock that follows the wall clock but never goes back.
 ///
-/// Timers and deadlines need time that only grows. Tokens, TURN credentials and stored deadlines need the time of day, which an
-/// operator or NTP may correct while the server runs. This value keeps its own time and moves it towards the wall clock: forward
-/// by at most one extra second for each second that passes, backward by running at half speed. A correction forward of more than
-/// ``step`` is taken at once, because no token would verify until a slow correction had caught up; timers that it skips are due
-/// at once.
+/// Timers and deadlines need a clock that only moves forward. Tokens, TURN credentials and stored deadlines need the time of
+/// day, which an operator or NTP may correct while the server runs. This clock therefore keeps its own time and moves it toward
+/// the wall clock. If it is behind, it gains at most one extra second per second. If it is ahead, it runs at half speed. A
+/// forward correction of more than ``step`` is applied immediately, because tokens could not be verified until a slow
+/// correction had caught up. Timers in the skipped time then fire immediately.
 struct WallClockFollower: Equatable, Sendable {
     static let step: Duration = .seconds(60)
 
-    /// Since 1970. A `Duration`, because readings less than a millisecond apart must add up.
+    /// The time since 1970. It is a `Duration`, because readings less than a millisecond apart must add up.
     private var time: Duration
     private var monotonic: Duration
 
@@ -47,7 +47,7 @@ struct WallClockFollower: Equatable, Sendable {
         self.monotonic = monotonic
     }
 
-    /// Returns the time at these readings of the two clocks: never less than what it returned before.
+    /// Returns the time for these readings of the two clocks. Never returns less than before.
     mutating func advance(wall: Timestamp, monotonic: Duration) -> Timestamp {
         let elapsed = max(.zero, monotonic - self.monotonic)
         self.monotonic += elapsed
@@ -56,7 +56,7 @@ struct WallClockFollower: Equatable, Sendable {
         if difference > Self.step {
             time += difference
         } else if difference > .milliseconds(1) {
-            // The wall clock was read in whole milliseconds: less than one is no difference.
+            // The wall clock was read in whole milliseconds, so ignore a difference below one millisecond.
             time += min(difference, elapsed)
         } else if difference < .milliseconds(-1) {
             time -= min(.zero - difference, elapsed / 2)

@@ -4,8 +4,8 @@ import NIOCore
 import Signaling
 import Wire
 
-/// The receiver of a WebSocket's messages and its end. Each call passes the socket, because a new one may replace it before
-/// the old one is closed.
+/// The receiver of a WebSocket's messages and events. Each call passes the WebSocket, because a user may have replaced it with
+/// a new one before the old one is closed.
 protocol WebSocketUser: AnyObject {
     func opened(_ webSocket: WebSocketHandler)
     /// Called with a text message. It may not be valid UTF-8.
@@ -18,6 +18,12 @@ protocol WebSocketUser: AnyObject {
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler)
     /// Called when the connection is closed, whichever side closed it. Always the last call, and only once.
     func disconnected(_ webSocket: WebSocketHandler)
+    /// True while too much of this user's data waits for storage. The socket is not read then.
+    var isCongested: Bool { get }
+}
+
+extension WebSocketUser {
+    var isCongested: Bool { false }
 }
 
 /// One WebSocket (RFC 6455): framing, pings, the closing handshake, and a limit for the send queue.
@@ -85,7 +91,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         guard !hasFailed else { return }
         var bytes = unwrapInboundIn(data)
         if var earlier = unread {
-            // Drop the other reference first, or writing would copy the buffer.
+            // Drop the second reference to the buffer first. Otherwise, writing would copy the buffer.
             unread = nil
             earlier.writeBuffer(&bytes)
             bytes = earlier
@@ -181,7 +187,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     func read(context: ChannelHandlerContext) {
         if isYielding {
             isReadHeld = true
-        } else if gateway.runner.isCongested {
+        } else if user?.isCongested ?? false {
             gateway.runner.pause(self)
         } else {
             context.read()
@@ -193,7 +199,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         context?.read()
     }
 
-    /// Limits frames without a message. They cost as much as messages, but the rate limits in the rules do not count them.
+    /// Counts a frame that carries no message. Such frames cost as much as messages, but the rate limits in the rules do not
+    /// count them.
     private func countIdleFrame() {
         idleFrames += 1
         guard idleFrames > Self.idleFramesPerInterval else { return }
@@ -220,6 +227,8 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     ///   has its own timeout.
     func tick(dropAfter missed: Int?) {
         guard !hasSentClose else { return }
+        // While the socket is not read, its pongs are not seen.
+        if user?.isCongested ?? false { unanswered = 0 }
         if let missed, unanswered >= missed {
             gateway.logger.debug("Socket dropped: no answer to \(unanswered) pings")
             context?.close(promise: nil)
@@ -235,13 +244,16 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     func send(_ text: [UInt8]) { send(opcode: .text, text) }
 
+    /// Closes the connection without a close frame.
+    func drop() { context?.close(promise: nil) }
+
     func flush() {
         needsFlush = false
         context?.flush()
         guard let context, !context.channel.isWritable else { return }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         guard waiting > gateway.configuration.limits.sendQueue else { return }
-        // Treat such a slow reader as dropped: it may resume, and then gets the missing messages or a snapshot.
+        // Treat a client that reads too slowly as dropped. It may resume, and then gets the missing messages or a snapshot.
         gateway.metrics.droppedForBackpressure.increment()
         gateway.logger.info("Socket closed: the client reads too slowly, \(waiting) bytes are queued")
         context.close(promise: nil)

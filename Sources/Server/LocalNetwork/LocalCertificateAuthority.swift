@@ -34,7 +34,7 @@ public struct LocalCertificateAuthority: Sendable {
     static let authorityLifetime: TimeInterval = 3650 * day
     /// Certificates are renewed this long before they expire, so that a server can run for a month without a restart.
     static let renewal: TimeInterval = 30 * day
-    /// Tolerates phones whose clocks are slow.
+    /// How far the start of a certificate's validity is backdated, for phones whose clocks are slow.
     static let backdating: TimeInterval = day
     /// Maximum addresses in a certificate. Some phones fail on certificates with hundreds of names.
     static let maxSubjects = 64
@@ -109,8 +109,9 @@ public struct LocalCertificateAuthority: Sendable {
         if let file = try PrivateFiles.read(path, limit: 64 << 10) {
             guard let kept = SigningIdentity(pem: file.bytes) else {
                 throw DataDirectoryError(
-                    "\(path) does not contain a certificate authority. Restore it from a backup, or delete the "
-                        + "directory \(directory) to create a new one. Then install the new one on every phone.")
+                    "\(path) does not contain a certificate authority. Restore it from a backup. Or delete the "
+                        + "directory \(directory): the server then creates a new certificate authority, which you must "
+                        + "install on every phone.")
             }
             if kept.certificate.notValidAfter > now + Self.renewal { return kept }
             // Replace an expired authority. People must then install the new one on their phones.

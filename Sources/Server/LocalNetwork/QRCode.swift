@@ -22,7 +22,7 @@ public struct QRCode: Sendable, Equatable {
     public let size: Int
     let version: Int
     let mask: Int
-    /// Row by row; true is dark.
+    /// The modules row by row. True means dark.
     private let modules: [Bool]
 
     /// Encodes UTF-8 text in the smallest version that holds it.

@@ -20,7 +20,7 @@ final class MediaLoop: MediaSink {
     /// Limits for unverified TCP connections, per address (an IPv6 /64 counts as one) and in total.
     static let maxUnverifiedPerAddress = 16
     static let maxUnverified = 1000
-    /// Time for requests before packets get their turn again. The largest description takes 4 ms, most requests 0.1 ms.
+    /// How long requests may run before packets get their turn. The largest description takes 4 ms, most requests 0.1 ms.
     private static let requestTime = MediaInterval.milliseconds(2)
     /// How late the router's tick may be if no packet wakes the loop earlier. A wake-up costs more than the work of a tick.
     private static let tickSlack = MediaInterval.milliseconds(10)
@@ -169,7 +169,7 @@ final class MediaLoop: MediaSink {
         }
         SocketOptions.configureStream(descriptor)
         let number = nextConnection
-        // Numbers repeat after 4 billion connections.
+        // Connection numbers repeat after 4 billion connections.
         nextConnection = nextConnection < Self.wakeTag - 1 ? nextConnection + 1 : Self.firstConnection
         let path = Path(socket: number, isTCP: true, remote: remote)
         connections[number] = StreamConnection(descriptor: descriptor, path: path, now: now)

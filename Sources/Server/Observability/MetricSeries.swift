@@ -133,11 +133,11 @@ final class HistogramSeries: MetricSeries, RecorderHandler, TimerHandler {
 
 /// Label names and values, sorted by name and formatted once.
 struct MetricLabels: Hashable, Comparable {
-    /// Longer values are truncated. They were probably not meant as labels.
+    /// Maximum length of a label value. Longer values are truncated, because they were probably not meant as labels.
     private static let maxValueLength = 128
 
     private let pairs: [(name: String, value: String)]
-    /// `{name="value",…}`, or empty without labels.
+    /// The labels as `{name="value",…}`, or empty text without labels.
     let text: String
 
     init(_ dimensions: [(String, String)]) {
@@ -155,7 +155,7 @@ struct MetricLabels: Hashable, Comparable {
         text = Self.text(pairs)
     }
 
-    /// The same label names, all with the value `other`.
+    /// Labels with the same names, but with `other` as every value.
     var collapsed: MetricLabels { MetricLabels(pairs: pairs.map { (name: $0.name, value: "other") }) }
 
     func text(adding pair: (String, String)) -> String { Self.text(pairs + [(name: pair.0, value: pair.1)]) }

@@ -22,11 +22,11 @@ public final class PrometheusMetrics: MetricsFactory {
     /// The `Content-Type` of the exposition.
     public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    /// Upper bounds in seconds, from a fast handler to a call that hangs.
+    /// Upper bounds of timer buckets in seconds, from a fast handler to a call that hangs.
     static let timerBuckets: [Double] = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
-    /// Powers of four, which suit bytes, queue lengths and counts.
+    /// Upper bounds of recorder buckets: powers of four, which suit bytes, queue lengths and counts.
     static let recorderBuckets: [Double] = (0...10).map { Double(1 << (2 * $0)) }
 
     private struct Family {
@@ -37,7 +37,7 @@ public final class PrometheusMetrics: MetricsFactory {
 
     private struct Entry {
         var series: any MetricSeries
-        /// Number of handlers with these labels. They share the series, which is removed with the last one.
+        /// Number of metric objects with these labels. They share the series, which is removed with the last of them.
         var uses: Int
     }
 

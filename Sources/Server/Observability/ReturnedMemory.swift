@@ -12,7 +12,7 @@ import Glibc
 /// library keeps the freed memory, so after many arrivals a third of the process's memory could be unused. Only glibc needs
 /// this, and only glibc has the function.
 struct ReturnedMemory: Service {
-    /// Longer than the 10 s for which a handshake may hold its memory.
+    /// How often to return memory. Longer than the 10 s for which a handshake may hold its memory.
     private static let interval: Duration = .seconds(12)
     /// Minimum number of arrivals. Fewer free less than 1 MB (50 kB each), which is not worth the work.
     private static let minArrivals: UInt64 = 20

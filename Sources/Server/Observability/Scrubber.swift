@@ -3,7 +3,7 @@
 public struct Scrubber: Sendable {
     public static let redacted = "[redacted]"
 
-    /// Shorter secrets could match ordinary words.
+    /// Minimum length of a secret to redact. A shorter secret could match ordinary words.
     private static let minSecretLength = 8
 
     private let secrets: [String]
@@ -36,7 +36,7 @@ public struct Scrubber: Sendable {
         for secret in secrets where text.utf8.count >= secret.utf8.count {
             text = text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: Self.redacted)
         }
-        // Every token contains one of these characters or follows one. Most values have none.
+        // Every token contains one of these characters or follows one. Most values contain none of them and are done here.
         let isSuspicious = text.utf8.contains { "=.\" _".utf8.contains($0) }
         return isSuspicious ? Self.redactingTokens(in: text) : text
     }

@@ -2,12 +2,12 @@
 struct PushAnswer: Equatable, Sendable {
     var status: Int
     var retryAfter: Duration?
-    /// At most ``maxBodySize`` bytes.
+    /// The start of the response body, at most ``maxBodySize`` bytes.
     var body: [UInt8] = []
 
-    /// Bytes of the body to read. Error reasons are short.
+    /// Maximum bytes of the body to read. Error reasons are short.
     static let maxBodySize = 4096
-    /// Caps Retry-After, in seconds. No notice lives longer.
+    /// Maximum accepted value of Retry-After, in seconds. No notice lives longer.
     private static let maxRetryAfter = 86400
 
     /// - Parameter retryAfter: the header value. Only a number of seconds is parsed (RFC 9110 §10.2.3), because push services

@@ -52,6 +52,9 @@ extension Setting {
             "push.queue", \.push.queue, .integer(1...1_000_000),
             "Maximum notifications that are waiting or being sent."),
         Setting(
+            "push.endpointRetention", \.retention.pushEndpoints, .duration(.zero ... .seconds(3650 * 86400)),
+            "How long a push endpoint is kept if the device does not register it again."),
+        Setting(
             "push.apnsKey", \.push.apnsKey, .optional(.path),
             "The .p8 key file for Apple's push service (APNs). Without it, apps get no push notifications."),
         Setting(
@@ -76,7 +79,7 @@ extension Setting {
 
     private static func isAppleID(_ text: String) -> Bool { text.utf8.count == 10 && text.utf8.allSatisfy(isWordByte) }
 
-    /// Letters, digits, hyphens and dots, as in Apple's CFBundleIdentifier. The value is sent in a header.
+    /// True for letters, digits, hyphens and dots, as in Apple's CFBundleIdentifier. The value is sent in a header.
     private static func isBundle(_ text: String) -> Bool {
         (1...155).contains(text.utf8.count) && text.utf8.allSatisfy { isWordByte($0) || "-.".utf8.contains($0) }
     }

@@ -19,7 +19,7 @@ protocol PushTransport: Sendable {
 /// rebinding. The certificate is verified against the name. Redirects are not followed.
 actor PushConnections: PushTransport {
     struct Settings: Sendable {
-        /// For the whole exchange: DNS lookup, connection and response.
+        /// Time limit for the whole exchange: DNS lookup, connection and response.
         var timeout: Duration
         var allowsPrivateAddresses = false
         /// A PEM file of CA certificates to trust in addition to the system's.
@@ -28,13 +28,13 @@ actor PushConnections: PushTransport {
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
 
-    /// Maximum addresses to try per request. Large services have a dozen, but usually all of them work or none does.
+    /// Maximum addresses to try per request. Large services have a dozen addresses, but usually all of them work or none does.
     private static let maxAttempts = 3
     /// How long to cache addresses. They rarely change, and a lookup would be the slowest part of a push.
     private static let addressLifetime: Duration = .seconds(60)
     /// Maximum cached names and connections. Browsers use only a few services, but wildcards can match more.
     private static let maxCached = 64
-    /// Apple asks providers to keep connections open.
+    /// How long to keep idle connections. Apple asks providers to keep connections open.
     private static let idleTimeout: TimeAmount = .minutes(5)
 
     private struct Target: Hashable {
@@ -69,7 +69,7 @@ actor PushConnections: PushTransport {
             let first = try await group.next()
             group.cancelAll()
             if let answer = first ?? nil { return answer }
-            // Timed out. If the response arrived in the meantime, use it, even if only its status is complete.
+            // The request timed out. If the response arrived in the meantime, use it, even if only its status is complete.
             if let answer = try? await group.next() ?? nil { return answer }
             throw PushFailure.timedOut
         }
@@ -173,7 +173,7 @@ actor PushConnections: PushTransport {
         message.body = .bytes(ByteBuffer(bytes: request.body))
         let response: HTTPClientResponse
         do {
-            // Longer than our own timeout, which reports a clearer error.
+            // Set a longer timeout here than our own, which reports a clearer error.
             response = try await client.execute(message, timeout: .milliseconds(2 * timeout.wholeMilliseconds))
         } catch is CancellationError {
             throw CancellationError()
@@ -189,7 +189,7 @@ actor PushConnections: PushTransport {
                 if body.count >= PushAnswer.maxBodySize { break }
             }
         } catch {
-            // The status is sufficient.
+            // The body could not be read, but the status is sufficient.
         }
         return PushAnswer(
             status: Int(response.status.code), retryAfter: response.headers.first(name: "retry-after"), body: body)

@@ -8,12 +8,14 @@ import Foundation
 
 /// Encryption of Web Push messages (RFC 8291), as one record of the content coding `aes128gcm` (RFC 8188).
 enum PushEncryption {
-    /// Larger than any message of this server, because the body must be a single record (RFC 8291 §4).
+    /// The record size to announce. It is larger than any message of this server, because the body must be a single record (RFC
+    /// 8291 §4).
     static let recordSize: UInt32 = 4096
     /// All messages are padded to this size, so that the service cannot infer their kind from the length.
     static let paddedSize = 128
     static let saltSize = 16
-    /// The 4096 bytes that all services accept (RFC 8030 §7.2), minus header, 65-byte key, delimiter and tag.
+    /// Maximum message size: the 4096 bytes that all services accept (RFC 8030 §7.2), minus header, 65-byte key, delimiter and
+    /// tag.
     static let maxMessageSize = 4096 - (saltSize + 4 + 1 + 65) - 1 - 16
 
     /// Encrypts a message and returns the request body.

@@ -56,7 +56,8 @@ public struct PushEndpoint: Hashable, Sendable {
         kind = .web(url, publicKey: publicKey, authentication: secret)
     }
 
-    /// Tokens have 32 bytes today, but Apple asks developers not to rely on the length.
+    /// How many digits a device token may have. Tokens have 32 bytes today, but Apple asks developers not to rely on the
+    /// length.
     private static let tokenDigits = 64...200
 
     private init(apns registration: PushRegistration) throws(WireError) {
@@ -85,10 +86,10 @@ extension PushEndpoint: CustomStringConvertible, CustomReflectable {
 /// The URL of a subscription. It comes from an untrusted client and the server connects to it, so parsing is strict: it
 /// accepts only URLs that all parsers interpret in the same way. The checked host is then the host that is connected to.
 struct WebPushURL: Hashable, Sendable {
-    /// In lower case.
+    /// The host name in lower case.
     let host: String
     let port: Int
-    /// The path with the query.
+    /// The path of the URL, including the query.
     let path: String
 
     static let defaultPort = 443
@@ -104,18 +105,18 @@ struct WebPushURL: Hashable, Sendable {
             throw WireError(.pushInvalid, "Invalid endpoint. Send the endpoint of the push subscription.")
         }
         guard text.prefix(scheme.count).lowercased() == scheme else {
-            throw WireError(.pushNotAllowed, "Push endpoint must start with https://.")
+            throw WireError(.pushNotAllowed, "The push endpoint must start with https://.")
         }
         let rest = text.dropFirst(scheme.count)
         let authority = rest.prefix { !"/?#\\".contains($0) }
         let path = String(rest[authority.endIndex...])
         guard !authority.contains("@") else {
-            throw WireError(.pushNotAllowed, "Push endpoint must not contain a user name.")
+            throw WireError(.pushNotAllowed, "The push endpoint must not contain a user name.")
         }
         let name = authority.prefix { $0 != ":" }.lowercased()
         let port = authority.dropFirst(name.utf8.count)
         guard Self.isHostName(name) else {
-            throw WireError(.pushNotAllowed, "Push endpoint must use a host name, not an IP address.")
+            throw WireError(.pushNotAllowed, "The push endpoint must use a host name, not an IP address.")
         }
         guard port.isEmpty || Self.number(port) != nil, Self.isPath(path) else {
             throw WireError(.pushInvalid, "Invalid endpoint. Send the endpoint of the push subscription.")

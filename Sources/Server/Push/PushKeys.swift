@@ -19,7 +19,7 @@ public struct PushKeys: Sendable {
 
     /// The file in the data directory. If it is lost, each browser gets no pushes until its user opens the page again.
     public static let fileName = "push.pem"
-    /// In bytes. A PEM file with a P-256 key has about 250.
+    /// Maximum file size in bytes. A PEM file with a P-256 key has about 250.
     private static let maxFileSize = 16 << 10
 
     init(web: P256.Signing.PrivateKey, apns: APNSKey? = nil, warnings: [String] = []) {
@@ -49,7 +49,7 @@ public struct PushKeys: Sendable {
         guard let key = signingKey(kept.bytes) else {
             throw DataDirectoryError(
                 "\(path) does not contain a P-256 private key. Restore it from a backup, or delete it to create a new "
-                    + "one. Browsers will then get push notifications again only after their users open the page.")
+                    + "one. With a new key, people get push notifications again only after they reopen the page.")
         }
         try checkAuthorities(configuration.push)
         var warnings = exposure(of: path, kept)
@@ -85,7 +85,7 @@ struct APNSKey: Sendable {
     /// The app's bundle identifier.
     let bundle: String
 
-    /// In bytes. A `.p8` file has about 260.
+    /// Maximum file size in bytes. A `.p8` file has about 260.
     private static let maxFileSize = 16 << 10
 
     /// Opens the key. Returns nil if none is configured.

@@ -6,7 +6,7 @@ struct PushRequest: Equatable, Sendable {
     var host: String
     var port = WebPushURL.defaultPort
     var path: String
-    /// Header names are in lower case.
+    /// The HTTP headers, with names in lower case.
     var headers: [(name: String, value: String)]
     var body: [UInt8]
 
@@ -73,7 +73,7 @@ extension PushRequest {
 enum APNS {
     static let host = "api.push.apple.com"
     static let sandboxHost = "api.sandbox.push.apple.com"
-    /// In bytes, for pushes of type `voip`. The limit of other types is 4096.
+    /// Maximum payload size in bytes for pushes of type `voip`. The limit of other types is 4096.
     static let maxPayloadSize = 5120
 
     /// True only for incoming calls. iOS terminates an app that gets a VoIP push without showing an incoming call, and

@@ -19,7 +19,7 @@ protocol PushResolver: Sendable {
 /// The system's resolver. It blocks a thread until the name servers answer, so each lookup gets a separate thread and never
 /// blocks those that serve calls.
 final class SystemResolver: PushResolver {
-    /// Concurrent lookups. A hanging resolver holds a thread for 30 s, so more would only add threads.
+    /// Maximum concurrent lookups. A lookup that hangs holds a thread for 30 s, so a higher limit would only add threads.
     static let maxLookups = 8
 
     private let lookups = Atomic<Int>(0)

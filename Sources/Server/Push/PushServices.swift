@@ -5,7 +5,7 @@ import Wire
 /// Endpoints are URLs from untrusted clients, and this server connects to them. So it allows only Apple's service and the
 /// configured services of browsers, by host name (RFC 8030 §8 leaves this to the application server).
 public struct PushServices: Hashable, Sendable {
-    /// Lower-case host names, with a port unless it is 443. A name that starts with `*.` matches all subdomains.
+    /// Lower-case host names, with a port unless the port is 443. A name that starts with `*.` matches all subdomains.
     let names: [String]
     /// Whether this server has a key for Apple's service.
     let admitsApps: Bool
@@ -25,9 +25,12 @@ public struct PushServices: Hashable, Sendable {
         let endpoint = try PushEndpoint(registration)
         guard admits(endpoint) else {
             if case .apns = endpoint.kind {
-                throw WireError(.pushNotAllowed, "This server is not configured for Apple's push service.")
+                throw WireError(
+                    .pushNotAllowed,
+                    "This server is not configured for Apple's push service. Ask the operator to configure it.")
             }
-            throw WireError(.pushNotAllowed, "This push service is not allowed on this server.")
+            throw WireError(
+                .pushNotAllowed, "This push service is not allowed on this server. Ask the operator to allow it.")
         }
         return endpoint
     }

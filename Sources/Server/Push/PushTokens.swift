@@ -13,14 +13,14 @@ enum ES256 {
         -> String
     {
         let text = Base64URL.encode(object(header)) + "." + Base64URL.encode(object(claims))
-        // r and s, 32 bytes each, not DER.
+        // An ES256 signature is r and s with 32 bytes each, not DER.
         let signature = try key.signature(for: Data(text.utf8)).rawRepresentation
         return text + "." + Base64URL.encode(signature)
     }
 
     enum Claim {
         case text(String)
-        /// Whole seconds since 1970. Some verifiers reject fractions.
+        /// A time in whole seconds since 1970. Some verifiers reject fractions.
         case seconds(Int64)
     }
 
@@ -41,7 +41,7 @@ enum ES256 {
 
 /// The VAPID tokens that identify this server to the push services of browsers (RFC 8292), one per service.
 struct VAPIDTokens {
-    /// Half of the maximum of one day (RFC 8292 §2), to tolerate clock differences.
+    /// Lifetime of a token: half of the maximum of one day (RFC 8292 §2), to tolerate clock differences.
     static let lifetime: Duration = .seconds(12 * 3600)
     /// How long before its expiry a token is replaced.
     static let margin: Duration = .seconds(3600)

@@ -17,7 +17,7 @@ enum PushVerdict: Equatable, Sendable {
         switch answer.status {
         case 200...299: self = .delivered
         case 404, 410: self = .gone
-        // 3xx is refused: a redirect could lead to an unchecked address.
+        // A redirect (3xx) is refused, because it could lead to an unchecked address.
         case 408, 425, 429, 500...599: self = .again(after: answer.retryAfter)
         default: self = .refused("status \(answer.status)")
         }
@@ -49,7 +49,8 @@ enum PushVerdict: Equatable, Sendable {
 struct PushRetries: Equatable, Sendable {
     static let firstDelay: Duration = .seconds(1)
     static let maxDelay: Duration = .seconds(30)
-    /// About two minutes in total. Notices that live longer are not worth more: the page also shows missed calls.
+    /// Maximum retries, which take about two minutes in total. A notice that lives longer is not worth more retries, because
+    /// the page also shows missed calls.
     static let maxRetries = 8
 
     private var count = 0

@@ -64,11 +64,6 @@ extension Database {
         }
     }
 
-    func deleteCalls(olderThan limit: Timestamp) throws -> Int {
-        try run("DELETE FROM callLog WHERE at < ?", [limit.milliseconds])
-        return changesCount
-    }
-
     /// Returns the calls, newest first. A negative limit means unlimited.
     func calls(of owner: IdentityID, before: CallLogCursor?, limit: Int) throws -> [CallRecord] {
         let rows =

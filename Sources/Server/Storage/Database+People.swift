@@ -46,8 +46,8 @@ extension Database {
         try run("DELETE FROM pushEndpoint WHERE device = ?", [device.blob])
     }
 
-    /// Deletes a person with all linked devices. Data from before the devices were linked is deleted too, because no client can
-    /// access it any more.
+    /// Deletes a person with all linked devices. Also deletes data from before the devices were linked, which no client can
+    /// access.
     func delete(_ person: IdentityID) throws {
         let devices: [IdentityID] = try rows("SELECT identity FROM device WHERE person = ?", [person.blob])
             .map { try $0.id("identity") }

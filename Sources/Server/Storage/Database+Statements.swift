@@ -21,15 +21,18 @@ extension Database {
         case .keptInTouch(let first, let second, let names, let at):
             try join(first, second, names: names, at: at, limit: bounds.contacts)
         case .lostTouch(let first, let second): try separate(first, second)
+        case .revoked(let revocation): try revoke(revocation)
+        case .muted(let session, let isMuted, by: _, let at): try setMuted(isMuted, session, at: at)
         case .callPlaced(let call): try place(call.withoutNUL)
-        case .callAccepted(let call, let at):
+        case .callAccepted(let call, let at, people: _):
             try run("UPDATE openCall SET acceptedAt = ? WHERE call = ?", [at.milliseconds, call.blob])
-        case .callOver(let call): try run("DELETE FROM openCall WHERE call = ?", [call.blob])
+        case .callOver(let call, people: _): try run("DELETE FROM openCall WHERE call = ?", [call.blob])
         case .callLogged(let record, let owner): try logCall(record.withoutNUL, of: owner, limit: bounds.calls)
         case .callSeen(let call, let owner):
             try run("UPDATE callLog SET isSeen = TRUE WHERE owner = ? AND call = ?", [owner.blob, call.blob])
         case .callsForgotten(let call, let owner): try forgetCalls(call, by: owner)
         }
+        if let entry = change.auditEntry { try audit(entry) }
     }
 
     private func block(owner: IdentityID, blocked: IdentityID, at: Timestamp, limit: Int) throws {
@@ -48,9 +51,13 @@ extension Database {
 
     private func insert(_ report: Report) throws {
         try run(
-            "INSERT INTO report (match, reporter, against, reason, createdAt) VALUES (?, ?, ?, ?, ?)",
+            """
+            INSERT INTO report (match, reporter, against, reason, createdAt, reporterAddress, againstAddress)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """,
             [
                 report.match.blob, report.by.blob, report.against.blob, report.reason, report.createdAt.milliseconds,
+                report.byAddress, report.againstAddress,
             ])
         let id = lastInsertedRowID
         for (position, line) in report.lines.enumerated() {
@@ -83,7 +90,6 @@ extension Database {
         held.ban = try ban(of: id, at: now)
         held.blocks = try rows("SELECT blocked, createdAt FROM block WHERE owner = ? ORDER BY id", [id.blob])
             .map { PersonData.Block(person: try $0.id("blocked"), at: try $0.time("createdAt")) }
-        // There are few reports, so an index would not be worth its writes.
         held.reports = try rows(
             "SELECT match, reason, createdAt FROM report WHERE reporter = ? ORDER BY id", [id.blob]
         ).map {
@@ -170,12 +176,6 @@ extension Database {
         return changesCount > 0
     }
 
-    func deleteReports(olderThan limit: Timestamp) throws -> Int {
-        // The foreign key also deletes the chat lines.
-        try run("DELETE FROM report WHERE createdAt < ?", [limit.milliseconds])
-        return changesCount
-    }
-
     private func storedReport(_ row: Row) throws -> StoredReport {
         let id: Int64 = try row.value("id")
         let closedAt: Int64? = try row.optional("closedAt")
@@ -187,7 +187,8 @@ extension Database {
         }
         let report = Report(
             match: try row.id("match"), by: try row.id("reporter"), against: try row.id("against"),
-            reason: try row.value("reason"), lines: lines, createdAt: try row.time("createdAt"))
+            reason: try row.value("reason"), lines: lines, createdAt: try row.time("createdAt"),
+            byAddress: try row.value("reporterAddress"), againstAddress: try row.value("againstAddress"))
         return StoredReport(id: id, report: report, closedAt: closedAt.map { Timestamp(milliseconds: $0) })
     }
 }

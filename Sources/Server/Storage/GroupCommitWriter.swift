@@ -12,7 +12,7 @@ actor GroupCommitWriter<Change: Sendable> {
     private struct Waiting {
         var changes: [Change]
         var batch: Batch
-        /// The place in the batch.
+        /// The commit's position in its batch.
         var index: Int
     }
 
@@ -20,7 +20,8 @@ actor GroupCommitWriter<Change: Sendable> {
     private final class Batch {
         var results: [StorageError?]
         var left: Int
-        /// An error that concerns everything. The rest of the batch is then not tried: it must not overtake what failed.
+        /// An error that affects all commits. The rest of the batch is then not tried, so that it cannot overtake the failed
+        /// commits.
         var fault: StorageError?
         let done: CheckedContinuation<[StorageError?], Never>
 
@@ -42,7 +43,7 @@ actor GroupCommitWriter<Change: Sendable> {
     private var runner: Task<Void, Never>?
     private var isClosed = false
 
-    /// The number of commits that wait for the next transaction, without those of the running one.
+    /// The number of commits waiting for the next transaction. Does not count the running transaction.
     var waitingCount: Int { waiting.count }
 
     /// - Parameter transaction: makes all changes durable, or none. Calls never overlap.
@@ -55,15 +56,16 @@ actor GroupCommitWriter<Change: Sendable> {
         if let error = await commitEach([changes])[0] { throw error }
     }
 
-    /// Commits each list of changes, all or none of it, in order.
+    /// Commits the lists in order. Each list is committed completely or not at all.
     ///
-    /// - Returns: the error of each; nil where it was committed. Behind an error that concerns everything, such as a full disk,
-    ///   nothing is committed.
+    /// - Returns: for each list, its error, or nil if the list was committed. After an error that affects all commits, such as
+    ///   a full disk, no further list is committed.
     func commitEach(_ lists: [[Change]]) async -> [StorageError?] {
         guard !lists.isEmpty else { return [] }
         guard !isClosed else { return Array(repeating: .closed, count: lists.count) }
         guard waiting.count < Self.maxWaiting else {
-            let error = StorageError(.overloaded, "The disk is too slow for the data to store. Check its load.")
+            let error = StorageError(
+                .overloaded, "The disk cannot keep up with the data to be written. Check the load on the disk.")
             return Array(repeating: error, count: lists.count)
         }
         return await withCheckedContinuation { done in
@@ -88,7 +90,7 @@ actor GroupCommitWriter<Change: Sendable> {
             waiting.removeFirst(group.count)
             await write(group)
         }
-        // There is no suspension between the check above and this line, so no commit can arrive in between.
+        // Nothing suspends between the check above and this line, so no commit can arrive in between.
         runner = nil
     }
 
@@ -102,7 +104,9 @@ actor GroupCommitWriter<Change: Sendable> {
         } catch  where group.count > 1 && Self.mayBeCausedByOneWrite(error) {
             for member in group { await write([member]) }
         } catch {
-            let error = error as? StorageError ?? StorageError(.other, "The database operation failed.", cause: error)
+            let error =
+                error as? StorageError
+                ?? StorageError(.other, "The change could not be stored. The cause is in parentheses.", cause: error)
             for member in group { member.batch.finish(member.index, error) }
         }
     }

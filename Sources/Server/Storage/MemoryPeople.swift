@@ -14,11 +14,11 @@ struct MemoryPeople {
     private var profiles: [IdentityID: Profile] = [:]
     private var identities: [PersonID: IdentityID] = [:]
     private var devices: [IdentityID: Device] = [:]
-    /// Oldest first.
+    /// Contacts by owner, oldest first.
     private var contacts: [IdentityID: [PersonData.KeptContact]] = [:]
     private var open: [CallID: StoredCall] = [:]
     private var log: [IdentityID: [CallID: CallRecord]] = [:]
-    /// Oldest first.
+    /// Push endpoints by owner, oldest first.
     private var endpoints: [IdentityID: [PersonData.KeptEndpoint]] = [:]
 
     init(_ bounds: StorageBounds) { self.bounds = bounds }
@@ -142,6 +142,16 @@ struct MemoryPeople {
     mutating func removeEndpoint(_ endpoint: String, of person: IdentityID) -> Bool {
         endpoints[person]?.removeAll { $0.registration.endpoint == endpoint }
         return !(endpoints[person] ?? []).isEmpty
+    }
+
+    mutating func deleteEndpoints(olderThan moment: Timestamp) -> Int {
+        var count = 0
+        for person in endpoints.keys {
+            let before = endpoints[person]?.count ?? 0
+            endpoints[person]?.removeAll { $0.at < moment }
+            count += before - (endpoints[person]?.count ?? 0)
+        }
+        return count
     }
 
     func pushEndpoints(of person: IdentityID) -> [PushRegistration] { (endpoints[person] ?? []).map(\.registration) }

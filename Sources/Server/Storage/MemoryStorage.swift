@@ -4,15 +4,18 @@ public import Wire
 /// In-memory storage, for tests and for trials without a data directory.
 public actor MemoryStorage: Storage {
     private let bounds: StorageBounds
-    /// Oldest first.
+    /// Blocks by owner, oldest first.
     private var blocks: [IdentityID: [PersonData.Block]] = [:]
     private var people: MemoryPeople
-    /// Oldest first, at most one per subject.
+    /// Bans, oldest first, with at most one per subject.
     private var bans: [Ban] = []
-    /// In ascending order of IDs.
+    /// Reports in ascending order of IDs.
     private var reports: [StoredReport] = []
     private var lastReportID: Int64 = 0
     private var banChanges: Int64 = 0
+    private var moderated: [SessionID: SessionModeration] = [:]
+    /// The audit log, oldest entry first.
+    private var entries: [AuditEntry] = []
     private var isClosed = false
 
     public init(bounds: StorageBounds = StorageBounds()) {
@@ -53,7 +56,13 @@ public actor MemoryStorage: Storage {
     }
 
     private func apply(_ change: Change) {
+        if let entry = change.auditEntry { entries.append(entry) }
         switch change {
+        case .revoked(let revocation):
+            moderated[revocation.session, default: SessionModeration(session: revocation.session)]
+                .revoked[revocation.fingerprint] = revocation.expiresAt
+        case .muted(let session, let isMuted, by: _, at: _):
+            moderated[session, default: SessionModeration(session: session)].isMuted = isMuted
         case .block(let owner, let blocked, let at): block(PersonData.Block(person: blocked, at: at), by: owner)
         case .unblock(let owner, let blocked):
             blocks[owner]?.removeAll { $0.person == blocked }
@@ -71,8 +80,8 @@ public actor MemoryStorage: Storage {
         case .keptInTouch(let first, let second, let names, let at): people.join(first, second, names: names, at: at)
         case .lostTouch(let first, let second): people.separate(first, second)
         case .callPlaced(let call): people.place(call)
-        case .callAccepted(let call, let at): people.accept(call, at: at)
-        case .callOver(let call): people.end(call)
+        case .callAccepted(let call, let at, people: _): people.accept(call, at: at)
+        case .callOver(let call, people: _): people.end(call)
         case .callLogged(let record, let owner): people.logCall(record, of: owner)
         case .callSeen(let call, let owner): people.seeCall(call, by: owner)
         case .callsForgotten(let call, let owner): people.forgetCalls(call, by: owner)
@@ -132,11 +141,39 @@ public actor MemoryStorage: Storage {
     }
 
     @discardableResult
-    public func deleteReports(olderThan limit: Timestamp) throws -> Int {
+    public func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) throws -> Int {
         try checkOpen()
-        let before = reports.count
-        reports.removeAll { $0.report.createdAt < limit }
-        return before - reports.count
+        switch records {
+        case .reports:
+            let before = reports.count
+            reports.removeAll { $0.report.createdAt < moment }
+            return before - reports.count
+        case .calls: return people.deleteCalls(olderThan: moment)
+        case .audit:
+            let before = entries.count
+            entries.removeAll { $0.at < moment }
+            return before - entries.count
+        case .pushEndpoints: return people.deleteEndpoints(olderThan: moment)
+        }
+    }
+
+    public func moderation(at now: Timestamp) throws -> [SessionModeration] {
+        try checkOpen()
+        return moderated.values.sorted { $0.session.text < $1.session.text }.compactMap { moderation in
+            var moderation = moderation
+            moderation.revoked = moderation.revoked.filter { $0.value > now }
+            return moderation.revoked.isEmpty && !moderation.isMuted ? nil : moderation
+        }
+    }
+
+    public func record(_ entry: AuditEntry) throws {
+        try checkOpen()
+        entries.append(entry)
+    }
+
+    public func audit(since start: Timestamp, limit: Int) throws -> [AuditEntry] {
+        try checkOpen()
+        return Array(entries.reversed().filter { $0.at >= start }.prefix(max(0, limit)))
     }
 
     /// Returns the number of ban changes in this process; no other process can change them.
@@ -197,12 +234,6 @@ extension MemoryStorage {
     public func openCalls() throws -> [StoredCall] {
         try checkOpen()
         return people.openCalls
-    }
-
-    @discardableResult
-    public func deleteCalls(olderThan limit: Timestamp) throws -> Int {
-        try checkOpen()
-        return people.deleteCalls(olderThan: limit)
     }
 
     public func pushEndpoints(of id: IdentityID) throws -> [PushRegistration] {

@@ -13,6 +13,9 @@ enum Migrations {
         migrator.registerMigration("v2 people and calls") { db in
             try db.execute(sql: version2)
         }
+        migrator.registerMigration("v3 addresses of reports, revoked tokens and the audit log") { db in
+            try db.execute(sql: version3)
+        }
         return migrator
     }
 
@@ -157,5 +160,36 @@ enum Migrations {
             UNIQUE (identity, endpoint)
         );
         CREATE INDEX pushEndpointByDevice ON pushEndpoint (device);
+        """
+
+    /// Reports made before this version have no addresses. `revokedToken.fingerprint` is a hash of the token, not the token.
+    private static let version3 = """
+        ALTER TABLE report ADD COLUMN reporterAddress TEXT NOT NULL DEFAULT '';
+        ALTER TABLE report ADD COLUMN againstAddress TEXT NOT NULL DEFAULT '';
+        CREATE INDEX reportByReporter ON report (reporter);
+        CREATE INDEX reportByAgainst ON report (against);
+
+        CREATE TABLE revokedToken (
+            session TEXT NOT NULL,
+            fingerprint BLOB NOT NULL,
+            expiresAt INTEGER NOT NULL,
+            PRIMARY KEY (session, fingerprint)
+        ) WITHOUT ROWID;
+        CREATE INDEX revokedTokenByTime ON revokedToken (expiresAt);
+
+        CREATE TABLE mutedSession (
+            session TEXT NOT NULL PRIMARY KEY,
+            mutedAt INTEGER NOT NULL
+        ) WITHOUT ROWID;
+
+        CREATE TABLE audit (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            at INTEGER NOT NULL,
+            actor TEXT NOT NULL,
+            action TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            detail TEXT NOT NULL
+        );
+        CREATE INDEX auditByTime ON audit (at);
         """
 }

@@ -29,11 +29,6 @@ extension SQLiteStorage {
         try await read { try $0.openCalls() }
     }
 
-    @discardableResult
-    public func deleteCalls(olderThan limit: Timestamp) async throws -> Int {
-        try await write { try $0.deleteCalls(olderThan: limit) }
-    }
-
     public func pushEndpoints(of id: IdentityID) async throws -> [PushRegistration] {
         try await read { try $0.endpoints(of: id).map(\.registration) }
     }

@@ -14,7 +14,10 @@ public final class SQLiteStorage: Storage {
     public static let fileName = "confab.sqlite"
     /// How long to wait for a writer in another process. Our transactions take milliseconds; a longer one is probably an open
     /// `sqlite3` shell.
-    public static let defaultBusyTimeout: Duration = .seconds(5)
+    public static let defaultLockTimeout: Duration = .seconds(5)
+
+    /// Maximum rows to delete in one transaction.
+    private static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>
     private let pool: DatabasePool
@@ -25,20 +28,20 @@ public final class SQLiteStorage: Storage {
     /// - Throws: ``StorageError``: `.newerSchema`, `.notAccessible`, `.corrupt`, `.busy`.
     public convenience init(
         directory: String, bounds: StorageBounds = StorageBounds(),
-        busyTimeout: Duration = SQLiteStorage.defaultBusyTimeout
+        lockTimeout: Duration = SQLiteStorage.defaultLockTimeout
     ) throws {
         try self.init(
-            directory: directory, bounds: bounds, busyTimeout: busyTimeout, beforeTransaction: { _ in })
+            directory: directory, bounds: bounds, lockTimeout: lockTimeout, beforeTransaction: { _ in })
     }
 
-    /// - Parameter beforeTransaction: for tests. Called with the number of changes before each transaction of `commit`, which
-    ///   starts when it returns.
+    /// - Parameter beforeTransaction: for tests. `commit` calls it with the number of changes before each transaction, which
+    ///   starts when the function returns.
     init(
         directory: String, bounds: StorageBounds = StorageBounds(),
-        busyTimeout: Duration = SQLiteStorage.defaultBusyTimeout,
+        lockTimeout: Duration = SQLiteStorage.defaultLockTimeout,
         beforeTransaction: @escaping @Sendable (Int) async -> Void
     ) throws {
-        let pool = try Self.open(in: directory, busyTimeout: busyTimeout)
+        let pool = try Self.open(in: directory, lockTimeout: lockTimeout)
         self.pool = pool
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
@@ -50,17 +53,18 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    private static func open(in directory: String, busyTimeout: Duration) throws -> DatabasePool {
+    private static func open(in directory: String, lockTimeout: Duration) throws -> DatabasePool {
         try StorageFiles.createDirectory(directory)
         let path = (directory as NSString).appendingPathComponent(fileName)
-        // Use a lock: if two processes switch a new file to WAL at the same time, SQLite fails one without waiting.
-        return try StorageFiles.withLock(path + ".opening", timeout: busyTimeout) {
-            // Create the file before SQLite does, which would use the umask. The -wal and -shm files inherit the mode.
+        // Use a lock: if two processes switch a new file to WAL at the same time, SQLite fails one of them without waiting.
+        return try StorageFiles.withLock(path + ".opening", timeout: lockTimeout) {
+            // Create the file here, because SQLite would use the umask. The -wal and -shm files inherit the mode.
             _ = try StorageFiles.createFile(path)
             return try StorageError.translating {
-                let pool = try DatabasePool(path: path, configuration: configuration(busyTimeout: busyTimeout))
+                let pool = try DatabasePool(path: path, configuration: configuration(lockTimeout: lockTimeout))
                 try pool.writeWithoutTransaction { db in
-                    // Creating the pool has set NORMAL, with which a commit in WAL mode may not survive a power failure.
+                    // Creating the pool has set `synchronous` to NORMAL. In WAL mode, a commit may then not survive a power
+                    // failure.
                     try db.execute(sql: "PRAGMA synchronous = FULL")
                 }
                 try Migrations.run(on: pool)
@@ -69,10 +73,10 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    private static func configuration(busyTimeout: Duration) -> Configuration {
+    private static func configuration(lockTimeout: Duration) -> Configuration {
         var configuration = Configuration()
         configuration.label = "confab.storage"
-        configuration.busyMode = .timeout(TimeInterval(busyTimeout.wholeMilliseconds) / 1000)
+        configuration.busyMode = .timeout(TimeInterval(lockTimeout.wholeMilliseconds) / 1000)
         configuration.foreignKeysEnabled = true
         configuration.prepareDatabase { db in
             // Overwrite deleted chat messages instead of only unlinking their pages.
@@ -118,8 +122,27 @@ public final class SQLiteStorage: Storage {
     }
 
     @discardableResult
-    public func deleteReports(olderThan limit: Timestamp) async throws -> Int {
-        try await write { try $0.deleteReports(olderThan: limit) }
+    public func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int {
+        var total = 0
+        while true {
+            let count = try await write { try $0.deleteOld(records, olderThan: moment, limit: Self.deletedAtOnce) }
+            total += count
+            if count < Self.deletedAtOnce { return total }
+            // Let commits of clients run before the next deletion.
+            await Task.yield()
+        }
+    }
+
+    public func moderation(at now: Timestamp) async throws -> [SessionModeration] {
+        try await read { try $0.moderation(at: now) }
+    }
+
+    public func record(_ entry: AuditEntry) async throws {
+        try await write { try $0.audit(entry) }
+    }
+
+    public func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry] {
+        try await read { try $0.audit(since: start, limit: limit) }
     }
 
     public func changeCounter() async throws -> Int64 {
@@ -175,7 +198,7 @@ public final class SQLiteStorage: Storage {
 extension SQLiteStorage {
     public func backup(to path: String) async throws {
         guard try StorageFiles.createFile(path) else {
-            throw StorageError(.targetExists, "\(path) already exists. Choose another file, or remove it first.")
+            throw StorageError(.targetExists, "\(path) already exists. Remove it first, or choose another file.")
         }
         do {
             // Copy in one step within one read transaction: the copy is consistent and does not block writers. A copy in

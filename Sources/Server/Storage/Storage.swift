@@ -27,17 +27,17 @@ public protocol Storage: Sendable {
     /// Makes all of `changes` durable, in order, or none of them.
     ///
     /// Blocking a person twice changes nothing and keeps the position of the first block. A block beyond the owner's limit
-    /// drops their oldest block; the same applies to contacts and logged calls. Canceling the calling task does not undo the
-    /// commit, because other calls may share its transaction.
+    /// drops the owner's oldest block. The same applies to contacts and logged calls. Canceling the calling task does not undo
+    /// the commit, because other calls may share its transaction.
     ///
     /// `.deleted` keeps the blocks and reports of other people, the ban, and the calls in other people's logs, without the
     /// name.
     func commit(_ changes: [Change]) async throws
 
-    /// Commits each list of changes as ``commit(_:)`` does, in order. One that cannot be stored fails alone.
+    /// Commits each list of changes as ``commit(_:)`` does, in order. If a list cannot be stored, only that list fails.
     ///
-    /// - Returns: the error of each; nil where it was committed. Behind an error that concerns everything, such as a locked
-    ///   database or a full disk, nothing is committed: try the rest again.
+    /// - Returns: for each list, its error, or nil if the list was committed. After an error that affects all changes, such as
+    ///   a locked database or a full disk, no further list is committed: try the rest again.
     func commitEach(_ lists: [[Change]]) async -> [StorageError?]
 
     // MARK: People
@@ -68,12 +68,6 @@ public protocol Storage: Sendable {
 
     /// Returns the calls that were ongoing when the server stopped, oldest first.
     func openCalls() async throws -> [StoredCall]
-
-    /// Deletes log entries of calls that were placed before `limit`.
-    ///
-    /// - Returns: the number of deleted entries.
-    @discardableResult
-    func deleteCalls(olderThan limit: Timestamp) async throws -> Int
 
     // MARK: Push endpoints
 
@@ -118,12 +112,23 @@ public protocol Storage: Sendable {
     @discardableResult
     func closeReport(id: Int64, at now: Timestamp) async throws -> Bool
 
-    /// Deletes the reports created before `limit` with their chat lines, whether closed or not. The server passes `now` minus
-    /// `roulette.reportRetention`.
+    // MARK: Moderation in sessions, audit, retention
+
+    /// Returns the revoked tokens that have not expired and the muted sessions.
+    func moderation(at now: Timestamp) async throws -> [SessionModeration]
+
+    /// Adds an entry to the audit log. Do not call this for changes by moderators, because `commit` adds their entries.
+    func record(_ entry: AuditEntry) async throws
+
+    /// Returns the entries of the audit log since `start`, newest first.
+    func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry]
+
+    /// Deletes records that were created, or push endpoints that were last registered, before the given time. Uses small
+    /// transactions, so that other writes need not wait long.
     ///
-    /// - Returns: the number of deleted reports.
+    /// - Returns: the number of deleted records.
     @discardableResult
-    func deleteReports(olderThan limit: Timestamp) async throws -> Int
+    func deleteOld(_ records: OldRecords, olderThan moment: Timestamp) async throws -> Int
 
     /// Returns a number that changes whenever *another process* changes the bans, for example `confab ban add` while the server
     /// runs. It may also change for other reasons, such as a closed report, and its direction has no meaning. Compare it for
@@ -144,10 +149,10 @@ public protocol Storage: Sendable {
 
 /// A report with its number and status.
 public struct StoredReport: Hashable, Sendable {
-    /// Never reused, even after the report is deleted.
+    /// The report's number. Never reused, even after the report is deleted.
     public var id: Int64
     public var report: Report
-    /// `nil` while the report is open.
+    /// When the report was closed; `nil` while it is open.
     public var closedAt: Timestamp?
 
     public init(id: Int64, report: Report, closedAt: Timestamp? = nil) {
@@ -175,10 +180,10 @@ public enum StorageLimits {
     public static let blocksPerOwner = Rules().maxBlocks
     /// Contacts per person. The whole list is in memory while the person is, because contacts get presence updates.
     public static let contactsPerOwner = Rules().maxContacts
-    /// Enough for about three calls per day during the default retention of a year.
+    /// Logged calls per person: enough for about three calls per day during the default retention of a year.
     public static let callsPerOwner = 1000
-    /// Unseen calls to send to a person who missed how they ended. They are sent at once, and a client that reconnects gets at
-    /// most 256 messages again. The log has the rest.
+    /// Maximum calls to send to a person who has not seen their outcomes. They are sent all at once, and a client that resumes
+    /// gets at most 256 messages again. Older calls are in the call log.
     public static let unseenCalls = 100
     /// Push endpoints per person. Each call rings on all of them.
     public static let pushEndpointsPerPerson = 20

@@ -64,7 +64,7 @@ extension StorageError {
         let (code, message): (Code, String) =
             switch error.resultCode {
             case .SQLITE_BUSY, .SQLITE_LOCKED:
-                (.busy, "Another process has locked the database. Stop it, or try again.")
+                (.busy, "Another process has locked the database. Try again in a moment, or stop that process.")
             case .SQLITE_FULL: (.diskFull, "The disk is full. Free some space.")
             case .SQLITE_IOERR: (.inputOutput, "The disk failed. Check the disk and the system log.")
             case .SQLITE_CORRUPT, .SQLITE_NOTADB:
@@ -75,7 +75,7 @@ extension StorageError {
             case .SQLITE_MISUSE: (.closed, StorageError.closed.message)
             case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG:
                 (.rejected, "The database rejected this change.")
-            default: (.other, "The database operation failed.")
+            default: (.other, "The database operation failed. The cause is in parentheses.")
             }
         self.init(code, message, cause: error)
     }

@@ -46,7 +46,9 @@ enum StorageFiles {
                 throw StorageError(.notAccessible, "Cannot lock \(path): \(text(of: reason)).")
             }
             guard ContinuousClock.now < end else {
-                throw StorageError(.busy, "Another process is opening the database. Stop it, or try again.")
+                throw StorageError(
+                    .busy,
+                    "Another process is opening the database. Try again in a moment, or stop that process.")
             }
             usleep(5000)
         }

@@ -2,8 +2,8 @@ import Wire
 
 /// Decides what to do when storage fails: try again, give up on the changes, or stop the server.
 ///
-/// A lock that another process holds goes away, so busy storage is retried for a long time. A full disk or an I/O error is
-/// retried for a short time; if it persists, the server must stop, because it could store nothing any more. Any other error
+/// Another process holds a lock only for a while, so busy storage is retried for a long time. A full disk or an I/O error is
+/// retried for a short time. If such an error persists, the server must stop, because it cannot store anything. Any other error
 /// concerns the changes themselves.
 struct StorageTrouble: Equatable {
     enum Decision: Equatable {
@@ -21,37 +21,40 @@ struct StorageTrouble: Equatable {
     let busyLimit: Duration
     /// How long a full disk or an I/O error is retried.
     let faultLimit: Duration
-    private var since: Timestamp?
+    private var busySince: ContinuousClock.Instant?
+    private var faultySince: ContinuousClock.Instant?
+
     /// Whether storage has failed in a way that concerns everything. The server is not ready then.
-    private(set) var isUnavailable = false
+    var isUnavailable: Bool { faultySince != nil }
 
     init(busyLimit: Duration, faultLimit: Duration) {
         (self.busyLimit, self.faultLimit) = (busyLimit, faultLimit)
     }
 
-    mutating func succeeded() { (since, isUnavailable) = (nil, false) }
+    mutating func succeeded() { (busySince, faultySince) = (nil, nil) }
 
-    mutating func failed(_ error: StorageError, at now: Timestamp) -> Decision {
+    mutating func failed(_ error: StorageError, at now: ContinuousClock.Instant) -> Decision {
         guard error.concernsEverything else { return .giveUp }
-        let elapsed = now - (since ?? now)
-        since = since ?? now
+        // The server closed the storage itself.
+        if error.code == .closed { return .giveUp }
         if error.isTemporary {
-            guard elapsed < busyLimit else {
-                since = nil
-                return .giveUp
-            }
-            return .retry(after: Self.retryPause)
+            let since = busySince ?? now
+            busySince = since
+            guard now - since >= busyLimit else { return .retry(after: Self.retryPause) }
+            busySince = nil
+            return .giveUp
         }
-        isUnavailable = true
-        return elapsed < faultLimit ? .retry(after: Self.retryPause) : .stop
+        let since = faultySince ?? now
+        faultySince = since
+        return now - since < faultLimit ? .retry(after: Self.retryPause) : .stop
     }
 }
 
 extension StorageError {
-    /// Another process holds the database, or too much waits. Trying again later helps.
+    /// True if another process holds the database or too many commits are waiting. Trying again later can help.
     var isTemporary: Bool { code == .busy || code == .overloaded }
 
-    /// Whether any other change would fail as well.
+    /// True if any other change would fail as well.
     var concernsEverything: Bool {
         switch code {
         case .busy, .overloaded, .diskFull, .inputOutput, .notAccessible, .corrupt, .closed: true

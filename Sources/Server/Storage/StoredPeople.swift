@@ -24,7 +24,7 @@ extension Storage {
     /// Returns the person of a connecting device, with their record.
     ///
     /// - Parameter isVouched: whether a user token proves the identity. Such a user is admitted even if all of their data was
-    ///   deleted. They then start over with the data stored since the deletion.
+    ///   deleted, and starts over with the data stored since the deletion.
     /// - Returns: `nil` if the secret is no longer valid.
     func visitor(_ device: IdentityID, isVouched: Bool, at now: Timestamp) async throws -> FoundRecord? {
         if let found = try await visitor(device, at: now) { return found }
@@ -37,7 +37,7 @@ extension Storage {
 
 /// One page of a call log.
 public struct CallPage: Hashable, Sendable {
-    /// Newest first.
+    /// The calls on this page, newest first.
     public var calls: [CallRecord]
     /// The cursor of the next page; `nil` on the last page.
     public var next: CallLogCursor?
@@ -103,10 +103,10 @@ public struct PersonData: Equatable, Sendable {
 
     public var profile: Profile?
     public var devices: [LinkedDevice] = []
-    /// Oldest first, like all lists here except calls.
+    /// Blocks, oldest first. All lists here except `calls` have this order.
     public var blocks: [Block] = []
     public var contacts: [KeptContact] = []
-    /// Newest first.
+    /// Logged calls, newest first.
     public var calls: [CallRecord] = []
     public var openCalls: [StoredCall] = []
     public var endpoints: [KeptEndpoint] = []

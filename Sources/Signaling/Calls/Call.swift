@@ -1,17 +1,17 @@
 import Wire
 
-/// One call, from the request to its end: whether and how long it rings, who may join, and how it ended.
+/// One call, from the request to its end. Decides whether and how long the call rings, who may join, and how it ended.
 ///
-/// Owns the pairing of the two people and the deadlines. Their own machines own the ringing devices, the call log and other
-/// activities.
-/// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends, storage and
-/// then its session are notified before anyone else. Each person is notified of exactly one end.
+/// Owns the pairing of the two people and the deadlines. Each person's own state machine owns their ringing devices, call log
+/// and other activities.
+/// Invariants: tokens are made only after the call is accepted, and only for its two people. When the call ends, storage is
+/// notified first, then the call's session, then everyone else. Each person is notified of the end exactly once.
 struct Call: Machine, Equatable, Sendable {
     struct Side: Equatable, Sendable {
         var party: Counterpart
         /// Whether this side sends video.
         var hasVideo: Bool
-        /// Whether this side's device dropped, or has not returned after a restart.
+        /// Whether this side's device has lost its connection, or has not reconnected after a server restart.
         var isAway = false
         /// Whether this side has joined the session.
         var hasJoined = false
@@ -21,7 +21,8 @@ struct Call: Machine, Equatable, Sendable {
     /// `joining`, `over`; `joining` → `active`, `over`; `active` → `over`.
     private enum State: Equatable, Sendable {
         case new
-        /// Waiting for the callee's machine to decide whether the call may ring. The caller's request is pending.
+        /// Waiting for the callee's state machine to decide whether the call may ring. The caller's request is still
+        /// unanswered.
         case asking(Request)
         case ringing(devices: Int)
         /// Accepted; both people are joining the session.
@@ -40,7 +41,7 @@ struct Call: Machine, Equatable, Sendable {
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
     private var isStored = false
-    /// After a restart, when an absent device must be back.
+    /// The time by which absent devices must reconnect after a server restart.
     private var backBy: Timestamp?
 
     init(id: CallID) { self.id = id }
@@ -56,6 +57,8 @@ struct Call: Machine, Equatable, Sendable {
     var isRinging: Bool { if case .ringing = state { true } else { false } }
 
     // MARK: Timeouts
+
+    private var people: [IdentityID] { [caller.party.identity, callee.party.identity] }
 
     var nextTimeout: Timestamp? {
         switch state {
@@ -140,11 +143,11 @@ struct Call: Machine, Equatable, Sendable {
             place(party, request, isStored: false, &turn)
             end(outcome, isMissed ? .missed : nil, &turn)
         case .mutual(let party, let other) where id < other:
-            // This call continues. The callee joins it when its own call has ended.
+            // This call continues. The callee joins it after the call that they placed has ended.
             place(party, request, &turn)
             turn.tell(.call(other, .merge(into: id)))
         case .mutual(let party, let other):
-            // The caller joins the other call when this one has ended.
+            // The other call continues. The caller joins it after this call has ended.
             place(party, request, isStored: false, &turn)
             end(.merged, nil, of: other, &turn)
         }
@@ -158,7 +161,7 @@ struct Call: Machine, Equatable, Sendable {
         turn.tell(.person(caller.party.identity, .call(.placed(offer(from: callee), request.client, re: request.re))))
     }
 
-    /// Ends a call that was never placed. Only the caller is notified.
+    /// Ends a call that could not be placed. Only the caller is notified.
     private mutating func giveUp(_ error: WireError, _ request: Request, _ turn: inout Turn) {
         state = .over
         turn.tell(.person(caller.party.identity, .call(.notPlaced(request.client, re: request.re, error))))
@@ -188,7 +191,7 @@ struct Call: Machine, Equatable, Sendable {
     private mutating func accept(_ video: Bool, _ turn: inout Turn) {
         callee.hasVideo = video
         state = .joining(since: turn.now, until: turn.now + turn.rules.joinTimeout)
-        turn.persist(.callAccepted(id, at: turn.now))
+        turn.persist(.callAccepted(id, at: turn.now, people: people))
         turn.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
         for place in [CallDirection.incoming, .outgoing] {
             admit(place, since: turn.now, &turn)
@@ -247,13 +250,13 @@ struct Call: Machine, Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - toCallee: nil if the callee must not be notified.
-    ///   - merged: the call in which both people continue.
+    ///   - toCallee: the outcome for the callee; nil if the callee must not be notified.
+    ///   - merged: the call in which both people continue, if they called each other.
     private mutating func end(
         _ toCaller: CallOutcome, _ toCallee: CallOutcome?, of merged: CallID? = nil, _ turn: inout Turn
     ) {
         let duration = since.map { max(.zero, turn.now - $0) }
-        if isStored { turn.persist(.callOver(id)) }
+        if isStored { turn.persist(.callOver(id, people: people)) }
         if since != nil { turn.tell(.session(session, .matchClosed(id.binding))) }
         state = .over
         for (place, outcome) in [(CallDirection.outgoing, Optional(toCaller)), (.incoming, toCallee)] {
@@ -270,7 +273,8 @@ struct Call: Machine, Equatable, Sendable {
 
     // MARK: Restart
 
-    /// Restores a stored call. Its deadlines are absolute; no device is connected yet.
+    /// Restores a stored call after a server restart. No device is connected yet. The stored deadlines are absolute times, so
+    /// they still apply.
     private mutating func restore(_ stored: StoredCall, _ turn: inout Turn) {
         guard state == .new else { return }
         func side(_ identity: IdentityID, _ name: String) -> Side {
@@ -293,7 +297,7 @@ struct Call: Machine, Equatable, Sendable {
 
     // MARK: Sides
 
-    /// The side for which the call has this direction: outgoing is the caller, incoming the callee.
+    /// Returns the caller for `outgoing` and the callee for `incoming`.
     private subscript(place: CallDirection) -> Side {
         get { place == .outgoing ? caller : callee }
         set { if place == .outgoing { caller = newValue } else { callee = newValue } }

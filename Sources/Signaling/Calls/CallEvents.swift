@@ -1,16 +1,16 @@
 import Wire
 
-/// A requested call that has no id yet.
+/// A request to place a call, before the call has an id.
 public struct CallAttempt: Equatable, Sendable {
     public var caller: Counterpart
-    /// The caller's device, and the request to answer.
+    /// The caller's device.
     public var client: ConnectionID
     public var re: UInt64
     public var callee: IdentityID
     public var video: Bool
 }
 
-/// One of two people, as shown to the other.
+/// One of two people, as the other person sees them.
 public struct Counterpart: Equatable, Sendable {
     public var identity: IdentityID
     public var person: PersonID
@@ -27,36 +27,36 @@ public enum CallEvent: Equatable, Sendable {
     // From the callee.
     /// The callee's decision whether the call may ring.
     case answered(CallAnswer)
-    /// The number of devices that now ring.
+    /// The number of devices that are now ringing.
     case rings(devices: Int)
-    /// No device is left that rings or can receive a push notification.
+    /// No device of the callee is ringing any longer, and none can receive a push notification.
     case outOfReach
-    /// The callee accepts, with or without video.
+    /// The callee accepts the call, with or without video.
     case accept(IdentityID, video: Bool)
     // From either person.
     case leave(IdentityID, CallLeaving)
-    /// The person's device dropped, or reconnected.
+    /// The person's device lost its connection (true) or reconnected (false).
     case away(IdentityID, Bool)
     /// The person turned video on or off.
     case video(IdentityID, Bool)
-    /// The person returned after a restart or on another device, and needs a new token.
+    /// The person returned after a server restart or on another device, and needs a new session token.
     case rejoin(IdentityID)
     // From the session.
     case joined(IdentityID)
-    // From the call that continues, after the two called each other.
+    // From the other call, after the two people called each other.
     case merge(into: CallID)
 }
 
-/// The callee's answer to an incoming call.
+/// The answer of the callee's state machine to an incoming call.
 public enum CallAnswer: Equatable, Sendable {
-    /// The call may ring; a place is reserved for it.
+    /// The call may ring. The callee has reserved a place for it in their list of calls.
     case ready(Counterpart)
-    /// The callee is already calling the caller with its own call `with`. If that call is the one to end, a place is reserved
-    /// for this one.
+    /// The callee is already calling the caller, in the call `with`. One of the two calls continues. The callee has reserved a
+    /// place in case it is this one.
     case mutual(Counterpart, with: CallID)
-    /// Busy or unreachable. `isMissed` tells whether to log a missed call for the callee.
+    /// The callee is busy or unreachable. `isMissed` tells whether to log a missed call for them.
     case refused(Counterpart, CallOutcome, isMissed: Bool)
-    /// The callee does not allow calls from this person.
+    /// The callee does not allow calls from the caller.
     case notAllowed
 }
 
@@ -66,15 +66,15 @@ public enum CallLeaving: Equatable, Sendable {
     case hungUp
     /// The device did not come back.
     case lost
-    /// Hung up because the person was deleted. The call drops the person's name, so the other person's log has none.
+    /// The person was deleted. The call also deletes the person's name, so it does not appear in the other person's call log.
     case deleted
 }
 
-/// What a call, or one of the person's own devices in it, tells the person's machine.
+/// Events about calls, sent to a person's state machine.
 public enum PersonCallEvent: Equatable, Sendable {
     /// This person was in this call when the server stopped.
     case restored(StoredCall)
-    /// Requests permission to ring. Answered with `CallEvent.answered`.
+    /// An incoming call requests permission to ring. Answered with `CallEvent.answered`.
     case asked(CallOffer)
     /// The call is stored and may ring.
     case ring(CallID)
@@ -89,7 +89,7 @@ public enum PersonCallEvent: Equatable, Sendable {
     case over(CallEnd)
 }
 
-/// A call as one of the two people sees it before it is accepted.
+/// A call that is not accepted yet, as one of its two people sees it.
 public struct CallOffer: Equatable, Sendable {
     public var call: CallID
     public var other: Counterpart
@@ -101,7 +101,7 @@ public struct CallOffer: Equatable, Sendable {
 /// What one person needs to join an accepted call.
 public struct CallAgreement: Equatable, Sendable {
     public var call: CallID
-    /// Whether the other person currently sends video.
+    /// Whether the other person is sending video.
     public var withVideo: Bool
     public var since: Timestamp
     public var admission: Admission
@@ -111,7 +111,8 @@ public struct CallAgreement: Equatable, Sendable {
 /// How a call ended for one person.
 public struct CallEnd: Equatable, Sendable {
     public var record: CallRecord
-    /// If two people called each other at the same time: the call that continues. Only that one is logged.
+    /// The call that continues, if two people called each other at the same time; otherwise nil. Only the call that continues
+    /// is logged.
     public var into: CallID?
 }
 
@@ -136,7 +137,7 @@ extension LoggedCall {
 }
 
 extension CallNotice.Ended {
-    /// - Parameter outcome: overrides the record's outcome for one device.
+    /// - Parameter outcome: the outcome to show on one device, instead of the outcome in the record.
     init(_ record: CallRecord, as outcome: CallOutcome? = nil, into: CallID? = nil, _ other: PersonID) {
         self.init()
         call = record.call

@@ -1,13 +1,14 @@
 import Wire
 
-/// The content of a push notification: a call rings, is over, or was missed. Never says who calls or from where.
+/// The content of a push notification: a call is ringing, is over, or was missed. It never includes the caller's name or
+/// location.
 public struct PushNotice: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         case incoming, over, missed
     }
     public var call: CallID
     public var kind: Kind
-    /// When the notification becomes useless.
+    /// The time after which the notification is useless.
     public var expires: Timestamp
 
     public init(call: CallID, kind: Kind, expires: Timestamp) {

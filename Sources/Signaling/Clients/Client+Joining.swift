@@ -1,10 +1,10 @@
 import Wire
 
-/// Joining sessions. The client verifies the token; the session checks everything else.
+/// Joining sessions. The client's state machine verifies the token, and the session checks everything else.
 extension Client {
-    /// Recent matches and calls, the newest last, whose end may not have reached the client when it used their tokens. There
-    /// can be several: if a partner skips and the next match follows immediately, a join for the first match crosses both on
-    /// the wire.
+    /// Recent matches and calls that have ended, newest last. The client may have sent a join with the token of such a match
+    /// before it received the end of the match. There can be several: if a partner skips and the next match also ends quickly,
+    /// a join for the first match may arrive after both ends.
     struct Crossings: Equatable, Sendable {
         private var matches: [MatchID] = []
         private static let maxCount = 8
@@ -36,7 +36,7 @@ extension Client {
         turn.tell(.session(join.session, .join(id, identity, grant, re: re)))
     }
 
-    /// Rejects a join. A bad token closes the connection, unless the match ended while the join was in transit.
+    /// Rejects a join. A bad token closes the connection, unless the token's match ended while the join was in transit.
     mutating func refuseJoin(re: UInt64, _ error: WireError, match: MatchID?, _ turn: inout Turn) {
         let crossed = error.code == .tokenMatchEnded && match.map(crossings.contains) ?? false
         if error.code.isToken, !crossed {

@@ -7,16 +7,19 @@ public enum ClientEvent: Equatable, Sendable {
     /// A request of a legacy client.
     case asked(SocketID, RouletteTokRequest)
     case closed(SocketID, leaving: Bool)
-    /// A new socket claims to resume this client.
+    /// A new socket requests to resume this client connection.
     case resume(Arrival)
-    /// A message to send, from another machine.
+    /// A message for the client, from another state machine.
     case deliver(ServerMessage)
+    /// A message to send that other clients get too.
+    case deliverBroadcast(BroadcastMessage)
     case joinRefused(re: UInt64, WireError, match: MatchID?)
     case leftSession(SessionID, GoneReason)
     case roulette(Snapshot.Roulette)
-    /// The call that this device currently holds, if any.
+    /// The call in progress on this device, if any.
     case call(Snapshot.Call?)
-    /// Whether media can flow over the client's peer connection. Used for resources, which have no socket to disconnect.
+    /// Whether media can flow over the client's peer connection. Only WHIP and WHEP resources use this event: they have no
+    /// socket that could disconnect.
     case connected(Bool)
     /// A request for a WHIP or WHEP resource.
     case requested(ResourceRequest)
@@ -24,15 +27,16 @@ public enum ClientEvent: Equatable, Sendable {
     case expel(WireError, CloseCode, re: UInt64? = nil)
 }
 
-/// One client connection: its socket or the wait for the next one, its message numbers, its budgets, and the sessions it is in.
+/// One client connection: its current socket (or the wait for a new one), message numbers, budgets, and joined sessions.
 ///
-/// Owns the state of one device's connection. It does not know who else is in a session or who its person is matched with.
-/// Invariant: messages passed to `deliver` reach the client exactly once and in order, or the client receives `resume_failed`.
+/// Owns the state of one device's connection. It does not know the other members of its sessions or the current roulette
+/// partner. Invariant: messages passed to `deliver` reach the client exactly once and in order, or the client receives
+/// `resume_failed`.
 public struct Client: Machine, Equatable, Sendable {
     typealias ID = ConnectionID
 
-    /// Legal transitions: `live` → `live` (resumed on another socket), `dropped`, `gone`; `dropped` → `live`, `gone`; `gone` →
-    /// none.
+    /// Legal transitions: `live` → `live` (resumed on another socket), `dropped`, `gone`; `dropped` → `live`, `gone`. `gone` is
+    /// final.
     enum Presence: Equatable, Sendable {
         case live(SocketID)
         case dropped(until: Timestamp)
@@ -41,17 +45,18 @@ public struct Client: Machine, Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
-    /// The identity whose secret was presented: the person's own, or that of a linked device.
+    /// The identity whose secret the client presented: the person's own identity, or the identity of a linked device.
     private let device: IdentityID
     private(set) var presence: Presence
     private var link: Link
     private var secret: String
-    /// Still accepted until the first message on the new socket, because the `welcome` with the new secret can be lost.
+    /// The resume secret before the current one. It is accepted until the first message on the new socket, because the
+    /// `welcome` with the new secret can be lost.
     private var previousSecret: String?
     var sessions: [SessionID] = []
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?
-    /// Whether the media plane knows this client.
+    /// Whether the media plane has received an offer from this client.
     private var usesMedia = false
     var crossings = Crossings()
     private var verbs: Budget
@@ -61,8 +66,10 @@ public struct Client: Machine, Equatable, Sendable {
     private var messages: Budget
 
     var isOver: Bool { presence == .gone }
+    /// Nil while the client has dropped.
+    var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
-    /// Admits a client that is new or could not resume.
+    /// Creates the client connection for a new client, or for one that could not resume.
     init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         (identity, device) = (arrival.identity.id, arrival.device)
@@ -81,7 +88,7 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ turn: inout Turn) {
-        // The client left while the session's answer was in transit.
+        // The client disconnected while the session's answer to its join was in transit.
         if case .deliver(.session(.joined(let joined))) = event {
             turn.tell(.session(joined.session, .gone(id, .clientDisconnected)))
         }
@@ -137,6 +144,7 @@ public struct Client: Machine, Equatable, Sendable {
         case .asked, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &turn)
         case .deliver(let message): deliver(message, &turn)
+        case .deliverBroadcast(let broadcast): send(&turn) { seq, ack in broadcast.encode(seq: seq, ack: ack) }
         case .joinRefused(let re, let error, let match):
             refuseJoin(re: re, error, match: match, &turn)
         case .leftSession(let session, let reason):
@@ -157,18 +165,23 @@ public struct Client: Machine, Equatable, Sendable {
 
     private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         guard presence != .gone else { return }
-        let bytes = link.send { seq, ack in message.encode(seq: seq, ack: ack) }
-        if case .live(let socket) = presence { turn.transmit(socket, bytes) }
+        send(&turn) { seq, ack in message.encode(seq: seq, ack: ack) }
         if case .session(.joined(let joined)) = message, !sessions.contains(joined.session) {
             sessions.append(joined.session)
         }
+    }
+
+    private mutating func send(_ turn: inout Turn, _ encode: (UInt64, UInt64) -> [UInt8]) {
+        guard presence != .gone else { return }
+        let bytes = link.send(encode)
+        if case .live(let socket) = presence { turn.transmit(socket, bytes) }
     }
 
     mutating func fail(_ error: WireError, re: UInt64?, _ turn: inout Turn) {
         deliver(.error(.init(error, re: re)), &turn)
     }
 
-    /// Sends an unnumbered error, closes the socket and ends the client. The error also answers request `re`.
+    /// Sends an unnumbered error, closes the socket and ends the client. The error also answers the request `re`, if set.
     mutating func expel(_ error: WireError, _ code: CloseCode, re: UInt64? = nil, _ turn: inout Turn) {
         if case .live(let socket) = presence {
             turn.transmit(socket, ServerMessage.error(.init(error, re: re)).encode())
@@ -188,7 +201,8 @@ public struct Client: Machine, Equatable, Sendable {
     private mutating func depart(_ reason: GoneReason, _ turn: inout Turn) {
         guard presence != .gone else { return }
         presence = .gone
-        // Notify the person first: ending the match closes its session before the session notices that a member is missing.
+        // Notify the person before the sessions. The person then ends the match, which closes the match's session before that
+        // session notices a missing member.
         turn.tell(.person(identity, .departed(id)))
         for session in sessions { turn.tell(.session(session, .gone(id, reason))) }
         if usesMedia { turn.tell(.media(.leave(id))) }
@@ -199,7 +213,8 @@ public struct Client: Machine, Equatable, Sendable {
         guard presence != .gone, let claim = arrival.resume, matches(claim.secret),
             let missing = link.replay(after: claim.received)
         else {
-            // The secret is right, but the replay buffer overflowed: end this client, because its state cannot be restored.
+            // The secret is correct, but messages were dropped from the replay buffer. End this client connection, because the
+            // client cannot receive the missing messages.
             if let claim = arrival.resume, matches(claim.secret) {
                 if case .live(let old) = presence { replace(old, &turn) }
                 depart(.networkDisconnected, &turn)
@@ -220,9 +235,9 @@ public struct Client: Machine, Equatable, Sendable {
         turn.tell(.person(identity, .returned(id)))
     }
 
-    /// Closes the old socket after the client resumed on another one.
+    /// Closes the old socket after the client resumed on a new socket.
     private func replace(_ old: SocketID, _ turn: inout Turn) {
-        let error = WireError(.replaced, "This connection was resumed on another socket.")
+        let error = WireError(.replaced, "This connection was resumed on another socket. Use that one.")
         turn.transmit(old, ServerMessage.error(.init(error)).encode())
         turn.close(old, .replaced, error.code.rawValue)
     }
@@ -243,14 +258,16 @@ public struct Client: Machine, Equatable, Sendable {
                 return expel(message.error, .malformed, re: message.seq, &turn)
             }
         } else {
-            // An unknown verb may come from a newer client, so it is not malformed; it costs as much as any verb.
+            // An unknown verb may come from a newer client, so it does not count as malformed. It costs as much as a known
+            // verb.
             let wait = verbs.take(turn.rules.verbs, now: turn.now)
             guard withinBudget(wait, re: message.seq, &turn) else { return }
         }
         fail(message.error, re: message.seq, &turn)
     }
 
-    /// Whether to handle the message with this number: it is not a duplicate and no message before it is missing.
+    /// Returns true if the message with this number should be handled: it is not a duplicate, and all messages before it have
+    /// arrived.
     private mutating func accept(_ seq: UInt64, _ turn: inout Turn) -> Bool {
         switch link.receive(seq: seq) {
         case .deliver: return true
@@ -295,11 +312,11 @@ public struct Client: Machine, Equatable, Sendable {
         return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
     }
 
-    /// Takes from the budget for all messages. If it is exhausted, removes the client and returns false.
+    /// Charges one message to the budget for all messages. If the budget is exhausted, removes the client and returns false.
     private mutating func hasBudget(_ turn: inout Turn) -> Bool {
         guard messages.take(turn.rules.messages, now: turn.now) != nil else { return true }
         let error = WireError(
-            .rateLimited, "Far too many messages. Reconnect and send messages more slowly.", retryable: true)
+            .rateLimited, "Too many messages. Reconnect, and send messages more slowly.", retryable: true)
         expel(error, .tooMany, &turn)
         return false
     }
@@ -342,7 +359,7 @@ public struct Client: Machine, Equatable, Sendable {
             turn.tell(.person(identity, .verb(id, re: re, message)))
         case .push(let verb):
             turn.inquire(Question(identity: identity, client: id, re: re, verb.inquiry, device: device))
-        // Handled earlier: these messages have no number.
+        // These messages have no number and were handled earlier.
         case .ack, .ping, .bye: break
         }
     }

@@ -1,9 +1,10 @@
 import Wire
 
-/// Everything with a `ConnectionID`: clients, legacy clients, and WHIP and WHEP resources, with the sockets they use.
+/// Everything that has a `ConnectionID`: clients, legacy clients, and WHIP and WHEP resources. Also maps each socket to its
+/// connection.
 ///
-/// Uses three tables instead of one table of an enum: an enum's payload cannot be mutated in place, and extracting it would
-/// copy a client's replay buffer for every message.
+/// There are three tables rather than one table of enum values, because an enum's payload cannot be mutated in place. Taking
+/// the payload out of the enum would copy a client's replay buffer for every message.
 /// Invariant: a connection is in exactly one of the three tables.
 struct Clients: Sendable {
     private var sockets: [SocketID: ConnectionID] = [:]
@@ -55,20 +56,17 @@ struct Clients: Sendable {
         }
     }
 
-    /// The client on this socket and its person; nil for WHIP and WHEP resources, which belong to nobody.
-    func client(on socket: SocketID) -> (id: ConnectionID, identity: IdentityID)? {
-        guard let id = sockets[socket] else { return nil }
-        return (clients.read(id) { $0.identity } ?? legacyClients.read(id) { $0.identity }).map { (id, $0) }
+    /// The person of the client on this socket; nil for WHIP and WHEP resources and for clients that are gone.
+    func person(on socket: SocketID) -> IdentityID? {
+        sockets[socket].flatMap { id in clients.read(id) { $0.identity } }
     }
 
-    /// The sockets of these people's clients. Looks at every socket.
-    func sockets(of identities: Set<IdentityID>) -> Set<SocketID> {
-        Set(sockets.keys.filter { socket in client(on: socket).map { identities.contains($0.identity) } ?? false })
-    }
+    /// The socket of this client; nil if it has dropped.
+    func socket(of client: ConnectionID) -> SocketID? { clients.read(client) { $0.socket } ?? nil }
 
     // MARK: Arrivals
 
-    /// Sends a resume to the client it names. Any other arrival becomes a new client.
+    /// Forwards a resume request to the client connection that it names. Any other arrival becomes a new client.
     mutating func receive(_ arrival: Arrival, _ turn: inout Turn) {
         guard let claim = arrival.resume else { return turn.tell(.reception(arrival)) }
         guard let client = ResumeSecret.client(of: claim.secret), clients.contains(client) else {
@@ -85,7 +83,7 @@ struct Clients: Sendable {
         count(&turn)
     }
 
-    /// Creates a legacy client. Legacy clients cannot resume; each first receives its own session.
+    /// Creates a legacy client. Legacy clients cannot resume. The first message to a legacy client names its own session.
     mutating func makeLegacy(_ arrival: LegacyArrival, _ turn: inout Turn) {
         let id = ConnectionID.random(using: &turn.random)
         sockets[arrival.socket] = id

@@ -5,7 +5,7 @@ import Crypto
 public struct ICEProvision: Equatable, Sendable {
     public enum TURNCredentials: Equatable, Sendable {
         /// coturn's `static-auth-secret`: the user name is the expiry time and the password is its HMAC-SHA1
-        /// (draft-uberti-behave-turn-rest-00). Leaked credentials soon expire.
+        /// (draft-uberti-behave-turn-rest-00). Leaked credentials expire soon.
         case timeLimited(secret: String, lifetime: Duration)
         case fixed(username: String, password: String)
     }
@@ -29,7 +29,7 @@ public struct ICEProvision: Equatable, Sendable {
         switch credentials {
         case .timeLimited(let secret, let lifetime)? where hasTURN:
             let expiry = now + lifetime
-            // Do not use the identity: TURN servers log user names.
+            // Do not put the identity in the user name, because TURN servers log user names.
             let username = "\(expiry.seconds):\(client.description.prefix(8))"
             let code = HMAC<Insecure.SHA1>.authenticationCode(
                 for: Array(username.utf8), using: SymmetricKey(data: Array(secret.utf8))
@@ -44,7 +44,7 @@ public struct ICEProvision: Equatable, Sendable {
     }
 }
 
-/// Standard base64 with padding (RFC 4648 §4), the encoding of coturn's passwords.
+/// Standard base64 with padding (RFC 4648 §4), as coturn uses for passwords.
 enum Base64 {
     static func encode(_ bytes: [UInt8]) -> String {
         let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }

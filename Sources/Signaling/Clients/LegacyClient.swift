@@ -1,6 +1,6 @@
 import Wire
 
-/// A connecting legacy client. Only its address is known.
+/// A legacy client that just connected. Only its address is known.
 public struct LegacyArrival: Equatable, Sendable {
     public var socket: SocketID
     /// The remote address in canonical text, for per-address limits.
@@ -9,10 +9,10 @@ public struct LegacyArrival: Equatable, Sendable {
     public init(socket: SocketID, address: String) { (self.socket, self.address) = (socket, address) }
 }
 
-/// A client that uses RouletteTok's protocol: maps its six events to our roulette.
+/// A client that uses RouletteTok's protocol. Translates between the six events of that protocol and the roulette.
 ///
-/// Owns only the translation. The pool finds partners; the gateway handles framing and transports. The person exists only as
-/// long as the socket.
+/// Owns only the translation. The pool finds partners, and the gateway handles framing and transports. A legacy client's person
+/// exists only as long as its socket.
 /// Invariant: `subscribe` and `disconnectPartner` alternate, starting with `subscribe`, unless the client requested another
 /// partner in between.
 public struct LegacyClient: Machine, Equatable, Sendable {
@@ -21,16 +21,16 @@ public struct LegacyClient: Machine, Equatable, Sendable {
     let id: ConnectionID
     let identity: IdentityID
     private let socket: SocketID
-    /// The session that the client publishes in, and the id that binds its token to this connection.
+    /// The session that the client publishes in. `binding` is the id that ties the client's token to this connection.
     private let home: SessionID
     private let binding: MatchID
     private(set) var isOver = false
-    /// When to send `empty`. Delayed, because a partner may be found in the same moment.
+    /// When to send `empty`. The event is delayed, because a partner may be found at the same moment.
     private var emptyAt: Timestamp?
-    /// When to retry for a client that must wait. The legacy protocol cannot express why.
+    /// When to retry the search for a client that must wait. The legacy protocol has no message that says so.
     private var retryAt: Timestamp?
 
-    /// Sends the client the session it publishes in for as long as it is connected.
+    /// Sends the client its own session, in which it publishes for as long as it is connected.
     init(_ arrival: LegacyArrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         identity = IdentityID.random(using: &turn.random)
@@ -65,6 +65,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         case .asked(let socket, let request):
             if socket == self.socket { ask(request, &turn) }
         case .deliver(let message): deliver(message, &turn)
+        case .deliverBroadcast(let broadcast): deliver(broadcast.message, &turn)
         case .closed(let socket, _):
             if socket == self.socket { depart(&turn) }
         case .expel(_, let code, _):

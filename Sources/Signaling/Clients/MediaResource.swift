@@ -3,8 +3,8 @@ import Wire
 /// A WHIP or WHEP resource: a session member with requests and one peer connection, but no socket.
 ///
 /// Owns the steps from the POST to a published or watched stream, the answers to later requests, and the end of the resource.
-/// The session owns the members and streams. This machine never inspects the SDP.
-/// Invariant: every request is answered exactly once. When the resource ends, its connection has left the session and its peer
+/// The session owns the members and streams. This type never inspects the SDP.
+/// Invariant: every request is answered exactly once. By the time the resource has ended, it has left the session and its peer
 /// connection is closed.
 public struct MediaResource: Machine, Equatable, Sendable {
     typealias ID = ConnectionID
@@ -15,7 +15,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case joining
         /// Waiting for the media plane to answer the offer.
         case offering
-        /// Waiting for the session to accept the publish or subscribe. The answer to the POST is sent after that.
+        /// Waiting for the session to accept the publish or subscribe request. The POST is answered after that.
         case attaching(answer: String)
         case running
         case gone
@@ -39,27 +39,27 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private var offer: ResourceOffer
     private var state = State.joining
     private var isJoined = false
-    /// Whether the media plane knows this client.
+    /// Whether the media plane has received this resource's offer.
     private var usesMedia = false
     /// The number of the latest request to the session or the media plane.
     private var lastRequest: UInt64 = 1
     private var tag = ""
     private var restart: Restart?
-    /// When the POST must be answered; later, when a media path must exist. Nil while one exists.
+    /// The deadline for answering the POST, and later for connecting media. Nil while media is connected.
     private var deadline: Timestamp?
     private var isConnected = false
     private var requests: Budget
-    /// The published stream, or the watched one; nil while there is none to watch.
+    /// The stream that is published or watched; nil while there is no stream to watch.
     private var stream: StreamID?
-    /// The session's camera streams, oldest first, for viewers of the newest camera.
+    /// The session's camera streams, oldest first. Only kept for a viewer of the newest camera.
     private var cameras: [StreamID] = []
-    /// The last one is the newest; the others are fallbacks for when it ends.
+    /// Maximum number of camera streams kept. The newest is watched, and the others are fallbacks in case it ends.
     private static let maxCameras = 64
 
     var isOver: Bool { state == .gone }
     private var session: SessionID { grant.session }
 
-    /// Starts by asking the session to join.
+    /// Creates a resource and sends a join request to its session.
     init(_ arrival: ResourceArrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         (address, grant, socket, purpose) = (arrival.address, arrival.grant, arrival.socket, arrival.purpose)
@@ -93,6 +93,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         switch event {
         case .requested(let request):
             perform(request, &turn)
+        case .deliverBroadcast(let broadcast): handle(.deliver(broadcast.message), &turn)
         case .deliver(let message):
             deliver(message, &turn)
         case .joinRefused(_, let error, _): depart(.clientDisconnected, error, &turn)
@@ -206,7 +207,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         if let restart, restart.offer == message.re { return refuse(restart, message.error, &turn) }
         guard message.re == lastRequest else { return }
         if state == .running {
-            // The stream to watch next ended before the subscription.
+            // The stream ended before the session handled the subscription.
             stream = nil
         } else {
             depart(.clientDisconnected, message.error, &turn)
@@ -221,8 +222,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         if cameras.count > Self.maxCameras { cameras.removeFirst() }
     }
 
-    /// A viewer of the newest camera switches to the next stream after the current one ends: a publisher that reconnects has a
-    /// new stream.
+    /// Records the stream. A viewer of the newest camera who currently has no stream starts to watch it: a publisher that
+    /// reconnects publishes a new stream.
     private mutating func appeared(_ stream: StreamInfo, _ turn: inout Turn) {
         remember(stream)
         watchNewest(&turn)
@@ -243,7 +244,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         subscribe(to: newest, &turn)
     }
 
-    /// Restores audio as soon as a moderator ends the mute: a WHIP client has no user interface to unmute.
+    /// Turns audio on again as soon as a moderator ends a mute, because a WHIP client has no user interface to unmute.
     private mutating func unmute(_ muted: SessionNotice.Muted, _ turn: inout Turn) {
         guard !muted.active, purpose == .publish, offer.mids.audio != nil, let stream,
             muted.stream ?? stream == stream
@@ -302,7 +303,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         }
     }
 
-    /// Starts an ICE restart (RFC 9725 §4.3.3): the media plane gets the accepted offer with new credentials.
+    /// Starts an ICE restart (RFC 9725 §4.3.3): sends the media plane the original offer with new credentials.
     private mutating func begin(_ credentials: ResourceCredentials, re: UInt64, _ turn: inout Turn) throws(WireError) {
         guard credentials.ufrag != offer.credentials.ufrag, credentials.pwd != offer.credentials.pwd else {
             throw WireError(
@@ -326,15 +327,15 @@ public struct MediaResource: Machine, Equatable, Sendable {
 
     // MARK: Ending
 
-    /// Starts the timeout when the peer connection is lost. A resource has no socket, so nothing else shows that its client is
-    /// gone.
+    /// Starts a timeout if the peer connection is lost, and stops it if the peer connection is back. A resource has no socket,
+    /// so only its peer connection shows whether the client is still there.
     private mutating func connected(_ isConnected: Bool, _ turn: Turn) {
         self.isConnected = isConnected
         guard state == .running else { return }
         deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
     }
 
-    /// - Parameter error: the answer to pending requests.
+    /// - Parameter error: the error with which to answer pending requests.
     private mutating func depart(_ reason: GoneReason, _ error: WireError, _ turn: inout Turn) {
         switch state {
         case .joining, .offering, .attaching: turn.reply(socket, .refused(re: nil, error))

@@ -4,7 +4,7 @@ import Wire
 public enum ResourcePurpose: Hashable, Sendable {
     /// WHIP (RFC 9725): the client publishes one stream.
     case publish
-    /// WHEP (draft-ietf-wish-whep): the client watches one stream, or the newest camera if nil.
+    /// WHEP (draft-ietf-wish-whep): the client watches one stream, or the newest camera stream if nil.
     case watch(StreamID?)
 
     var side: MediaSide { self == .publish ? .send : .receive }
@@ -23,14 +23,14 @@ public struct ResourceCredentials: Hashable, Sendable {
     public init(ufrag: String, pwd: String) { (self.ufrag, self.pwd) = (ufrag, pwd) }
 }
 
-/// A client's offer, kept as long as its resource, because an ICE restart sends the same offer with other credentials. Only the
-/// shell and the media plane know its contents.
+/// A client's SDP offer. It is kept as long as the resource, because an ICE restart sends the same offer with other
+/// credentials. Only the shell and the media plane interpret the SDP.
 public struct ResourceOffer: Equatable, Sendable {
-    /// The SDP before and after the credentials.
+    /// The SDP text before the credentials. `tail` is the text after them.
     public var head: String
     public var tail: String
     public var credentials: ResourceCredentials
-    /// The mids of the first audio and the first video section with the resource's direction.
+    /// The mids of the first audio section and the first video section that have the resource's direction.
     public var mids: MediaMids
 
     public init(head: String, tail: String, credentials: ResourceCredentials, mids: MediaMids) {
@@ -42,11 +42,11 @@ public struct ResourceOffer: Equatable, Sendable {
 
 /// A POST with a verified token and a parsed offer.
 public struct ResourceArrival: Equatable, Sendable {
-    /// The shell's id for the resource. Later events use it like a socket id.
+    /// The shell's id for the resource. Later events use this id as if it were a socket.
     public var socket: SocketID
     public var purpose: ResourcePurpose
     public var grant: SessionGrant
-    /// The token as received: a request with the same token may end the resource even after the token expired.
+    /// The token as received. A request with the same token may end the resource even after the token has expired.
     public var token: String
     public var offer: ResourceOffer
     /// The remote address in canonical text, for per-address limits.
@@ -72,12 +72,12 @@ public struct ResourceRequest: Equatable, Sendable {
     }
 
     public enum Action: Equatable, Sendable {
-        /// Candidates, and the credentials in the SDP fragment if it has any.
+        /// A PATCH with an SDP fragment: ICE candidates, and credentials if the fragment has any.
         case patch(ResourceCredentials?, Condition)
         case delete
     }
 
-    /// The request's number, which the answer repeats.
+    /// The number of the request. The answer has the same number.
     public var re: UInt64
     public var token: String
     public var action: Action
@@ -87,13 +87,13 @@ public struct ResourceRequest: Equatable, Sendable {
     }
 }
 
-/// The answer to a request. Each request gets exactly one, even if the resource ends meanwhile.
+/// The answer to a request. Each request gets exactly one answer, even if the resource ends in the meantime.
 public enum ResourceReply: Equatable, Sendable {
     /// Answers the POST.
     case created(sdp: String, tag: String, ICEConfiguration)
     /// The candidates were accepted.
     case accepted(re: UInt64)
-    /// ICE restarted. `sdp` is the full answer to the repeated offer; only its ICE attributes are new.
+    /// ICE restarted. `sdp` is the full answer to the same offer; only the ICE attributes differ from the previous answer.
     case restarted(re: UInt64, sdp: String, tag: String)
     case deleted(re: UInt64)
     /// - Parameter re: nil for the POST.
@@ -101,9 +101,9 @@ public enum ResourceReply: Equatable, Sendable {
 }
 
 extension WireError.Code {
-    /// WHIP and WHEP require a routed session.
+    /// The session is relayed, but WHIP and WHEP require a routed session.
     public static let sessionRelayed: WireError.Code = "session_relayed"
-    /// A PATCH without `If-Match`, and one whose tag does not match.
+    /// The PATCH has no `If-Match` header. `preconditionFailed`: its entity tag does not match.
     public static let preconditionRequired: WireError.Code = "precondition_required"
     public static let preconditionFailed: WireError.Code = "precondition_failed"
     /// Another ICE restart is still in progress.
@@ -111,23 +111,25 @@ extension WireError.Code {
 }
 
 extension Project {
-    /// Checks that the token allows creating or changing this resource in this session.
+    /// Checks that the token allows the client to create or change such a resource in this session.
     public func verifyResourceToken(
         _ token: String, for session: SessionID, _ purpose: ResourcePurpose, now: Timestamp
     ) throws(WireError) -> SessionGrant {
         guard mediaMode(of: session) != nil else {
-            throw WireError(.sessionInvalid, "Unknown session id: it was not created by this server.")
+            throw WireError(.sessionInvalid, "Unknown session ID. Use one that this server created.")
         }
         let grant = try verifySessionToken(token, for: session, now: now)
         guard purpose.isAllowed(grant.role) else {
             let action = purpose == .publish ? "publishing" : "subscribing"
-            throw WireError(.notPermitted, "The token's role does not permit \(action).")
+            throw WireError(
+                .notPermitted, "The token's role does not permit \(action). Use a token with another role.")
         }
-        // Such a token belongs to one person in one chat. WHIP and WHEP would let anyone use the server with it.
+        // A match token belongs to one person in one chat. Accepting it here would let anyone stream through the server with a
+        // token from the roulette.
         guard grant.match == nil else {
             throw WireError(
                 .notPermitted,
-                "Tokens of the roulette and of calls cannot be used here. Use a token of the application.")
+                "Roulette and call tokens cannot be used here. Use a session token from your application.")
         }
         return grant
     }

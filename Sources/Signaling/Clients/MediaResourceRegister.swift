@@ -1,9 +1,10 @@
 import Wire
 
-/// Counts WHIP and WHEP resources per address and per token. Each costs a peer connection, so no client may use all of them.
+/// Counts WHIP and WHEP resources per address and per token. Each resource needs a peer connection, so no single client may
+/// take all that the server allows.
 struct MediaResourceRegister: Equatable, Sendable {
     private var byAddress: [String: Int] = [:]
-    /// Keyed by the token's fingerprint.
+    /// The number of resources per token fingerprint.
     private var byToken: [[UInt8]: Int] = [:]
     private(set) var count = 0
 
@@ -33,7 +34,7 @@ struct MediaResourceRegister: Equatable, Sendable {
         byToken[arrival.grant.fingerprint, default: 0] += 1
     }
 
-    /// Long enough for another resource to end.
+    /// How long a rejected client should wait: long enough for another resource to end.
     private static let pause: Duration = .seconds(10)
 
     mutating func release(address: String, fingerprint: [UInt8]) {

@@ -3,9 +3,9 @@ import Wire
 
 /// Tracks people who are kept in memory although they are not connected, because they left recently or were looked up.
 ///
-/// Bounds memory when a client creates and abandons identities, or looks up many people.
-/// Invariant: `since` has one entry per absent person. `queue` has these entries in the order in which the absences began, plus
-/// some outdated ones of people who came back.
+/// Limits how many of them are kept, because a client may create and abandon many identities or look up many people.
+/// Invariant: `since` has one entry per absent person. `queue` contains the same entries in the order in which the absences
+/// began, plus some outdated entries of people who have returned.
 struct Absences: Sendable {
     private var since: [IdentityID: UInt64] = [:]
     private var queue: Deque<(identity: IdentityID, number: UInt64)> = []
@@ -21,11 +21,11 @@ struct Absences: Sendable {
         last += 1
         since[identity] = last
         queue.append((identity, last))
-        // Compact: drop outdated entries. Amortized: each entry is visited at most twice.
+        // Compact the queue by dropping outdated entries. The amortized cost is at most two visits per entry.
         if queue.count > 2 * since.count + 64 { queue.removeAll { since[$0.identity] != $0.number } }
     }
 
-    /// Removes and returns the person absent the longest if there are more than `limit`.
+    /// Removes and returns the person who has been absent longest, if more than `limit` people are absent.
     mutating func overflow(_ limit: Int) -> IdentityID? {
         guard since.count > limit else { return nil }
         while let first = queue.popFirst() {

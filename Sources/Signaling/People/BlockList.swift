@@ -2,7 +2,8 @@ import Wire
 
 /// The people a person has blocked.
 struct BlockList: Equatable, Sendable {
-    /// Maximum number of blocked people in one answer. 500 with long names fit into the 64 KiB that are kept for a resume.
+    /// Maximum number of blocked people in one answer. Even with long names, 500 entries fit into the 64 KiB that a connection
+    /// may keep for a resume.
     private static let maxListed = 500
 
     private(set) var oldestFirst: [IdentityID]
@@ -25,12 +26,12 @@ struct BlockList: Equatable, Sendable {
 
     mutating func unblock(_ person: PersonID, _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
         let project = turn.project
-        // Match by id instead of a lookup, so that deleted people can be unblocked too.
+        // Compare ids instead of looking the person up, so that deleted people can be unblocked too.
         let named = oldestFirst.firstIndex {
             project.blockedID(of: $0, by: owner) == person || project.personID(of: $0) == person
         }
         guard let index = named else {
-            let error = WireError(.notFound, "No blocked person has this id. Request presence.blocked again.")
+            let error = WireError(.notFound, "No blocked person has this ID. Request presence.blocked again.")
             return turn.fail(error, request)
         }
         let other = oldestFirst.remove(at: index)
@@ -39,7 +40,7 @@ struct BlockList: Equatable, Sendable {
         turn.ok(request)
     }
 
-    /// Sends the list, newest first, with the names under which the person knows them.
+    /// Sends the list of blocked people, newest first, with the names under which this person knows them.
     func list(_ names: [IdentityID: String], _ request: Request, of owner: IdentityID, _ turn: inout Turn) {
         let project = turn.project
         let people = oldestFirst.reversed().prefix(Self.maxListed).map { other in

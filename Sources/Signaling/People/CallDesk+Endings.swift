@@ -1,11 +1,12 @@
 import Wire
 
-/// Ending calls: which devices are notified, what goes into the call log, and which endings are repeated until they are seen.
+/// Handles the end of calls: which devices are notified, what is logged, and which ended calls are sent again until a device
+/// marks them as seen.
 extension CallDesk {
     /// How long a missed-call notification stays valid.
     private static let missedNoticeLife: Duration = .seconds(86_400)
 
-    /// - Returns: the call, if the two people were connected in it.
+    /// - Returns: the call if the two people were connected, otherwise nil.
     mutating func over(_ end: CallEnd, _ facts: Facts, _ turn: inout Turn) -> Part? {
         let part = self[end.record.call]
         self[end.record.call] = nil
@@ -39,15 +40,15 @@ extension CallDesk {
         var outcome: CallOutcome
     }
 
-    /// Returns the devices to notify of the end, each with the outcome to show. These are the devices involved in the call. If
-    /// none of them is connected and the person did not end the call, all present devices are notified too. A merged call
-    /// continues as another call, so it is reported to involved devices only.
+    /// Returns the devices to notify of the end of a call, each with the outcome to show. These are the devices involved in the
+    /// call. If none of those is connected and the other person ended the call, all online devices are notified too. A merged
+    /// call continues as another call, so only the involved devices are notified.
     private func recipients(to end: CallEnd, _ part: Part?, _ facts: Facts) -> [Recipient] {
         let outcome = end.record.outcome
         let present = facts.devices.present.map { Recipient(client: $0, outcome: outcome) }
         guard let part else { return present }
         var clients: Set<ConnectionID> = []
-        // The device that decided the outcome. For the other devices it happened elsewhere.
+        // The device that decided the outcome. The other devices show that the call was handled elsewhere.
         var chosen: ConnectionID?
         switch part.state {
         case .asked: break
@@ -81,8 +82,15 @@ extension CallDesk {
         turn.push(facts.id, PushNotice(call: part.id, kind: isMissed ? .missed : .over, expires: expires))
     }
 
-    /// Merges two calls that two people placed to each other: the device that placed this call accepts the other one. If that
-    /// device has not returned since a server restart, the other call rings on the connected devices instead.
+    /// Withdraws the push notifications of ringing calls.
+    func withdrawPushes(_ facts: Facts, _ turn: inout Turn) {
+        for part in parts where part.wasPushed && facts.devices.hasPush {
+            turn.push(facts.id, PushNotice(call: part.id, kind: .over, expires: part.offer.ringsUntil))
+        }
+    }
+
+    /// Merges the calls that two people placed to each other: the device that placed this call accepts the other call. If that
+    /// device has not reconnected since a server restart, the other call rings on the connected devices instead.
     private mutating func merge(into other: CallID, _ mine: Part, _ facts: Facts, _ turn: inout Turn) {
         guard case .placed(let client) = mine.state, var part = self[other], part.ending == nil else { return }
         guard let client else { return ring(other, facts, &turn) }
@@ -102,12 +110,12 @@ extension CallDesk {
 
     // MARK: Ending all calls
 
-    /// Ends the calls with a person who was just blocked.
+    /// Ends all calls with `other`, whom this person has just blocked.
     func endAll(with other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         for part in parts where part.offer.other.identity == other { end(part, .hungUp, facts, &turn) }
     }
 
-    /// Ends all calls of this person, who is deleted or banned.
+    /// Ends all calls of this person, because the person was deleted or banned.
     func endAll(_ leaving: CallLeaving, _ facts: Facts, _ turn: inout Turn) {
         for part in parts { end(part, leaving, facts, &turn) }
     }
@@ -119,7 +127,7 @@ extension CallDesk {
 }
 
 extension CallOutcome {
-    /// The outcome for devices that rang but did not decide the call.
+    /// The outcome to show on devices that rang while another device accepted or declined the call.
     fileprivate var elsewhere: CallOutcome {
         switch self {
         case .declined: .declinedElsewhere

@@ -1,6 +1,6 @@
 import Wire
 
-/// Outgoing and incoming calls.
+/// Places outgoing calls and answers incoming ones.
 extension CallDesk {
     // MARK: Placing
 
@@ -18,7 +18,7 @@ extension CallDesk {
         turn.fail(WireError(.callSelf, "You cannot call yourself."), request)
     }
 
-    /// Returns why this person cannot place a call now, or nil.
+    /// Returns the reason why this person cannot place a call now, or nil if they can.
     private func obstacle(_ facts: Facts) -> WireError? {
         if isBusy { return WireError(.elsewhere, "You are already in a call. End it first.") }
         if facts.searchName != nil {
@@ -27,17 +27,17 @@ extension CallDesk {
         return nil
     }
 
-    /// Places the call, now that the lookup has resolved the callee of `call.start`.
+    /// Places the call that `call.start` requested. The lookup has found the callee's identity.
     mutating func place(_ attempt: CallAttempt, _ facts: Facts, _ turn: inout Turn) {
         let (request, other) = (Request(attempt.client, attempt.re), attempt.callee)
-        // The device may have left during the lookup.
+        // The device may have disconnected during the lookup.
         guard facts.devices[request.client] != nil else { return }
         guard other != facts.id else { return callsItself(request, &turn) }
         guard !facts.blocks.contains(other) else {
             let error = WireError(.callNotAllowed, "You have blocked this person. Unblock them first.")
             return turn.fail(error, request)
         }
-        // Two people who call each other are connected immediately, regardless of other ringing calls.
+        // If two people call each other, connect them immediately, even if other calls are ringing.
         let isMutual = parts.contains { $0.offer.other.identity == other }
         var error = facts.banError(turn.now) ?? obstacle(facts)
         if error == nil, !isMutual, parts.count >= Self.maxCalls {
@@ -48,7 +48,7 @@ extension CallDesk {
         turn.tell(.newCall(attempt))
     }
 
-    /// Checks the limits on placing calls. Takes from the budget unless the caller must wait after unanswered calls.
+    /// Checks the limits on placing calls. Charges the budget, unless the caller must wait because of earlier unanswered calls.
     private mutating func tooManyCalls(to other: IdentityID, _ turn: Turn) -> WireError? {
         if let until = unanswered.waitEnd(for: other, turn.now) {
             let wait = until - turn.now
@@ -66,7 +66,7 @@ extension CallDesk {
 
     mutating func placed(_ offer: CallOffer, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard asking == request else {
-            // The device left before the call got its id.
+            // The device disconnected before the call had an id.
             return turn.tell(.call(offer.call, .leave(facts.id, .hungUp)))
         }
         asking = nil
@@ -110,8 +110,8 @@ extension CallDesk {
         }
         guard isRingable(isContact: isContact, facts) else { return .notAllowed }
         let isStorm = rungBudget.take(turn.rules.ringsReceived, now: turn.now) != nil
-        // Check reachability before busy state, so that an unreachable person answers like one who has blocked the caller.
-        // Calls over the limit are not logged as missed.
+        // Check whether the person is reachable before checking whether they are busy. An unreachable person thus gives the
+        // same answer as a person who has blocked the caller. Calls beyond the ring limit are not logged as missed.
         guard facts.devices.hasPush || facts.devices.isThere else {
             return .refused(facts.counterpart, .unreachable, isMissed: !isStorm)
         }
@@ -122,8 +122,8 @@ extension CallDesk {
         return .ready(facts.counterpart)
     }
 
-    /// The answer for a blocked caller, regardless of what this person is doing: the same as if the person were offline with
-    /// these settings. It does not count toward the ring limit and is not logged.
+    /// The answer to a caller whom this person has blocked. It is always the same as if this person were offline, so it does
+    /// not reveal the block. The call does not count toward the ring limit and is not logged.
     private func absentAnswer(isContact: Bool, _ facts: Facts) -> CallAnswer {
         guard isRingable(isContact: isContact, facts) else { return .notAllowed }
         var party = facts.counterpart

@@ -1,22 +1,23 @@
 import Wire
 
-/// The calls that a person is in, places or receives.
+/// A person's current calls: active, outgoing and incoming.
 ///
-/// Invariant: at most one call is engaged (placed, entering or accepted). Including ringing calls there are at most `maxCalls`.
-/// Exception: when two people call each other at the same moment, the second call is kept as well until one of the two is over.
+/// Invariant: at most one call is in the state `placed`, `entering` or `accepted`, and there are at most `maxCalls` calls in
+/// all. Exception: if two people call each other at the same moment, both calls are kept until one of them is over.
 struct CallDesk: Equatable, Sendable {
     /// Legal transitions: `asked` → `ringing`, `entering`; `ringing` → `entering`; `placed` → `accepted`; `entering` →
     /// `accepted`; `accepted` → `entering`. A call in any state can be removed.
     enum State: Equatable, Sendable {
-        /// Reserved for an incoming call; no device was notified yet.
+        /// An incoming call that has requested to ring. No device has been notified yet.
         case asked
-        /// Incoming; these devices ring.
+        /// An incoming call that is ringing on these devices.
         case ringing(Set<ConnectionID>)
-        /// Outgoing, placed by this device. Nil after a restart, until the device returns.
+        /// An outgoing call, placed by this device. Nil after a server restart, until the device returns.
         case placed(ConnectionID?)
-        /// This device accepted or rejoins the call and waits to be admitted. The devices in `rung` were ringing.
+        /// This device has accepted or is rejoining the call, and is waiting for a session token. The devices in `rung` were
+        /// ringing.
         case entering(ConnectionID, re: UInt64?, rung: Set<ConnectionID>)
-        /// Active on this device; nil after a restart.
+        /// An active call on this device. Nil after a server restart, until a device returns.
         case accepted(ConnectionID?, SessionID)
     }
 
@@ -26,7 +27,7 @@ struct CallDesk: Equatable, Sendable {
         var state: State
         /// The device that ended the call. Further requests for the call are rejected.
         var ending: ConnectionID?
-        /// The ending device's request, answered when the call is over.
+        /// The request of the device that is ending the call. It is answered when the call is over.
         var endingRequest: UInt64?
         var acceptedAt: Timestamp?
         /// Whether a push notification announced the call.
@@ -34,7 +35,7 @@ struct CallDesk: Equatable, Sendable {
 
         var id: CallID { offer.call }
 
-        /// The device that holds the call; nil while it only rings.
+        /// The device on which the call takes place; nil while the call is only ringing.
         var holder: ConnectionID? {
             switch state {
             case .asked, .ringing: nil
@@ -56,11 +57,11 @@ struct CallDesk: Equatable, Sendable {
     /// One active or outgoing call, and one call waiting.
     static let maxCalls = 2
 
-    /// The request for a call that has no id yet.
+    /// A request to place a call, while the call has no id yet.
     var asking: Request?
     var parts: [Part] = []
     var unseen: UnseenCalls
-    /// Budgets for placing calls and for receiving rings.
+    /// The budget for placing calls. `rungBudget` limits how often incoming calls may ring.
     var placedBudget: Budget?
     var rungBudget: Budget?
     var unanswered = UnansweredCalls()
@@ -69,15 +70,15 @@ struct CallDesk: Equatable, Sendable {
 
     var isEmpty: Bool { asking == nil && parts.isEmpty }
 
-    /// True while limits on calls must outlive the connection.
+    /// True while limits on calls must be remembered even if the person disconnects.
     var hasStateToKeep: Bool { !unanswered.isEmpty || placedBudget != nil || rungBudget != nil }
 
-    /// Whether the person is in a call or placing one, so that nothing else may start.
+    /// Whether the person is in a call or placing one. Nothing else may start in the meantime.
     var isBusy: Bool { asking != nil || engaged != nil }
 
     var engaged: Part? { parts.first(where: \.isEngaged) }
 
-    /// Returns the other person of a call that was accepted.
+    /// Returns the other person in an accepted call, or nil if the call is not accepted.
     func partner(in call: CallID) -> IdentityID? {
         self[call].flatMap { $0.acceptedAt == nil ? nil : $0.offer.other.identity }
     }
@@ -92,7 +93,7 @@ struct CallDesk: Equatable, Sendable {
 }
 
 extension CallDesk {
-    /// The call for the snapshot, with the device that holds it.
+    /// The current call as the snapshot shows it, and the device on which it takes place.
     var heldCall: HeldCall? {
         guard let part = engaged, let client = part.holder else { return nil }
         let state = if case .placed = part.state { Snapshot.CallState.ringing } else { Snapshot.CallState.active }
@@ -164,7 +165,7 @@ extension CallDesk {
 }
 
 extension CallDesk.Part {
-    /// Returns a log record for a device that is notified while the call continues elsewhere.
+    /// Returns a log record to show on one device while the call continues on another device.
     func record(_ outcome: CallOutcome) -> CallRecord {
         CallRecord(
             call: id, other: offer.other.identity, otherName: offer.other.name, direction: direction, outcome: outcome,

@@ -1,28 +1,28 @@
 import Wire
 
-/// A chat or call, and the other person in it.
+/// A chat or call in which two people met, and the other of the two.
 struct Encounter: Equatable, Sendable {
     var meeting: MeetingReference
-    /// Nil if the meeting does not exist or was too long ago.
+    /// The person met; nil if there was no such chat or call, or if it was too long ago.
     var other: IdentityID?
 }
 
-/// A person's contacts. Two people who met become contacts when both agree; either can end it. Contacts see each other's
-/// presence.
+/// A person's contacts. Two people who met become contacts when both agree, and each can remove the other. Contacts see whether
+/// the other is online.
 struct ContactBook: Equatable, Sendable {
     private var contacts: [Contact]
-    /// Contacts who are visibly online.
+    /// Contacts who are online and not invisible.
     private var online: Set<IdentityID> = []
     private var meetings = Meetings()
 
     init(_ record: PersonRecord) { contacts = record.contacts }
 
-    /// True while a recent partner may still ask to become a contact.
+    /// True while someone whom this person met recently may still request to become a contact.
     var hasStateToKeep: Bool { !meetings.isEmpty }
 
     func contains(_ other: IdentityID) -> Bool { contacts.contains { $0.identity == other } }
 
-    /// Adds the contacts' names, as this person knows them.
+    /// Returns `names` with the names of the contacts added.
     func addingNames(to names: [IdentityID: String]) -> [IdentityID: String] {
         var names = names
         for contact in contacts { names[contact.identity] = contact.name }
@@ -39,7 +39,7 @@ struct ContactBook: Equatable, Sendable {
 
     mutating func forgetMeetings(with other: IdentityID) { meetings.forget(other) }
 
-    /// Notifies a device that became present of pending contact requests.
+    /// Sends pending contact requests to a device that just went online.
     func sendRequests(to client: ConnectionID, _ turn: inout Turn) {
         for request in meetings.requests where request.other != nil && !request.isMine {
             turn.send(.contact(.asked(request.meeting)), to: client)
@@ -50,7 +50,7 @@ struct ContactBook: Equatable, Sendable {
 
     /// Handles this person's request to keep in touch.
     ///
-    /// - Returns: the other person, if they requested it earlier and both now agree.
+    /// - Returns: the other person, if they had already requested to keep in touch and both now agree; otherwise nil.
     mutating func keep(
         _ encounter: Encounter, _ request: Request, _ facts: Facts, _ turn: inout Turn
     ) -> Counterpart? {
@@ -69,7 +69,7 @@ struct ContactBook: Equatable, Sendable {
         _ encounter: Encounter, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> IdentityID {
         guard let other = encounter.other else {
-            throw WireError(.notFound, "No such chat or call, or it was too long ago.")
+            throw WireError(.notFound, "This chat or call does not exist or ended too long ago.")
         }
         guard !facts.blocks.contains(other) else {
             throw WireError(.notPermitted, "You have blocked this person. Unblock them first.")
@@ -87,7 +87,7 @@ struct ContactBook: Equatable, Sendable {
 
     /// Handles the other person's request to keep in touch.
     ///
-    /// - Returns: true if this person requested it earlier and both now agree.
+    /// - Returns: true if this person had already requested to keep in touch, so both now agree.
     mutating func asked(
         _ encounter: Encounter, by other: Counterpart, _ facts: Facts, _ turn: inout Turn
     ) -> Bool {
@@ -100,9 +100,9 @@ struct ContactBook: Equatable, Sendable {
         return false
     }
 
-    /// Handles the agreement that the other person's machine has stored.
+    /// Handles the new contact that the other person's state machine has stored.
     ///
-    /// - Returns: true if this person still agrees. Otherwise removes the contact on both sides.
+    /// - Returns: true if this person still agrees; false if the contact was removed from both contact books.
     func accepts(_ other: Counterpart, _ facts: Facts, _ turn: inout Turn) -> Bool {
         if !facts.blocks.contains(other.identity), hasRoom(for: other.identity, turn) { return true }
         giveUp(other.identity, facts.id, &turn)
@@ -147,12 +147,12 @@ struct ContactBook: Equatable, Sendable {
         tell(facts.devices, .removed(verb), except: request.client, &turn)
     }
 
-    /// Removes a contact on both sides. Does nothing if `other` is not a contact.
+    /// Removes a contact from both people's contact books. Does nothing if `other` is not a contact.
     mutating func remove(_ other: IdentityID, of id: IdentityID, _ turn: inout Turn) {
         if forget(other) { giveUp(other, id, &turn) }
     }
 
-    /// Handles the removal by the other person.
+    /// Handles that the other person has removed this person from their contacts.
     mutating func removed(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard forget(other) else { return }
         tell(facts.devices, .removed(.init(person: turn.project.personID(of: other))), &turn)
@@ -178,19 +178,19 @@ struct ContactBook: Equatable, Sendable {
 
     // MARK: Presence
 
-    /// Notifies all contacts that this person's name or visible presence has changed.
+    /// Notifies all contacts that this person's name or online status has changed.
     func tellPresence(_ facts: Facts, _ turn: inout Turn) {
         for contact in contacts {
             turn.tell(.person(contact.identity, .contact(.presence(of: facts.counterpart))))
         }
     }
 
-    /// Asks all contacts for their presence, when this person's first device connects.
+    /// Requests the online status of all contacts, when this person's first device connects.
     func inquire(for id: IdentityID, _ turn: inout Turn) {
         for contact in contacts { turn.tell(.person(contact.identity, .contact(.inquired(by: id)))) }
     }
 
-    /// Answers a contact's presence request.
+    /// Answers a contact's request for this person's online status.
     func inquired(by other: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard facts.isSeenOnline, contains(other) else { return }
         turn.tell(.person(other, .contact(.presence(of: facts.counterpart))))
@@ -206,8 +206,8 @@ struct ContactBook: Equatable, Sendable {
         for client in devices.present { turn.send(.contact(.changed(news)), to: client) }
     }
 
-    /// Notifies all devices, because a chat partner need not be present (`presence.appear`). Legacy clients have no such
-    /// message.
+    /// Notifies all devices, even those that did not send `presence.appear`, because people in a roulette chat need not send
+    /// it. Skips legacy clients, whose protocol has no such message.
     private func tell(
         _ devices: DeviceList, _ news: ContactNotice, except excluded: ConnectionID? = nil, _ turn: inout Turn
     ) {

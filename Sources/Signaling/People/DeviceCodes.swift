@@ -4,15 +4,15 @@ import Wire
 public enum DeviceCodesEvent: Equatable, Sendable {
     /// Creates a code with which another device can be linked to this person.
     case make(IdentityID, ConnectionID, re: UInt64)
-    /// A device enters a code.
+    /// A user entered a code on a device.
     case use(PresenceVerb.UseLink, device: IdentityID, ConnectionID, address: String, re: UInt64)
     /// Invalidates this person's code, if any.
     case withdraw(IdentityID)
 }
 
-/// The one-time pairing codes that link a device to a person.
+/// The one-time pairing codes with which a device is linked to a person.
 ///
-/// Owns the codes and the limit on guesses per address. The two people's machines check whether the link is allowed.
+/// Owns the codes and the limit on guesses per address. The state machines of the two people check whether the link is allowed.
 /// Invariant: a code belongs to one person and a person has at most one code. A code becomes invalid when it is used, replaced
 /// or expires.
 struct DeviceCodes: Machine {
@@ -21,14 +21,15 @@ struct DeviceCodes: Machine {
         var expires: Timestamp
     }
 
-    /// Maximum number of codes at one time, at about 100 bytes each. Far more than are needed in five minutes.
+    /// Maximum number of valid codes at one time, each about 100 bytes. Far more than people need during the five minutes in
+    /// which a code is valid.
     private static let maxCodes = 100_000
     /// Maximum number of addresses with a separate budget. Guesses from further addresses share one budget.
     private static let maxAddresses = 10_000
 
     private var codes: [PairingCode: Code] = [:]
     private var byOwner: [IdentityID: PairingCode] = [:]
-    /// In order of expiry. May include codes that were used or replaced meanwhile.
+    /// The codes in order of expiry, including some that were already used or replaced.
     private var expiring: Deque<(code: PairingCode, expires: Timestamp)> = []
     private var guesses: [String: Budget] = [:]
     private var othersGuesses: Budget?
@@ -76,7 +77,8 @@ struct DeviceCodes: Machine {
         codes[text] = Code(owner: owner, expires: expires)
         byOwner[owner] = text
         expiring.append((text, expires))
-        // Compact: drop entries of codes used or replaced before expiry. Amortized: each entry is visited at most twice.
+        // Compact the list by dropping codes that were used or replaced before they expired. The amortized cost is at most two
+        // visits per entry.
         if expiring.count > 2 * codes.count + 64 {
             expiring.removeAll { entry in codes[entry.code]?.expires != entry.expires }
         }
@@ -119,8 +121,9 @@ struct DeviceCodes: Machine {
     }
 }
 
-/// Eight digits in Crockford's base 32: no letters that look like digits, and lookalikes that are typed anyway are accepted.
-/// There are 2^40 codes: at ten guesses per minute, finding one of a thousand valid codes takes two hundred years.
+/// Eight digits in Crockford's base 32, which has no letters that look like digits. If a user types such a letter, it is
+/// accepted as the digit. There are 2^40 codes. At ten guesses per minute, finding one of a thousand valid codes takes two
+/// hundred years.
 struct PairingCode: Hashable, Sendable {
     private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
     private static let count = 8
@@ -133,7 +136,7 @@ struct PairingCode: Hashable, Sendable {
 
     private init(value: UInt64) { self.value = value }
 
-    /// Parses a code as typed: in either case, with or without dashes and spaces.
+    /// Parses a code as a user typed it: in uppercase or lowercase, with or without dashes and spaces.
     init?(_ text: String) {
         var (value, count): (UInt64, Int) = (0, 0)
         for byte in text.utf8 where byte != UInt8(ascii: "-") && byte != UInt8(ascii: " ") {

@@ -4,19 +4,19 @@ import Wire
 struct Device: Equatable, Sendable {
     var address: String
     var name: DeviceName
-    /// The session in which a legacy client publishes in every match.
+    /// The session in which a legacy client publishes, whoever its partner is; nil for other clients.
     var home: SessionID?
     /// The identity whose secret the device presented.
     var identity: IdentityID
-    /// Grows with each arrival.
+    /// Increases with each device that connects, so it gives the order of arrival.
     var order: UInt64 = 0
     var isDropped = false
     /// Whether the device sent `presence.appear`.
     var hasAppeared = false
-    /// Whether the device watches a page of people nearby.
+    /// Whether the device is watching a page of people nearby.
     var isWatching = false
 
-    /// Whether the device is present and connected.
+    /// Whether the device is online (it sent `presence.appear`) and connected.
     var isThere: Bool { hasAppeared && !isDropped }
 }
 
@@ -24,11 +24,11 @@ struct Device: Equatable, Sendable {
 struct DeviceList: Equatable, Sendable {
     private var connected: [ConnectionID: Device] = [:]
     private var lastOrder: UInt64 = 0
-    /// The budget for requests from all devices.
+    /// The budget that all devices share for their requests.
     private var requests: Budget?
     var ownPresence = OwnPresence()
     private var linked: [LinkedDevice]
-    /// Whether the first device was unlinked.
+    /// Whether the person's first device was unlinked.
     private var isRetired: Bool
     /// Whether any device can receive push notifications.
     private(set) var hasPush: Bool
@@ -46,13 +46,13 @@ struct DeviceList: Equatable, Sendable {
     subscript(client: ConnectionID) -> Device? { connected[client] }
 
     var isEmpty: Bool { connected.isEmpty }
-    /// Sorted, so that the order is deterministic.
+    /// All client connections, sorted so that their order is deterministic.
     var clients: [ConnectionID] { connected.keys.sorted() }
     /// Devices that can ring now.
     var present: [ConnectionID] { connected.filter(\.value.isThere).keys.sorted() }
     /// Whether the person is online on any device.
     var isThere: Bool { connected.values.contains(where: \.isThere) }
-    /// Whether any device is present, connected or not.
+    /// Whether any device has sent `presence.appear`, including devices that have lost their connection.
     var hasAppeared: Bool { connected.values.contains(where: \.hasAppeared) }
 
     func isLive(_ client: ConnectionID) -> Bool { !(connected[client]?.isDropped ?? true) }
@@ -64,7 +64,7 @@ struct DeviceList: Equatable, Sendable {
         guard hasAppeared(client) else { throw WireError(.notPresent, "Send presence.appear first.") }
     }
 
-    /// The name from a user token, if one of the devices signed in with one.
+    /// The name from a user token, if one of the devices presented a user token.
     var vouchedName: String? {
         for client in clients {
             if case .vouched(let name)? = connected[client]?.name { return PersonName.vouched(name) }
@@ -72,7 +72,8 @@ struct DeviceList: Equatable, Sendable {
         return nil
     }
 
-    /// Whether a user token identifies this person. Then only the program that issues the tokens can sign in further devices.
+    /// Whether the person signed in with a user token. Devices of such a person cannot be linked with pairing codes, because
+    /// the application that issues the tokens decides who signs in.
     private var isVouched: Bool { vouchedName != nil }
 
     mutating func insert(_ device: Device, _ client: ConnectionID) {
@@ -81,15 +82,18 @@ struct DeviceList: Equatable, Sendable {
         connected[client]?.order = lastOrder
     }
 
-    /// Closes the oldest connections if there are more than the limit: each change of a person is sent to all of them.
+    /// Closes the oldest connections beyond the limit. The number is limited because every change of a person is sent to all of
+    /// their connections.
     func closeExcess(_ turn: inout Turn) {
         let excess = connected.count - turn.rules.connectionsPerPerson
         guard excess > 0 else { return }
-        let oldest = connected.sorted { $0.value.order < $1.value.order }.prefix(excess).map(\.key)
+        let oldest = connected.sorted {
+            ($0.value.isDropped ? 0 : 1, $0.value.order) < ($1.value.isDropped ? 0 : 1, $1.value.order)
+        }.prefix(excess).map(\.key)
         disconnect(oldest, "You opened Confab too many times. This connection was the oldest.", &turn)
     }
 
-    /// Returns the error for a request beyond the budget of all devices.
+    /// Charges one request to the shared budget. Returns an error if the budget is exhausted.
     mutating func takeRequest(_ turn: Turn) -> WireError? {
         let rate = turn.rules.personVerbs
         return requests.take(rate, now: turn.now).map { wait in
@@ -104,7 +108,7 @@ struct DeviceList: Equatable, Sendable {
     mutating func setAppeared(_ client: ConnectionID) { connected[client]?.hasAppeared = true }
     mutating func setWatching(_ client: ConnectionID, _ watches: Bool) { connected[client]?.isWatching = watches }
 
-    /// Makes a device no longer present. It stays connected.
+    /// Takes a device offline for other people. The device stays connected.
     mutating func leave(_ client: ConnectionID, _ turn: inout Turn) {
         if isWatching(client) { turn.tell(.directory(.unwatch(client))) }
         connected[client]?.hasAppeared = false
@@ -134,11 +138,13 @@ struct DeviceList: Equatable, Sendable {
         guard count < turn.rules.devicesPerPerson else { return tooMany(request, &turn) }
         if let wait = codes.take(turn.rules.linkCodes, now: turn.now) {
             let error = WireError(
-                .rateLimited, "Too many pairing codes. Use the last one, or try again in \(wait.roundedText).",
+                .rateLimited,
+                "Too many pairing codes. Use the most recent one, or try again in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
             return turn.fail(error, request)
         }
-        // The person must stay in memory after closing the page, until the code is typed elsewhere.
+        // Keep the person in memory until the code expires, even if the page is closed, because the code may be entered on
+        // another device.
         codeUntil = turn.now + turn.rules.linkCodeLifetime
         turn.tell(.deviceCodes(.make(id, request.client, re: request.re)))
     }
@@ -165,10 +171,12 @@ struct DeviceList: Equatable, Sendable {
                 .use(verb, device: device.identity, request.client, address: device.address, re: request.re)))
     }
 
-    /// Returns the device's label; throws if the device may not be linked.
+    /// Returns the label for the new device. Throws if the device may not be linked.
     private func linkable(_ device: Device, _ label: String, of id: IdentityID) throws(WireError) -> String {
         guard device.identity == id else {
-            throw WireError(.linkInvalid, "This device is already linked to another account. Unlink it there first.")
+            throw WireError(
+                .linkInvalid,
+                "This device is already linked to another account. Unlink it from that account first.")
         }
         guard linked.isEmpty else {
             throw WireError(.linkInvalid, "Other devices are linked to this one. Unlink them first.")
@@ -197,7 +205,7 @@ struct DeviceList: Equatable, Sendable {
         turn.tell(.deviceCodes(.withdraw(facts.id)))
         turn.tell(.lookup(facts.persona.id, .void))
         codeUntil = nil
-        // Storage already moved these together with the link.
+        // Storage has already moved the blocks and push registrations together with the link.
         let inheritance = PersonPresenceEvent.inherited(blocked: facts.blocks.oldestFirst, hasPush: hasPush)
         turn.tell(.person(person, .presence(inheritance)))
         hasPush = false
@@ -225,7 +233,7 @@ struct DeviceList: Equatable, Sendable {
         let (id, project) = (facts.id, turn.project)
         let index = linked.firstIndex { project.personID(of: $0.identity) == device }
         guard index != nil || (device == facts.persona.id && !isRetired) else {
-            let error = WireError(.notFound, "No linked device has this id. Request presence.devices again.")
+            let error = WireError(.notFound, "No linked device has this ID. Request presence.devices again.")
             return turn.fail(error, request)
         }
         guard count > 1 else {
@@ -236,11 +244,11 @@ struct DeviceList: Equatable, Sendable {
         let identity = index.map { linked.remove(at: $0).identity } ?? id
         if index == nil { isRetired = true }
         turn.persist(index == nil ? .retired(id) : .unlinked(identity))
-        // The unlinked device may have created the current code.
+        // Withdraw the pairing code, because the unlinked device may have created it.
         turn.tell(.deviceCodes(.withdraw(id)))
         codeUntil = nil
         if hasPush {
-            // The unlinked device may have been the only one with push notifications.
+            // Check for push registrations again, because the unlinked device may have had the only one.
             turn.inquire(Question(identity: id, client: request.client, re: request.re, .wakeable))
         }
         turn.ok(request)
@@ -251,7 +259,7 @@ struct DeviceList: Equatable, Sendable {
 
     // MARK: Deleting
 
-    /// Notifies and disconnects all devices of the deleted person. They come back with new identities.
+    /// Notifies and disconnects all devices of the deleted person. They reconnect with new identities.
     func delete(_ turn: inout Turn) {
         for client in clients { turn.send(.presence(.deleted), to: client) }
         disconnect(clients, "This account was deleted. Send hello without an identity to get a new one.", &turn)

@@ -1,9 +1,10 @@
 import Wire
 
-/// A read-only view of a person that its parts share. Each part changes only itself.
+/// A read-only view of a person, through which each part of the person (such as its call desk or contact book) reads the other
+/// parts. A part can change only itself.
 ///
-/// `Person` makes new facts for each step of an event, so that a step sees the changes of earlier steps. Facts share storage
-/// with the parts, so a part that changes meanwhile is copied.
+/// `Person` creates new facts for each step of handling an event, so that a step sees the changes of earlier steps. The facts
+/// share their storage with the parts (copy-on-write), so a part that changes while facts exist is copied.
 struct Facts: Sendable {
     let id: IdentityID
     let persona: Persona
@@ -12,10 +13,10 @@ struct Facts: Sendable {
     let ban: Ban?
     /// Whether the person is in a call or placing one.
     let isCalling: Bool
-    /// The name used in the roulette, while searching or chatting there.
+    /// The person's name in the roulette while searching or chatting; nil otherwise.
     let searchName: String?
 
-    /// Returns the error for a banned person, or nil.
+    /// Returns an error if the person is banned, otherwise nil.
     func banError(_ now: Timestamp) -> WireError? {
         guard let ban, ban.isActive(at: now) else { return nil }
         return .banned(ban, now: now)
@@ -24,12 +25,13 @@ struct Facts: Sendable {
     /// Whether the person is online and visible to others.
     var isSeenOnline: Bool { persona.isSeenOnline(with: devices) }
 
-    /// This person as shown to others.
+    /// This person as other people see them.
     var counterpart: Counterpart {
         Counterpart(identity: id, person: persona.id, name: persona.shownName, isOnline: isSeenOnline)
     }
 
-    /// This person as shown to roulette partners. Uses the roulette name if the person was never present and has no other name.
+    /// This person as roulette partners see them. Has the name from the roulette if the person was never online and has chosen
+    /// no other name.
     var acquaintance: Counterpart {
         var own = counterpart
         guard !persona.isKnown, persona.profile.name.isEmpty, let name = searchName.flatMap(PersonName.normalized)
@@ -49,7 +51,7 @@ struct Facts: Sendable {
         return own
     }
 
-    /// Looks up the person with this public id. The request continues when the lookup has finished.
+    /// Starts a lookup of the person with this public id. The request is handled when the lookup has finished.
     func introduce(_ person: PersonID, for message: ClientMessage, _ request: Request, _ turn: inout Turn) {
         let introduction = Introduction(identity: id, client: request.client, re: request.re, message)
         turn.tell(.lookup(person, .asked(introduction)))

@@ -8,7 +8,7 @@ enum Interests {
         var result: [String] = []
         for interest in interests {
             let text = interest.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased()
-            // Lowercase letters may take more bytes than uppercase ones.
+            // Check the length after lowercasing, because a lowercase letter may need more bytes than its uppercase form.
             guard text.count <= Limits.interest, text.utf8.count <= Limits.name else { return nil }
             if !text.isEmpty, !result.contains(text) { result.append(text) }
         }

@@ -2,7 +2,7 @@ import Wire
 
 /// A request to find a person, or the answer from storage.
 public enum LookupEvent: Equatable, Sendable {
-    /// A request names this person.
+    /// A client's request names this person.
     case asked(Introduction)
     /// The answer from storage.
     case answered(Introduction, Finding)
@@ -12,10 +12,10 @@ public enum LookupEvent: Equatable, Sendable {
 
 /// Finds the person with a public id.
 ///
-/// Storage answers asynchronously, so its result may predate a deletion. Storage is queried even for people in memory: a faster
-/// answer would reveal that the person is online but hidden, or has blocked the requester.
-/// Invariant: a lookup exists only while a query for its person is pending. The shell limits pending queries, and thereby
-/// lookups.
+/// Storage answers asynchronously, so its answer may be older than a deletion. Storage is queried even for people in memory,
+/// because a faster answer would reveal that the person is online but invisible, or has blocked the requester.
+/// Invariant: a lookup exists only while a query for its person is pending. The shell limits the number of pending queries,
+/// which also limits the number of lookups.
 struct Lookup: Machine {
     private let person: PersonID
     private var questions = 0

@@ -17,7 +17,7 @@ struct Meetings: Equatable, Sendable {
 
     /// How long after a call the two people may still become contacts.
     static let period: Duration = .seconds(3600)
-    /// Limit for calls and for requests each: more than a person needs in an hour.
+    /// Maximum number of calls kept, and of requests kept. More than a person needs in an hour.
     private static let maxCount = 30
 
     private(set) var calls: [Call] = []
@@ -35,7 +35,8 @@ struct Meetings: Equatable, Sendable {
         calls.first { $0.id == call && now - $0.ended <= Self.period }?.other
     }
 
-    /// Records a contact request by one of the two people. Returns the combined state of both sides.
+    /// Records a contact request by this person (`other` is nil) or by the other person. Returns what both of them have
+    /// requested so far.
     mutating func recordRequest(_ meeting: MeetingReference, by other: Counterpart?, now: Timestamp) -> ContactRequest {
         requests.removeAll { now - $0.at > Self.period }
         var request = ContactRequest(meeting: meeting, at: now)

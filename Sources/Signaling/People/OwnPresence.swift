@@ -1,14 +1,15 @@
 import Wire
 
-/// When a person's state is sent to its other devices: at once, and then at most once per interval, however often it changes.
+/// Limits how often a person's state is sent to their other devices. The first change is sent immediately. Later changes are
+/// sent together, at most once per interval.
 struct OwnPresence: Equatable, Sendable {
     private var sentAt: Timestamp?
-    /// When a change that came too early is sent.
+    /// When to send a change that was made too soon after the previous one; nil if there is none.
     private(set) var dueAt: Timestamp?
-    /// The device that made all changes since then and knows them; nil if several did.
+    /// The device that made all unsent changes, and need not be notified of them; nil if several devices made them.
     private var origin: ConnectionID?
 
-    /// Returns true if a change by this device may be sent now. Otherwise it becomes due at the end of the interval.
+    /// Returns true if a change by this device may be sent now. Otherwise the change becomes due at the end of the interval.
     mutating func mayBeSent(_ now: Timestamp, every interval: Duration, changedBy client: ConnectionID) -> Bool {
         if dueAt != nil {
             if origin != client { origin = nil }
@@ -22,7 +23,7 @@ struct OwnPresence: Equatable, Sendable {
         return true
     }
 
-    /// Returns true once when the interval is over, with the device that need not be told.
+    /// Returns whether unsent changes are due now, and the device that need not be notified. Reports each due time only once.
     mutating func takeDue(_ now: Timestamp) -> (isDue: Bool, except: ConnectionID?) {
         guard let at = dueAt, at <= now else { return (false, nil) }
         (dueAt, sentAt) = (nil, now)

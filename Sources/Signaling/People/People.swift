@@ -1,6 +1,6 @@
 import Wire
 
-/// All people in memory: those who are connected, and those kept for a while after they left or were looked up.
+/// All people in memory: connected people, and people kept for a while after they disconnected or were looked up.
 struct People: Sendable {
     private var machines = Machines<Person>()
     private var absences = Absences()
@@ -20,7 +20,8 @@ struct People: Sendable {
         return wakeUp
     }
 
-    /// Evicts the people absent the longest if there are too many.
+    /// Records whether this person is absent. Evicts the person who has been absent longest if there are too many absent
+    /// people.
     private mutating func noteAbsence(of id: IdentityID, limit: Int) {
         absences.note(id, isAbsent: machines.with(id) { $0.isAbsent } ?? false)
         while let longest = absences.overflow(limit) { machines.with(longest) { $0.forgetAbsence() } }

@@ -1,8 +1,8 @@
 import Wire
 
-/// Notifies others after each event, by comparing the person with its state before.
+/// Compares a person before and after each event, and notifies clients, contacts and the directory of what changed.
 extension Person {
-    /// A person's visible state before an event.
+    /// The part of a person's state that others see, as it was before an event.
     struct ReportedState {
         fileprivate let roulette: (client: ConnectionID, roulette: Snapshot.Roulette)?
         fileprivate let call: CallDesk.HeldCall?
@@ -40,7 +40,7 @@ extension Person {
 
     // MARK: Others
 
-    /// What others may see of this person, and what its own pages of people nearby depend on.
+    /// What other people may see of this person, and the values on which this person's own pages of people nearby depend.
     struct PublicState: Equatable {
         var listing: Listing?
         var name: String
@@ -49,7 +49,8 @@ extension Person {
         var blocked: Set<IdentityID>
     }
 
-    /// `nil` for a person who was never present; no one else is affected.
+    /// The current public state; `nil` for a person who was never online and shared no location, because no one else sees such
+    /// a person.
     private var publicState: PublicState? {
         guard persona.isKnown || whereabouts.cell != nil else { return nil }
         return PublicState(
@@ -69,7 +70,7 @@ extension Person {
         )
     }
 
-    /// Removes a person who is no longer present from the directory. Notifies the directory and contacts of changes.
+    /// Notifies the directory and the contacts of changes. Removes a person who went offline from the directory.
     private mutating func reportPublicState(_ before: ReportedState, _ turn: inout Turn) {
         if whereabouts.cell != nil, !devices.hasAppeared { whereabouts.disappear() }
         let (before, after) = (before.publicState, publicState)

@@ -1,7 +1,7 @@
 import Wire
 
-/// Requests from the person's devices and events from other machines. Each part handles its own; events that concern several
-/// parts are coordinated here.
+/// Handles requests from the person's devices and events from other state machines. Most go to one part of the person, such as
+/// its call desk. Those that concern several parts are coordinated here.
 extension Person {
     // MARK: Presence
 
@@ -39,7 +39,7 @@ extension Person {
             }
         case .pushChanged(let isReachable): devices.setPush(isReachable)
         case .sought(let other, let client, let re):
-            // A blocked person gets the same answer as if this person were offline, as when calling.
+            // A blocked person gets the same answer as if this person were offline. Calls are answered in the same way.
             let isOnline = facts.isSeenOnline && !blocks.contains(other)
             let info = PersonInfo(id: persona.id, name: persona.shownName, online: isOnline)
             turn.send(.presence(.person(.init(re: re, person: info))), to: client)
@@ -51,7 +51,7 @@ extension Person {
         if !persona.isKnown, settings.name == nil, persona.profile.name.isEmpty,
             case .chosen(let name)? = devices[request.client]?.name
         {
-            // The name from `hello`. An invalid name is ignored there, so ignore it here too.
+            // Use the name from `hello`. An invalid name in `hello` is ignored everywhere, so ignore it here too.
             settings.name = PersonName.normalized(name)
         }
         guard become(settings, request, appears: true, &turn) else { return }
@@ -84,7 +84,8 @@ extension Person {
         facts.ownPresence(re: re, hasPosition: whereabouts.cell != nil)
     }
 
-    /// Sends this person's state to its other devices, now or, if that was done just before, when the interval is over.
+    /// Sends this person's state to their other devices: now, or at the end of the interval if the state was sent only
+    /// recently.
     private mutating func tellOtherDevices(than client: ConnectionID, _ turn: inout Turn) {
         let interval = turn.rules.ownPresenceInterval
         guard devices.ownPresence.mayBeSent(turn.now, every: interval, changedBy: client) else { return }
@@ -170,7 +171,7 @@ extension Person {
 
     // MARK: Introductions
 
-    /// Continues a request whose lookup has finished.
+    /// Handles a request that was waiting for a lookup, now that the lookup has finished.
     mutating func introduced(_ introduction: Introduction, to other: IdentityID?, _ turn: inout Turn) {
         let request = introduction.request
         switch (introduction.message, other) {
@@ -188,13 +189,14 @@ extension Person {
                 caller: facts.counterpart, client: request.client, re: request.re, callee: other, video: start.video)
             calls.place(attempt, facts, &turn)
         default:
-            turn.fail(WireError(.notFound, "No person has this id. Check the link."), request)
+            turn.fail(WireError(.notFound, "No person has this ID. Check the link."), request)
         }
     }
 
     // MARK: Blocking
 
-    /// Blocks a person, from the roulette, a list or a call. Ends the current call, contact and meetings of the two.
+    /// Blocks another person. Ends any call with them, removes the contact, and deletes the meetings through which the two
+    /// could become contacts.
     mutating func block(_ other: IdentityID, _ turn: inout Turn) {
         if blocks.add(other, of: id, &turn) {
             turn.persist(.block(owner: id, blocked: other, at: turn.now))

@@ -2,9 +2,9 @@ import Wire
 
 /// One identity with all its devices and its current activity.
 ///
-/// Owns the state that must be unique per person. The parts do the work: each changes only itself, reads the others through
-/// `Facts`, and returns what else must happen, which is applied here in order. It does not choose partners (the pool does) and
-/// knows no sockets.
+/// Owns the state that exists once per person. The work is done by parts, such as the call desk and the contact book. Each part
+/// changes only itself, reads the other parts through `Facts`, and returns what else must happen. `Person` then applies these
+/// results in order. It does not choose roulette partners (the pool does) and does not use sockets.
 /// Invariant: a person in a call does not search or chat in the roulette.
 public struct Person: Machine, Equatable, Sendable {
     let id: IdentityID
@@ -16,9 +16,11 @@ public struct Person: Machine, Equatable, Sendable {
     var whereabouts = Whereabouts()
     var blocks: BlockList
     var ban: Ban?
-    /// True after deletion, and after a change could not be stored, until all devices have departed. Late events change nothing.
+    /// True after the person was deleted or one of its changes could not be stored. While true, late events change nothing. The
+    /// state machine ends when all devices have disconnected.
     private(set) var isDeleted = false
-    /// When the last device left. The state is dropped some time later.
+    /// When the last device disconnected, or when the person was looked up. Nil while connected. Absent people are removed from
+    /// memory after some time.
     private var absentSince: Timestamp?
     private let idleTime: Duration
 
@@ -37,7 +39,7 @@ public struct Person: Machine, Equatable, Sendable {
         switch event {
         case .arrived(_, _, _, let record, _, _): return Person(id, record, turn)
         case .lookedUp(let record):
-            // Not connected; keep for a while.
+            // The person is not connected. Keep the record in memory for a while.
             var person = Person(id, record, turn)
             person.absentSince = turn.now
             return person
@@ -45,7 +47,7 @@ public struct Person: Machine, Equatable, Sendable {
         }
     }
 
-    /// A read-only view for the parts.
+    /// A read-only view of this person, for the parts to read each other's state.
     var facts: Facts {
         Facts(
             id: id, persona: persona, devices: devices, blocks: blocks, ban: ban, isCalling: calls.isBusy,
@@ -59,10 +61,10 @@ public struct Person: Machine, Equatable, Sendable {
         return devices.isEmpty && absentSince == nil && devices.codeUntil == nil && roulette.isIdle && calls.isEmpty
     }
 
-    /// Whether the person is kept in memory only because it left recently or was looked up.
+    /// Whether the person is kept in memory only because they disconnected recently or were looked up.
     var isAbsent: Bool { absentSince != nil }
 
-    /// Evicts this person when too many are kept.
+    /// Stops keeping this person in memory, because too many absent people are kept.
     mutating func forgetAbsence() { absentSince = nil }
 
     private var absentUntil: Timestamp? {
@@ -119,12 +121,13 @@ public struct Person: Machine, Equatable, Sendable {
         case .reserve(let match, let partner): roulette.reserve(match, with: partner, facts, &turn)
         case .release(let match): roulette.release(match)
         case .queueFull: roulette.queueFull(&turn)
-        case .matched(let matched, let partner): roulette.begin(matched, with: partner, of: id, &turn)
+        case .matched(let matched, let partner, let address):
+            roulette.begin(matched, with: .init(identity: partner, address: address), of: id, &turn)
         case .matchEnded(let match, let reason): roulette.ended(match, reason, facts, &turn)
         case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &turn)
         case .lookedUp: break
         case .unbanned: ban = nil
-        case .storageFailed(let client, let re): forget(failing: client, re: re, &turn)
+        case .storageFailed: forget(&turn)
         case .banned(let ban): banned(ban, &turn)
         case .introduced(let introduction, let other): introduced(introduction, to: other, &turn)
         case .presence(let event): handle(event, &turn)
@@ -138,7 +141,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .roulette(.start(let start)): roulette.start(start, request, facts, &turn)
         case .roulette(.next(let verb)): roulette.next(verb, request, facts, &turn)
         case .roulette(.stop): roulette.stop(request, facts, &turn)
-        case .roulette(.report(let report)): roulette.report(report, request, by: id, &turn)
+        case .roulette(.report(let report)): roulette.report(report, request, by: facts, &turn)
         case .roulette(.block(let verb)):
             guard let chat = roulette.chat(verb.match, turn) else { return roulette.notMatched(request, &turn) }
             block(chat.partner, &turn)
@@ -147,7 +150,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .nearby(let verb): perform(verb, request, &turn)
         case .call(let verb): perform(verb, request, &turn)
         case .contact(let verb): perform(verb, request, &turn)
-        default: turn.fail(WireError(.unknownType, "Unknown request for this connection."), request)
+        default: turn.fail(WireError(.unknownType, "This connection does not support this request."), request)
         }
     }
 
@@ -172,7 +175,8 @@ public struct Person: Machine, Equatable, Sendable {
         if device.isWatching { turn.tell(.directory(.unwatch(client))) }
         calls.departed(client, wasDropped: device.isDropped, facts, &turn)
         roulette.departed(client, facts, &turn)
-        // Blocks are stored anyway. Keep nothing for an identity without recent activity, or for one that cannot return.
+        // Keep the person in memory only if there is recent activity to remember and the person can return. Legacy clients
+        // cannot return. Blocks do not count, because they are in storage.
         let hasStateToKeep =
             roulette.hasStateToKeep || whereabouts.hasStateToKeep || calls.hasStateToKeep
             || contacts.hasStateToKeep
@@ -189,21 +193,23 @@ public struct Person: Machine, Equatable, Sendable {
         for client in devices.clients { turn.tell(.client(client, .expel(error, .forbidden))) }
     }
 
-    /// Removes this person from memory, where it no longer agrees with storage. Its clients are closed with 1012 and reconnect;
-    /// the first of them loads its state from storage.
-    private mutating func forget(failing requester: ConnectionID?, re: UInt64?, _ turn: inout Turn) {
-        let error = WireError(.storageFailed, "The server could not store this change. Try again.", retryable: true)
+    /// Removes this person from memory, because the state in memory no longer matches storage. The person's clients are
+    /// disconnected with close code 1012. When the first of them reconnects, the state is loaded from storage.
+    private mutating func forget(_ turn: inout Turn) {
         turn.tell(.deviceCodes(.withdraw(id)))
+        calls.withdrawPushes(facts, &turn)
         calls.endAll(.hungUp, facts, &turn)
         roulette.stop(.partnerLeft, notifies: false, facts, &turn)
         for client in devices.clients {
-            turn.tell(.client(client, .expel(error, .serviceRestart, re: client == requester ? re : nil)))
+            turn.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
+            depart(client, &turn)
         }
         whereabouts.forget()
+        absentSince = nil
         isDeleted = true
     }
 
-    /// Deletes all data of this person, on all devices. Data of others, such as their call logs, is kept.
+    /// Deletes this person and all their data, on all devices. Data of other people, such as their call logs, is kept.
     mutating func delete(_ request: Request, _ turn: inout Turn) {
         turn.tell(.deviceCodes(.withdraw(id)))
         turn.tell(.lookup(persona.id, .void))

@@ -2,9 +2,9 @@ import Wire
 
 public enum PersonEvent: Equatable, Sendable {
     // From this person's devices.
-    /// A device connected. The record is used if the person is not in memory.
+    /// A device connected. The record contains the person's stored state, and is only used if the person is not in memory.
     ///
-    /// - `home`: the session in which a legacy client publishes in every match.
+    /// - `home`: the session in which a legacy client publishes, whoever its partner is; nil for other clients.
     case arrived(
         ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
     case dropped(ConnectionID)
@@ -13,29 +13,29 @@ public enum PersonEvent: Equatable, Sendable {
     case verb(ConnectionID, re: UInt64, ClientMessage)
     /// A request of a legacy client.
     case asked(ConnectionID, RouletteTokRequest)
-    // From the pool. A person is reserved first, then matched or released, so that nobody is in two matches.
+    // From the pool. A person is first reserved, and then either matched or released. No one can thus be in two matches.
     case reserve(MatchID, with: IdentityID)
     case release(MatchID)
     case queueFull
     // From the match.
-    case matched(RouletteNotice.Matched, partner: IdentityID)
+    case matched(RouletteNotice.Matched, partner: IdentityID, address: String)
     case matchEnded(MatchID, EndReason)
     case partnerAway(MatchID, Bool)
     // From the operator.
     case banned(Ban)
     case unbanned
-    /// Changes of this person could not be stored. If a request of this person caused them, it is answered.
-    case storageFailed(client: ConnectionID?, re: UInt64?)
+    /// Changes of this person could not be stored.
+    case storageFailed
     /// The result of looking up a public id: the person's identity, or nil if there is none.
     case introduced(Introduction, IdentityID?)
-    /// A lookup of this person found its record in storage.
+    /// Storage answered a lookup of this person with this record.
     case lookedUp(PersonRecord)
     case presence(PersonPresenceEvent)
     case call(PersonCallEvent)
     case contact(PersonContactEvent)
 }
 
-/// The name a device presents. A name from a user token cannot be overridden.
+/// The name that a device presented. A name from a user token cannot be overridden.
 public enum DeviceName: Equatable, Sendable {
     case vouched(String)
     case chosen(String)
@@ -53,30 +53,31 @@ extension DeviceName {
     }
 }
 
-/// What others and storage tell a person about its devices and its place in the directory.
+/// Events about a person's devices and presence, sent by other state machines and by storage.
 public enum PersonPresenceEvent: Equatable, Sendable {
     /// A device used this person's pairing code and is now linked to it.
     case linked(LinkedDevice, ConnectionID, re: UInt64)
-    /// For the device's former person: it is now a device of another person.
+    /// This person's device is now a device of another person. Sent to the person that the device was before it was linked.
     case becameDevice(of: IdentityID)
-    /// From the former person of a linked device: the people it blocked, and whether it can receive push notifications.
+    /// The blocks of a device that was just linked to this person, and whether the device can receive push notifications. Sent
+    /// by the person that the device was before.
     case inherited(blocked: [IdentityID], hasPush: Bool)
-    /// Whether any device can receive push notifications has changed.
+    /// Tells whether any device of this person can receive push notifications, after this changed.
     case pushChanged(isReachable: Bool)
-    /// A person with this person's public id requests its name and presence.
+    /// Another person, who knows this person's public id, requests this person's name and online status.
     case sought(by: IdentityID, ConnectionID, re: UInt64)
 }
 
-/// What other people tell a person about keeping in touch.
+/// Events about contacts, sent by the state machines of other people.
 public enum PersonContactEvent: Equatable, Sendable {
-    /// The other person of this meeting requests to keep in touch.
+    /// The other person in this meeting wants to keep in touch.
     case asked(MeetingReference, by: Counterpart)
     /// Both people agreed, and the contact is stored.
     case agreed(MeetingReference, with: Counterpart)
     /// The other person removed the contact.
     case removed(by: IdentityID)
-    /// A contact's presence or name changed.
+    /// The online status or name of a contact changed.
     case presence(of: Counterpart)
-    /// A contact connected and requests this person's presence.
+    /// A contact connected, and requests this person's online status.
     case inquired(by: IdentityID)
 }

@@ -2,10 +2,10 @@ import Wire
 
 /// Display names in lists and calls.
 enum PersonName {
-    /// Returns the name as shown, with whitespace trimmed and collapsed, or `nil` if it is too long or contains invisible
+    /// Returns the name with whitespace trimmed and collapsed, or `nil` if the name is too long or contains invisible
     /// characters that change how the surrounding text looks.
     ///
-    /// Returns an empty name if nothing in it is visible.
+    /// Returns an empty name if no character of the name is visible.
     static func normalized(_ text: String) -> String? {
         // Reject very long input before processing it.
         guard text.utf8.count <= 4 * Limits.personNameBytes, text.unicodeScalars.allSatisfy(isAllowed) else {
@@ -16,8 +16,8 @@ enum PersonName {
         return name.unicodeScalars.contains(where: isVisible) ? name : ""
     }
 
-    /// Returns a name from a user token in a form that can be shown. Characters that are not allowed become spaces, and a long
-    /// name is cut.
+    /// Returns a name from a user token in a form that can be shown. Replaces characters that are not allowed with spaces, and
+    /// truncates a name that is too long.
     static func vouched(_ name: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in name.unicodeScalars.prefix(Limits.name) {
@@ -33,7 +33,8 @@ enum PersonName {
     }
 
     /// Rejects line breaks, bidirectional controls (U+202A–202E, 2066–2069, 200E, 200F, 061C) and characters without a glyph.
-    /// Joiners stay, because Persian and family emoji need them; so do the tags of flag emoji.
+    /// Allows zero-width joiners and non-joiners, which Persian text and emoji of families need, and tag characters, which flag
+    /// emoji need.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
@@ -43,18 +44,18 @@ enum PersonName {
     }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-        // U+2800, the blank braille pattern, is not whitespace by category but shows nothing.
+        // U+2800, the blank braille pattern, shows nothing although Unicode does not classify it as whitespace.
         !scalar.properties.isWhitespace && !scalar.properties.isDefaultIgnorableCodePoint && scalar != "\u{2800}"
     }
 
     static let invalid = WireError(
         .invalidName,
-        "A name can have up to \(Limits.personName) characters, without line breaks or invisible characters."
+        "A name must have at most \(Limits.personName) characters and no line breaks or invisible characters."
     )
 
     // MARK: Generated names
 
-    /// Returns a generated name, always the same for the same person.
+    /// Returns a generated name. The same person always gets the same name.
     static func generated(_ person: PersonID) -> String {
         let adjective = adjectives[Int(person.low % UInt64(adjectives.count))]
         let animal = animals[Int(person.low / UInt64(adjectives.count) % UInt64(animals.count))]

@@ -4,7 +4,7 @@ import Wire
 public struct Profile: Hashable, Sendable {
     /// The chosen name; empty if there is none.
     public var name: String
-    /// Whether others see this person in lists.
+    /// Whether other people see this person in lists and as online.
     public var isVisible: Bool
     public var doNotDisturb: Bool
     public var ringable: Ringable
@@ -16,7 +16,7 @@ public struct Profile: Hashable, Sendable {
     }
 }
 
-/// A linked device of a person. The first device is not linked: it uses the person's own identity.
+/// A linked device of a person. The person's first device does not count as linked, because it uses the person's own identity.
 public struct LinkedDevice: Hashable, Sendable {
     public var identity: IdentityID
     public var label: String
@@ -27,16 +27,16 @@ public struct LinkedDevice: Hashable, Sendable {
     }
 }
 
-/// A person who agreed to keep in touch.
+/// A contact: another person with whom this person agreed to keep in touch.
 public struct Contact: Hashable, Sendable {
     public var identity: IdentityID
-    /// The name as last seen.
+    /// The most recent name that this person has seen of the contact.
     public var name: String
 
     public init(identity: IdentityID, name: String) { (self.identity, self.name) = (identity, name) }
 }
 
-/// A call that is not over, stored so that it survives a restart. Its times are absolute.
+/// A call in progress, stored so that it survives a server restart. All its times are absolute.
 public struct StoredCall: Hashable, Sendable {
     public var id: CallID
     public var session: SessionID
@@ -47,7 +47,7 @@ public struct StoredCall: Hashable, Sendable {
     public var video: Bool
     public var placedAt: Timestamp
     public var ringsUntil: Timestamp
-    /// `nil` while the call rings.
+    /// When the callee accepted; `nil` while the call is ringing.
     public var acceptedAt: Timestamp?
 
     public init(
@@ -70,7 +70,7 @@ public struct CallRecord: Hashable, Sendable {
     public var video: Bool
     public var at: Timestamp
     public var duration: Duration?
-    /// Whether the person has seen how the call ended.
+    /// Whether a device has shown this person how the call ended.
     public var isSeen: Bool
 
     public init(
@@ -82,21 +82,21 @@ public struct CallRecord: Hashable, Sendable {
     }
 }
 
-/// What storage knows about an identity.
+/// Everything that is stored about an identity.
 public struct PersonRecord: Equatable, Sendable {
-    /// Oldest first.
+    /// The people that this person has blocked, oldest block first.
     public var blocked: [IdentityID]
     public var ban: Ban?
-    /// `nil` if this person was never present.
+    /// The profile; `nil` if this person was never online.
     public var profile: Profile?
     public var devices: [LinkedDevice]
-    /// Oldest first.
+    /// The contacts, oldest first.
     public var contacts: [Contact]
-    /// Calls whose end this person has not seen, oldest first.
+    /// Calls that ended without this person having seen it, oldest first.
     public var unseenCalls: [CallRecord]
     /// Whether any device can receive push notifications.
     public var hasPush: Bool
-    /// Whether the first device was unlinked. Then only the linked devices belong to this person.
+    /// Whether the person's first device was unlinked. If so, only the linked devices belong to this person.
     public var isRetired: Bool
 
     public init(
@@ -117,23 +117,28 @@ public enum Change: Hashable, Sendable {
     case report(Report)
     // People.
     case profile(IdentityID, PersonID, Profile)
-    /// The identity becomes a device of that person, who also takes over its blocks.
+    /// The device's identity becomes a device of the person `to`, who also receives the device's blocks.
     case linked(LinkedDevice, to: IdentityID)
-    /// The identity is no longer linked; its secret is a separate person again.
+    /// The identity is no longer linked to a person. Its secret belongs to a separate person again.
     case unlinked(IdentityID)
     /// The identity's secret is no longer accepted.
     case retired(IdentityID)
-    /// Deletes all data of this person and retires its identity and those of its devices.
+    /// Deletes all data of this person, and retires the identities of the person and of all linked devices.
     case deleted(IdentityID)
-    /// Two people became contacts. `names` has their names in the same order.
+    /// Two people became contacts. `names` contains the names of the two in the same order.
     case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
     case lostTouch(IdentityID, IdentityID)
+    // Sessions.
+    /// A moderator removed somebody from a session: the token no longer admits anyone.
+    case revoked(Revocation)
+    /// Whether everybody in the session is muted. The moderator is nil when the mute ends because the session did.
+    case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
     // Calls.
     case callPlaced(StoredCall)
-    case callAccepted(CallID, at: Timestamp)
-    case callOver(CallID)
+    case callAccepted(CallID, at: Timestamp, people: [IdentityID])
+    case callOver(CallID, people: [IdentityID])
     case callLogged(CallRecord, of: IdentityID)
     case callSeen(CallID, by: IdentityID)
-    /// One call, or all of them if nil.
+    /// The person deleted this call from their call log, or all calls if nil.
     case callsForgotten(CallID?, by: IdentityID)
 }

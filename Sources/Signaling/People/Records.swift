@@ -1,8 +1,8 @@
 import Wire
 
-/// Stored records, and the changes that machines commit. `Server/Storage` implements them twice.
+/// Stored records, and the changes that state machines commit. `Server/Storage` implements them twice: in SQLite and in memory.
 
-/// Who is banned.
+/// The subject of a ban: an identity or a block of addresses.
 public enum BanSubject: Hashable, Sendable {
     case identity(IdentityID)
     /// An IP address or a CIDR block in canonical text (`203.0.113.7`, `2001:db8::/48`).
@@ -13,7 +13,7 @@ public struct Ban: Hashable, Sendable {
     public var subject: BanSubject
     public var reason: String
     public var createdAt: Timestamp
-    /// `nil` for a permanent ban. Absolute, so that a restart does not extend it.
+    /// When the ban ends; `nil` for a permanent ban. The time is absolute, so that a restart does not extend the ban.
     public var expiresAt: Timestamp?
 
     public init(subject: BanSubject, reason: String, createdAt: Timestamp, expiresAt: Timestamp? = nil) {
@@ -47,9 +47,15 @@ public struct Report: Hashable, Sendable {
     public var reason: String
     public var lines: [ChatLine]
     public var createdAt: Timestamp
+    /// The reporter's address: an IPv4 address (`203.0.113.7`) or the block of IPv6 addresses (`2001:db8::`) that limits count
+    /// as one. Empty if unknown. Both people's addresses are kept as long as the report, so that an operator can ban an abuser
+    /// who creates a new identity.
+    public var byAddress: String
+    public var againstAddress: String
 
     public init(
-        match: MatchID, by: IdentityID, against: IdentityID, reason: String, lines: [ChatLine], createdAt: Timestamp
+        match: MatchID, by: IdentityID, against: IdentityID, reason: String, lines: [ChatLine], createdAt: Timestamp,
+        byAddress: String = "", againstAddress: String = ""
     ) {
         self.match = match
         self.by = by
@@ -57,5 +63,43 @@ public struct Report: Hashable, Sendable {
         self.reason = reason
         self.lines = lines
         self.createdAt = createdAt
+        (self.byAddress, self.againstAddress) = (byAddress, againstAddress)
     }
+}
+
+/// A session token that a moderator made invalid by removing its holder.
+public struct Revocation: Hashable, Sendable {
+    public var session: SessionID
+    /// Identifies the token. The token cannot be computed from it.
+    public var fingerprint: [UInt8]
+    /// When the token would have expired. Nothing needs to be kept after that.
+    public var expiresAt: Timestamp
+    /// The moderator.
+    public var by: IdentityID
+    /// The person who was removed.
+    public var of: IdentityID
+    public var at: Timestamp
+
+    public init(
+        session: SessionID, fingerprint: [UInt8], expiresAt: Timestamp, by: IdentityID, of: IdentityID, at: Timestamp
+    ) {
+        (self.session, self.fingerprint, self.expiresAt) = (session, fingerprint, expiresAt)
+        (self.by, self.of, self.at) = (by, of, at)
+    }
+}
+
+/// What moderators decided in one session, as storage keeps it for the time after a restart.
+public struct SessionModeration: Hashable, Sendable {
+    public var session: SessionID
+    /// The expiry of each revoked token, by the token's fingerprint.
+    public var revoked: [[UInt8]: Timestamp] = [:]
+    public var isMuted = false
+
+    public init(session: SessionID) { self.session = session }
+}
+
+extension WireError {
+    /// For a request whose change could not be stored.
+    public static let storageFailed = WireError(
+        .storageFailed, "The server could not store this change. Try again.", retryable: true, retryAfter: .seconds(2))
 }

@@ -2,9 +2,9 @@ import Wire
 
 /// A person's current activity in the roulette, and its recent history there.
 ///
-/// Invariant: at most one pool entry and at most one match at any time, on one device.
+/// Invariant: a person has at most one pool entry and at most one match at any time, both on the same device.
 struct RouletteSeat: Equatable, Sendable {
-    /// The search settings, kept while searching and chatting so that "Next" can search again.
+    /// The settings of a search. They are kept during a chat, so that "Next" can search again with the same settings.
     struct Search: Equatable, Sendable {
         var client: ConnectionID
         var mode: ChatMode
@@ -12,9 +12,17 @@ struct RouletteSeat: Equatable, Sendable {
         var name: String
     }
 
+    struct Partner: Equatable, Sendable {
+        var identity: IdentityID
+        /// The partner's address, reduced to the block of addresses that limits count as one.
+        var address: String
+    }
+
     struct Chat: Equatable, Sendable {
         var match: MatchID
         var partner: IdentityID
+        /// The partner's address for a report, reduced to the block of addresses that limits count as one.
+        var partnerAddress: String
         var session: SessionID
         var began: Timestamp
         var isReported = false
@@ -26,25 +34,27 @@ struct RouletteSeat: Equatable, Sendable {
     /// `away` → `waiting`, `penalized`, `idle`.
     enum Activity: Equatable, Sendable {
         case idle
-        /// Skipped too often; enters the queue at this time.
+        /// The person skipped too often, and enters the queue at this time.
         case penalized(Search, until: Timestamp)
-        /// Has an entry in the pool.
+        /// The person has an entry in the pool.
         case waiting(Search)
-        /// Reserved by the pool for this match.
+        /// The pool has reserved the person for this match.
         case reserved(Search, MatchID)
         case chatting(Search, Chat)
-        /// Searching, but the device dropped. Enters at the end of the queue when it returns.
+        /// The person was searching when their device lost its connection. When the device reconnects, they enter at the end of
+        /// the queue.
         case away(Search)
     }
 
-    /// Keep several, so that people who skip quickly can be reported as well. The report window is the effective limit.
+    /// Maximum number of recent chats kept, so that a partner who skipped quickly can still be reported. In practice the report
+    /// window limits them first.
     private static let maxRecentChats = 8
 
     private var activity = Activity.idle
     /// Chats that ended recently and can still be reported, newest last.
     private var recentChats: [Chat] = []
     private var lastPartner: IdentityID?
-    /// When this person skipped a chat within the skip period.
+    /// The times at which this person skipped a chat, within the skip period.
     private var skips: [Timestamp] = []
     private var penaltyUntil: Timestamp?
     private var reports: Budget?
@@ -62,7 +72,7 @@ struct RouletteSeat: Equatable, Sendable {
         }
     }
 
-    /// The state for the snapshot, with the device it concerns.
+    /// The roulette state for the snapshot, and the device that is searching or chatting.
     var state: (client: ConnectionID, roulette: Snapshot.Roulette)? {
         guard let search else { return nil }
         if case .chatting(_, let chat) = activity {
@@ -71,7 +81,8 @@ struct RouletteSeat: Equatable, Sendable {
         return (search.client, Snapshot.Roulette(state: .waiting))
     }
 
-    /// Returns the chat that a report or block refers to: the named one, otherwise the current one or the last one.
+    /// Returns the chat that a report or block refers to: the chat with this match id, or without an id the current or most
+    /// recent chat.
     func chat(_ match: MatchID?, _ turn: Turn) -> Chat? {
         var candidates: [Chat] = []
         if case .chatting(_, let chat) = activity { candidates.append(chat) }
@@ -106,7 +117,7 @@ struct RouletteSeat: Equatable, Sendable {
         case .waiting(let search) where search == wanted:
             turn.send(.roulette(.waiting(.init(re: request.re))), to: request.client)
         case .waiting, .reserved:
-            // The settings changed: use a new entry at the end of the queue.
+            // The settings changed, so replace the pool entry with a new one at the end of the queue.
             turn.tell(.pool(.withdraw(facts.id)))
             resume(wanted, re: request.re, facts, &turn)
         case .idle, .penalized, .away: resume(wanted, re: request.re, facts, &turn)
@@ -124,7 +135,7 @@ struct RouletteSeat: Equatable, Sendable {
             throw WireError(
                 .invalidInterests, "Send at most \(limit) interests of up to \(Limits.interest) characters each.")
         }
-        // A dropped device cannot respond, so the connected device takes over.
+        // Only one device may search or chat. This device takes over if the other device has lost its connection.
         if let search, search.client != client, facts.devices.isLive(search.client) {
             throw WireError(.elsewhere, "You are searching or chatting in another tab. Stop there first.")
         }
@@ -183,15 +194,17 @@ struct RouletteSeat: Equatable, Sendable {
     }
 
     mutating func begin(
-        _ matched: RouletteNotice.Matched, with partner: IdentityID, of id: IdentityID, _ turn: inout Turn
+        _ matched: RouletteNotice.Matched, with partner: Partner, of id: IdentityID, _ turn: inout Turn
     ) {
         guard case .reserved(let search, matched.match) = activity else {
-            // Left between the reservation and the match: release the partner.
+            // The person left between the reservation and the match. Release the partner.
             return turn.tell(.match(matched.match, .leave(id, .partnerLeft)))
         }
-        let chat = Chat(match: matched.match, partner: partner, session: matched.publish.session, began: turn.now)
+        let chat = Chat(
+            match: matched.match, partner: partner.identity, partnerAddress: partner.address,
+            session: matched.publish.session, began: turn.now)
         activity = .chatting(search, chat)
-        lastPartner = partner
+        lastPartner = partner.identity
         turn.send(.roulette(.matched(matched)), to: search.client)
     }
 
@@ -201,8 +214,8 @@ struct RouletteSeat: Equatable, Sendable {
         turn.send(.roulette(.partner(state)), to: search.client)
     }
 
-    /// The partner ended the chat. Searches again, except for legacy clients: they request the next partner themselves after
-    /// they have left the old session.
+    /// Handles a chat that the partner ended. Searches again, except for legacy clients, which request the next partner
+    /// themselves after they have left the old session.
     mutating func ended(_ match: MatchID, _ reason: EndReason, _ facts: Facts, _ turn: inout Turn) {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         remember(chat, turn.now)
@@ -218,7 +231,7 @@ struct RouletteSeat: Equatable, Sendable {
         guard let search, search.client == request.client else { return notMatched(request, &turn) }
         switch activity {
         case .chatting(_, let chat) where verb.match.map({ $0 != chat.match }) ?? false:
-            // The request is for an earlier match, so the new chat continues.
+            // The request names an earlier match, so the current chat continues.
             turn.ok(request)
         case .chatting(_, let chat):
             endChat(chat, .next, facts.id, &turn)
@@ -238,8 +251,8 @@ struct RouletteSeat: Equatable, Sendable {
         turn.ok(request)
     }
 
-    /// Stops the roulette because another activity takes precedence, and notifies the device that searched or chatted. A
-    /// dropped device gets the message when it returns.
+    /// Stops the search or chat because another activity takes precedence, and notifies the device on which it took place. A
+    /// disconnected device receives the message when it reconnects.
     mutating func interrupt(_ why: String, _ facts: Facts, _ turn: inout Turn) {
         guard let search else { return }
         if !isChatting { turn.fail(WireError(.elsewhere, why), re: nil, to: search.client) }
@@ -276,17 +289,18 @@ struct RouletteSeat: Equatable, Sendable {
         if recentChats.count > Self.maxRecentChats { recentChats.removeFirst() }
     }
 
-    /// Counts a chat ended within `skipWindow` as a skip. From the third skip in `skipPeriod` on, the waits are 2, 4, … 60 s.
+    /// Counts a skip if the chat ended within `skipWindow`. From the third skip in `skipPeriod` on, the person must wait 2, 4,
+    /// … 60 s before the next search.
     private mutating func countSkip(of chat: Chat, _ turn: Turn) {
         let now = turn.now
         guard now - chat.began < turn.rules.skipWindow else { return }
         skips.removeAll { now - $0 >= turn.rules.skipPeriod }
         skips.append(now)
         guard skips.count >= turn.rules.skipsBeforeWait else { return }
-        // Limit the shift; the longest wait is reached long before.
+        // Limit the exponent to avoid overflow. The longest wait is reached far earlier.
         let doublings = min(skips.count - turn.rules.skipsBeforeWait, 16)
         penaltyUntil = now + min(turn.rules.firstSkipWait * (1 << doublings), turn.rules.longestSkipWait)
-        // More entries make no difference, so keep the list short.
+        // Keep the list short, because more than 32 skips do not make the wait longer.
         if skips.count > 32 { skips.removeFirst() }
     }
 }
@@ -295,23 +309,24 @@ struct RouletteSeat: Equatable, Sendable {
 
 extension RouletteSeat {
     func notMatched(_ request: Request, _ turn: inout Turn) {
-        turn.fail(WireError(.notMatched, "You are not in a chat. Press Start first."), request)
+        turn.fail(WireError(.notMatched, "You are not in a chat. Start one first."), request)
     }
 
-    mutating func report(_ verb: RouletteVerb.Report, _ request: Request, by id: IdentityID, _ turn: inout Turn) {
+    mutating func report(_ verb: RouletteVerb.Report, _ request: Request, by facts: Facts, _ turn: inout Turn) {
         guard let chat = chat(verb.match, turn) else { return notMatched(request, &turn) }
-        // Count one report per chat; repeating it adds no weight.
+        // Store only one report per chat. A second report of the same chat is accepted but ignored.
         guard !chat.isReported else { return turn.ok(request) }
         if let wait = reports.take(turn.rules.reports, now: turn.now) {
             let error = WireError(
-                .rateLimited, "Too many reports. You can still block people.", retryable: true, retryAfter: wait
+                .rateLimited, "Too many reports. Try again later. You can still block people.", retryable: true,
+                retryAfter: wait
             )
             return turn.fail(error, request)
         }
         markReported(chat.match)
         let report = Report(
-            match: chat.match, by: id, against: chat.partner, reason: verb.reason, lines: [], createdAt: turn.now
-        )
+            match: chat.match, by: facts.id, against: chat.partner, reason: verb.reason, lines: [], createdAt: turn.now,
+            byAddress: facts.devices[request.client]?.address ?? "", againstAddress: chat.partnerAddress)
         turn.tell(.session(chat.session, .report(report, by: request.client, re: request.re)))
     }
 
@@ -325,7 +340,7 @@ extension RouletteSeat {
         }
     }
 
-    /// Ends the current chat if it is with this blocked person. Matches by person rather than by match id, because the two may
+    /// Ends the current chat if the partner is this blocked person. Compares people rather than match ids, because the two may
     /// have been matched again.
     ///
     /// - Parameter request: a request to answer, if any.
@@ -371,25 +386,26 @@ extension RouletteSeat {
         if search?.client == client { stop(.partnerLeft, notifies: false, facts, &turn) }
     }
 
-    /// Handles a request of a legacy client. Legacy clients request each partner themselves; ending a chat does not search
-    /// again.
+    /// Handles a request of a legacy client. Legacy clients request each new partner themselves, so the end of a chat does not
+    /// start a new search.
     mutating func perform(
         _ request: RouletteTokRequest, by client: ConnectionID, _ facts: Facts, _ turn: inout Turn
     ) {
         switch (request, activity) {
         case (.next, .chatting(let search, let chat)):
-            // Do not send the end of this chat: the client would request another partner and lose the one just found.
+            // Do not notify the client of the end of this chat. Otherwise it would request yet another partner and lose the one
+            // found by this request.
             endChat(chat, .next, facts.id, &turn)
             resume(search, re: nil, facts, &turn)
         case (.next, .penalized), (.next, .waiting), (.next, .reserved):
             turn.send(.roulette(.waiting(.init())), to: client)
         case (.next, .idle), (.next, .away):
-            // Same as `roulette.start` without settings.
+            // Do the same as for `roulette.start` without settings.
             resume(Search(client: client, mode: .video, interests: [], name: ""), re: nil, facts, &turn)
         case (.disconnectPartners, .chatting(_, let chat)):
             endChat(chat, .next, facts.id, &turn)
             turn.send(.roulette(.ended(.init(match: chat.match, reason: .stopped))), to: client)
-        // A repeated request, or one for a chat that the partner just ended. It must not end the next chat.
+        // The request is a duplicate, or refers to a chat that the partner has just ended. It must not end the next chat.
         case (.disconnectPartners, _): return
         }
     }

@@ -3,13 +3,13 @@ import Wire
 /// Unanswered calls by callee. After too many, the caller must wait before the next call.
 struct UnansweredCalls: Equatable, Sendable {
     private struct Attempts: Equatable, Sendable {
-        /// The newest last.
+        /// The times of the unanswered calls, newest last.
         var times: [Timestamp] = []
-        /// Set after too many unanswered calls: no calls are allowed before this time.
+        /// The time before which no further calls are allowed. Only set after too many unanswered calls.
         var until: Timestamp?
     }
 
-    /// Maximum number of callees tracked. The call budget allows about sixty in ten minutes.
+    /// Maximum number of callees to keep track of. The call budget allows about sixty calls in ten minutes.
     private static let maxPeople = 100
 
     private var byPerson: [IdentityID: Attempts] = [:]

@@ -2,14 +2,14 @@ import Wire
 
 /// Calls that ended while no device was connected. They are sent again until they are marked as seen.
 struct UnseenCalls: Equatable, Sendable {
-    /// Maximum number of calls kept. Older missed calls are in the log.
+    /// Maximum number of calls kept. Older calls are only in the call log.
     private static let maxCalls = 100
 
     private var oldestFirst: [CallRecord]
 
     init(_ records: [CallRecord]) { oldestFirst = records }
 
-    /// The other people's names, as this person knows them.
+    /// The names of the other people in these calls, as this person knows them.
     var names: [IdentityID: String] {
         var names: [IdentityID: String] = [:]
         for record in oldestFirst { names[record.other] = record.otherName }
@@ -28,10 +28,10 @@ struct UnseenCalls: Equatable, Sendable {
         return true
     }
 
-    /// - Parameter call: nil for all.
+    /// Removes this call, or all calls if nil.
     mutating func forget(_ call: CallID?) { oldestFirst.removeAll { call == nil || $0.call == call } }
 
-    /// Sends the calls to a device that became present.
+    /// Sends the ended calls to a device that just went online.
     func tell(_ client: ConnectionID, _ turn: inout Turn) {
         for record in oldestFirst {
             let ended = CallNotice.Ended(record, turn.project.personID(of: record.other))

@@ -1,26 +1,27 @@
 import Wire
 
-/// A person's location as others may see it, and how often it requests people nearby.
+/// A person's location as other people may see it, and the budget for requests for people nearby.
 struct Whereabouts: Equatable, Sendable {
-    /// What `Person` must do after a request was answered.
+    /// What `Person` must do after a request about people nearby was answered.
     enum Consequence: Equatable, Sendable {
         /// Send the new presence state to the other devices.
         case presenceChanged
-        /// The device starts or stops watching a page of people nearby.
+        /// Record that the device now watches a page of people nearby (true) or has stopped (false).
         case watches(Bool)
     }
 
     private(set) var cell: Cell?
-    /// The last location, to check the speed of the next move. Kept when the location is deleted, and never sent to anyone.
+    /// The most recent location, used to check the speed of the next move. It is kept even if the person deletes the location,
+    /// and is never sent to anyone.
     private var trail: Trail?
-    /// Budget for pages of people nearby.
+    /// The budget for requesting pages of people nearby.
     private var pages: Budget?
 
     var hasStateToKeep: Bool { trail != nil }
 
     mutating func forget() { (cell, trail) = (nil, nil) }
 
-    /// Removes the location after the last device has left.
+    /// Removes the location after the person's last device has gone offline.
     mutating func disappear() { cell = nil }
 
     mutating func perform(
@@ -76,7 +77,9 @@ struct Whereabouts: Equatable, Sendable {
         }
         if let wait = pages.take(turn.rules.nearbyPages, now: turn.now) {
             throw WireError(
-                .rateLimited, "Too many pages. The current page stays up to date; try again in \(wait.roundedText).",
+                .rateLimited,
+                "You requested too many pages. The current page stays up to date. "
+                    + "Request another in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
         }
         turn.tell(

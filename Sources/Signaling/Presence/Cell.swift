@@ -1,16 +1,16 @@
 import Wire
 
-/// A cell of the globe, about 2 km by 2 km. The server keeps no location more precise than this.
+/// A cell of the globe, about 2 km by 2 km. The server does not keep locations more precisely than this.
 ///
-/// The globe is divided into rows of equal latitude, each with as many columns as make the cells about square. All output is
-/// computed from cell centers, so that locations within a cell cannot be distinguished, no matter how many people query or how
-/// often.
+/// The globe is divided into rows of equal height. Each row has as many columns as are needed to make its cells about square.
+/// All output is computed from cell centers. Locations within a cell therefore cannot be distinguished, no matter how many
+/// people query or how often.
 public struct Cell: Hashable, Sendable {
     /// Rows from the south pole to the north pole, 2.0015 km each.
     public static let rows: Int32 = 10_000
 
     public var row: Int32
-    /// Counted eastward from the antimeridian.
+    /// The column within the row, counted eastward from the antimeridian.
     public var column: Int32
 
     init(row: Int32, column: Int32) { (self.row, self.column) = (row, column) }
@@ -26,7 +26,7 @@ public struct Cell: Hashable, Sendable {
         column = Int32((longitude + 180) / 360 * Double(columns)) % columns
     }
 
-    /// The number of columns at this row's middle: 3 at the poles, 20,000 at the equator.
+    /// Returns the number of columns in a row: 3 at the poles, 20,000 at the equator.
     static func columns(inRow row: Int32) -> Int32 {
         max(1, Int32((2 * Double(rows) * Trigonometry.cos(latitude(ofRow: row))).rounded()))
     }
@@ -40,17 +40,17 @@ public struct Cell: Hashable, Sendable {
     /// The longitude of the center, as a fraction of a turn eastward from the antimeridian: at least 0, below 1.
     var turn: Double { (Double(column) + 0.5) / Double(Self.columns(inRow: row)) }
 
-    /// Identifies the cell in 32 bits: no row has more than 65,535 columns.
+    /// A 32-bit number that identifies the cell. 16 bits are enough for the column, because no row has more than 65,535.
     var number: UInt32 { UInt32(row) << 16 | UInt32(column) }
 
     var center: GlobePoint { GlobePoint(latitude: latitude, turn: turn) }
 }
 
 extension NearbyVerb.Move {
-    /// The cell of this location, or `nil` if it is malformed.
+    /// The cell that contains this location, or `nil` if the location is malformed.
     var cell: Cell? {
         guard let latitude = Self.number(latitude), let longitude = Self.number(longitude) else { return nil }
-        // Accuracy is not used (a cell is coarser), but a malformed value still rejects the location.
+        // The accuracy is not used, because a cell is coarser. A malformed accuracy still makes the location invalid.
         if let accuracy, accuracy != .null {
             guard let meters = Self.number(accuracy), meters.isFinite, meters >= 0 else { return nil }
         }
@@ -66,7 +66,8 @@ extension NearbyVerb.Move {
     }
 }
 
-/// A point on the unit sphere, in integer steps of 6 mm. Differences are exact and small enough to be squared.
+/// A point on the globe, with integer coordinates in steps of about 6 mm. Differences of coordinates are exact, and their
+/// squares fit in 64 bits.
 struct GlobePoint: Hashable, Sendable {
     private static let steps = Double(1 << 30)
 
@@ -74,7 +75,7 @@ struct GlobePoint: Hashable, Sendable {
     var y: Int32
     var z: Int32
 
-    /// - `latitude` is in radians, `turn` in turns.
+    /// - `latitude` is in radians. `turn` is the longitude as a fraction of a turn.
     init(latitude: Double, turn: Double) {
         let angle = (turn - 0.5) * 2 * .pi
         let radius = Trigonometry.cos(latitude) * Self.steps
@@ -83,13 +84,13 @@ struct GlobePoint: Hashable, Sendable {
         z = Int32((Trigonometry.sin(latitude) * Self.steps).rounded())
     }
 
-    /// Returns the squared chord length between two points, in steps. At most 2^62.
+    /// Returns the square of the straight-line distance (chord) between two points, in squared steps. At most 2^62.
     @inline(__always) func squaredChord(to other: GlobePoint) -> Int64 {
         let (x, y, z) = (Int64(x) - Int64(other.x), Int64(y) - Int64(other.y), Int64(z) - Int64(other.z))
         return x &* x &+ y &* y &+ z &* z
     }
 
-    /// Returns the squared chord length for two points this many meters apart along the ground.
+    /// Returns the squared chord of two points that are this many meters apart along the ground.
     static func squaredChord(meters: Double) -> Int64 {
         guard meters > 0 else { return 0 }
         let chord = 2 * Trigonometry.sin(min(meters, Distance.halfway) / (2 * Distance.earthRadius)) * steps

@@ -1,8 +1,8 @@
 import Wire
 
-/// The end of a page: a bucket and a place in the day's order.
+/// The position at which a page of people nearby ends: a distance bucket, and a place in the order of the day.
 ///
-/// Reveals nothing new to its holder: the last row shows the bucket, and the order is a keyed hash.
+/// A cursor tells clients nothing new: the last row of the page shows the same bucket, and the place is a keyed hash.
 struct Cursor: Equatable, Sendable {
     var bucket: Int
     var place: UInt64

@@ -1,6 +1,6 @@
 import Wire
 
-/// Computing one page of people.
+/// Computes one page of people nearby.
 extension Directory {
     /// The parameters of a page.
     struct Search {
@@ -13,7 +13,7 @@ extension Directory {
         var limit: Int
     }
 
-    /// What a page still needs from one bucket.
+    /// How many people a page still needs, and from which distance bucket.
     private struct Want {
         let search: Search
         let center: GlobePoint
@@ -35,11 +35,11 @@ extension Directory {
         var next: Cursor?
     }
 
-    /// The cost of visiting one person in a cell's list, relative to one step through the table: the list is read at random,
-    /// the table sequentially.
+    /// The cost of visiting one person in a cell's list, relative to visiting one entry of the table. Visiting the list costs
+    /// more, because its entries are scattered in memory, while the table is read sequentially.
     private static let listCost = 40.0
-    /// Maximum table entries that one page may visit, about half a millisecond. After that the page ends, and a further page
-    /// follows.
+    /// Maximum number of table entries that one page may visit, which takes about half a millisecond. After that the page ends
+    /// early, and the next page continues there.
     private static let maxSteps = 150_000
 
     func page(_ search: Search) -> Page {
@@ -47,7 +47,7 @@ extension Directory {
         var page = Page()
         var steps = Self.maxSteps
         let first = search.after?.bucket ?? 0
-        // One more than needed shows whether another page follows.
+        // Search for one person more than needed, to know whether there is another page.
         let wanted = search.limit + 1
         for bucket in first..<max(first, search.reach) where page.hits.count < wanted {
             let census = grid.census(of: bucket, around: search.cell, center)
@@ -70,7 +70,7 @@ extension Directory {
         return page
     }
 
-    /// Collects a page from a bucket with few people: visits all of them and keeps the first ones.
+    /// Collects people from a bucket with few people: visits all of them, and keeps those that come first in the day's order.
     private func gather(_ want: Want, from census: PeopleGrid.Census, into page: inout Page) {
         var first: ContiguousArray<Hit> = []
         for (block, index) in census.pieces {
@@ -96,9 +96,9 @@ extension Directory {
         if first.count > want.missing { first.removeLast() }
     }
 
-    /// Collects a page from a bucket with many people: walks the whole table in the day's order until enough were found.
+    /// Collects people from a bucket with many people: visits the whole table in the day's order until enough people are found.
     ///
-    /// - Returns: how far the walk came, if it ran out of steps.
+    /// - Returns: the last place visited if the maximum number of steps was reached, otherwise nil.
     private func walkThrough(_ want: Want, _ steps: inout Int, into page: inout Page) -> UInt64? {
         let (ring, key, center) = (PeopleGrid.Ring.all[want.bucket], key, want.center)
         let enough = page.hits.count + want.missing
@@ -121,7 +121,7 @@ extension Directory {
         return end
     }
 
-    /// True unless this is the viewer, or one of the two blocked the other.
+    /// Returns true unless this person is the viewer, or one of the two has blocked the other.
     private func isShown(_ number: Int32, to search: Search) -> Bool {
         guard let listing = people[number]?.listing else { return false }
         return listing.identity != search.viewer && !search.blocked.contains(listing.identity)
@@ -143,7 +143,7 @@ extension Directory {
 }
 
 extension ContiguousArray {
-    /// Returns the first index for which `belongs` is true. All such elements must follow all others.
+    /// Returns the index of the first element for which `belongs` is true. All elements for which it is false must come before.
     fileprivate func partitioningIndex(where belongs: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

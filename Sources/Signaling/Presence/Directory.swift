@@ -1,16 +1,17 @@
 import Wire
 
 public enum DirectoryEvent: Equatable, Sendable {
-    /// Lists a person, or updates their listing.
+    /// Adds a person to the directory, or updates their listing.
     case show(Listing)
-    /// Removes a person from the list: they left, dropped, became invisible, or deleted their location.
+    /// Removes a person from the directory, because they went offline, lost their connection, became invisible, or deleted
+    /// their location.
     case hide(IdentityID)
-    /// A client starts watching a page of the list.
+    /// A client starts to watch a page of people nearby.
     case watch(ConnectionID, re: UInt64, viewer: IdentityID, blocked: Set<IdentityID>, at: Cell, NearbyVerb.Watch)
     case unwatch(ConnectionID)
-    /// The viewer moved or blocked a person. Without a location the viewer sees no one.
+    /// The viewer moved, deleted their location, or blocked a person. Without a location, the viewer sees no one.
     case viewerChanged(ConnectionID, blocked: Set<IdentityID>, at: Cell?)
-    /// The viewer's connection dropped or returned. Pending changes are sent on return.
+    /// The viewer lost their connection (true) or reconnected (false). Pending changes are sent after the viewer reconnects.
     case viewerAway(ConnectionID, Bool)
 }
 
@@ -32,18 +33,19 @@ public struct Listing: Equatable, Sendable {
     }
 }
 
-/// The people nearby: who is in which cell, and who watches which page.
+/// The directory of people nearby: which people are in which cell, and which clients watch which page.
 ///
-/// Owns the list and its order. It knows people only through their listings.
-/// Invariant: its output depends on a person's location only through the cell, and the order within a bucket only on the day's
-/// order.
+/// Owns the list of people and its order. It knows people only through their listings.
+/// Invariant: of a person's location, only the cell influences the output. The order of people within a bucket depends only on
+/// the order of the day.
 ///
-/// Adding, moving and removing a person takes time independent of the number of people. Viewers are notified by a sweep that
-/// refreshes a limited number of pages at a time, so neither many listed people nor many viewers stall the server.
+/// Adding, moving and removing a person takes time independent of the number of people. A sweep over the watched pages notifies
+/// their viewers. It refreshes a limited number of pages at a time, so neither many listed people nor many viewers can stall
+/// the server.
 public struct Directory: Machine {
     struct Person: Sendable {
         var listing: Listing
-        /// A keyed hash, constant as long as the project's secret.
+        /// The person's place in the table: a keyed hash that stays the same as long as the project's secret.
         var order: UInt64
     }
 
@@ -57,7 +59,7 @@ public struct Directory: Machine {
     var watches = Watches()
     /// The day (since 1970) for which `key` was computed.
     private var day: Int64 = .min
-    /// Converts the table's order to the day's order (XOR).
+    /// Today's key. A place in the table XOR this key is the place in the day's order.
     private(set) var key: UInt64 = 0
 
     public init(rules: Rules, project: Project) { (self.rules, self.project) = (rules, project) }
@@ -128,7 +130,7 @@ public struct Directory: Machine {
 
     private mutating func add(_ listing: Listing) {
         let key = NumberIndex.key(listing.identity)
-        // Two identities with the same 64-bit key: list only the first. In practice this does not happen.
+        // If two identities have the same 64-bit key, list only the first. In practice this does not happen.
         guard byIdentity[key] == nil else { return }
         let order = project.nearbyOrder(listing.person.description)
         let number = people.insert(Person(listing: listing, order: order))
@@ -157,15 +159,16 @@ extension Project {
     }
 }
 
-/// The locations of recent changes, so that pages elsewhere need no refresh.
+/// The locations of recent changes. Pages that are too far away from all of them need no refresh.
 struct RecentChanges: Sendable {
-    /// About a second of changes on a busy server. Scanning all of them takes a few microseconds.
+    /// Maximum number of changes kept: about as many as happen in a second on a busy server. Scanning all of them takes a few
+    /// microseconds.
     private static let maxCount: UInt64 = 1024
 
     private var points: ContiguousArray<GlobePoint> = []
-    /// The number of all changes so far.
+    /// The total number of changes so far.
     private(set) var count: UInt64 = 0
-    /// Changes before this number have unknown locations.
+    /// The locations of changes before this number are no longer known.
     private var floor: UInt64 = 0
     /// The number of the first change in `points`.
     private var base: UInt64 = 0
@@ -189,7 +192,8 @@ struct RecentChanges: Sendable {
         points = []
     }
 
-    /// Whether any change after the first `seen` was within this distance of a place.
+    /// Returns whether any change after the first `seen` changes happened within this distance (as a squared chord) of
+    /// `center`.
     func affect(_ center: GlobePoint, within chord: Int64, since seen: UInt64) -> Bool {
         guard seen >= floor else { return true }
         var number = seen

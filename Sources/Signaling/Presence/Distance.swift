@@ -1,19 +1,19 @@
 import Wire
 
-/// The distance between two people, reported only as one of seven buckets.
+/// The distance between two people. It is reported only as one of seven buckets.
 public enum Distance {
     /// The earth's mean radius (IUGG), in meters.
     static let earthRadius = 6_371_008.8
     /// The distance from pole to pole, the largest possible.
     static let halfway = earthRadius * .pi
 
-    /// The upper edges in miles. Kilometers label the same buckets: a second set of edges would intersect the first and reveal
-    /// more precise distances.
+    /// The upper edges of the buckets in miles. Clients that use kilometers get the same buckets with rounded labels. A second
+    /// set of edges would reveal more precise distances to a client that requests both.
     static let miles = [2, 5, 10, 25, 50, 100, 200]
     static let kilometers = [3, 8, 16, 40, 80, 160, 320]
     static let buckets = miles.count
 
-    /// The upper edges in meters, and as squared chords.
+    /// The upper edges of the buckets in meters. `squaredEdges` has the same edges as squared chords.
     static let edges = miles.map { Double($0) * 1609.344 }
     static let squaredEdges = edges.map { GlobePoint.squaredChord(meters: $0) }
 
@@ -24,13 +24,14 @@ public enum Distance {
         }
     }
 
-    /// Returns how many buckets a radius covers. A radius between edges is rounded up; the last bucket is the maximum.
+    /// Returns the number of buckets that a radius covers. A radius between two edges is rounded up. A larger radius covers all
+    /// buckets.
     static func reach(_ radius: Int, _ unit: DistanceUnit) -> Int {
         let labels = labels(unit)
         return (labels.firstIndex { $0 >= radius } ?? buckets - 1) + 1
     }
 
-    /// Returns the bucket for two cells, or `nil` beyond the last bucket.
+    /// Returns the bucket for the distance between two cells, or `nil` if they are farther apart than the last bucket.
     public static func bucket(_ one: Cell, _ other: Cell) -> Int? {
         let chord = one.center.squaredChord(to: other.center)
         return squaredEdges.firstIndex { chord <= $0 }

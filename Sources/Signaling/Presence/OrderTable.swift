@@ -1,10 +1,11 @@
-/// All listed people in the order of a keyed hash, with their locations. Used to find people where there are many.
+/// All listed people and their locations, in the order of a keyed hash. Used to search areas with many people.
 ///
-/// An extendible hash table (Fagin et al., 1979) whose leaves hold dozens of people each and are addressed by the leading bits
-/// of the order. A full leaf is split in two, and two nearly empty ones are merged, so nothing is ever re-sorted.
+/// An extendible hash table (Fagin et al., 1979) whose leaves contain dozens of people each. The leading bits of a person's
+/// hash select the leaf. A full leaf is split in two, and two nearly empty leaves are merged, so the table never has to be
+/// sorted again.
 ///
-/// The day's order is the table's order XOR a key of the day. This mirrors the tree at some of its forks: each day starts
-/// elsewhere and continues differently, while the leaves stay unchanged.
+/// The order of the day is the hash XOR a key that changes every day. The XOR swaps the two branches at some forks of the tree.
+/// The people thus come in another order each day, while the leaves stay the same.
 struct OrderTable: Sendable {
     struct Entry: Sendable {
         var order: UInt64
@@ -20,15 +21,15 @@ struct OrderTable: Sendable {
 
     /// A leaf with this many entries is split before the next insert.
     private static let maxEntries = 128
-    /// Two sibling leaves with at most this many entries together are merged. Far below the split threshold, to avoid
-    /// repeated splits.
+    /// Two sibling leaves with at most this many entries together are merged. The number is far below the split threshold, so
+    /// that a merged leaf is not split again soon.
     private static let maxMergedEntries = 48
-    /// Maximum depth of the tree, for 16 million leaves. Leaves at this depth may exceed the limit, which hashes never cause in
-    /// practice.
+    /// Maximum depth of the tree, enough for 16 million leaves. Leaves at this depth may exceed `maxEntries`, which does not
+    /// happen in practice because hashes are evenly distributed.
     private static let maxDepth = 24
 
     private(set) var depth = 0
-    /// The leaf for each prefix of `depth` bits.
+    /// The index of the leaf for each prefix of `depth` bits.
     private(set) var directory: ContiguousArray<Int32>
     private(set) var leaves = Numbered<Leaf>()
     private(set) var count = 0
@@ -64,7 +65,7 @@ struct OrderTable: Sendable {
         merge(at: order)
     }
 
-    /// Returns the directory range that leads to the leaf with this prefix.
+    /// Returns the range of directory entries that refer to the leaf with this prefix.
     private func run(_ order: UInt64, depth leafDepth: Int) -> Range<Int> {
         let width = 1 << (depth - leafDepth)
         let start = Int(truncatingIfNeeded: order >> UInt64(64 - leafDepth)) << (depth - leafDepth)
@@ -105,8 +106,8 @@ struct OrderTable: Sendable {
 
     // MARK: Walking
 
-    /// Visits the leaves in the day's order, starting with the one that contains `place`. The visitor returns whether to
-    /// continue.
+    /// Visits the leaves in the day's order, starting with the one that contains `place`. Continues while the visitor returns
+    /// true.
     ///
     /// - Returns: the last place visited, or `nil` if the walk reached the end.
     func visit(from place: UInt64, key: UInt64, _ visit: (UnsafeBufferPointer<Entry>) -> Bool) -> UInt64? {

@@ -1,17 +1,17 @@
 import Wire
 
-/// The people in each cell, and the occupied cells around a place.
+/// The people in each cell. Finds the occupied cells around a location.
 ///
 /// Cells are grouped in blocks of about 16 by 16. Each block has a contiguous list of its occupied cells. A search counts whole
-/// blocks where possible and visits single cells only where the edge of a bucket crosses a block. The cost of adding and
-/// removing does not depend on the number of people.
+/// blocks where possible, and looks at single cells only in blocks that the edge of a bucket crosses. The cost of adding or
+/// removing a person does not depend on the number of people.
 struct PeopleGrid: Sendable {
     /// An occupied cell.
     struct Square: Sendable {
         var cell: UInt32
         var center: GlobePoint
         var count: Int32
-        /// The first person in the cell; `links` has the next.
+        /// The number of the first person in the cell. `links` leads from each person to the next.
         var first: Int32
     }
 
@@ -22,7 +22,7 @@ struct PeopleGrid: Sendable {
         var squares: ContiguousArray<Square> = []
     }
 
-    /// The data that searches need per person, kept small because it is accessed at random.
+    /// The data that a search needs per person. It is kept small because it is accessed in random order.
     struct Link: Sendable {
         var order: UInt64 = 0
         var next: Int32 = none
@@ -35,7 +35,7 @@ struct PeopleGrid: Sendable {
     /// Maximum distance of a cell's center from its block's center, in meters.
     static let blockRadius = 30_000.0
 
-    /// The block number at each place; allocated when the first person is added.
+    /// The number of the block at each position of the grid. Allocated when the first person is added.
     private var places: ContiguousArray<Int32> = []
     private(set) var blocks = Numbered<Block>()
     private(set) var links: ContiguousArray<Link> = []
@@ -99,14 +99,14 @@ struct PeopleGrid: Sendable {
 
     // MARK: Searching
 
-    /// The blocks and cells of a ring around a place, and how many people they contain.
+    /// The blocks and cells in a ring around a location, and the number of people in them.
     struct Census {
         var count = 0
-        /// Square `none` stands for the whole block.
+        /// The occupied blocks and cells. If `square` is `none`, the whole block is meant.
         var pieces: ContiguousArray<(block: Int32, square: Int32)> = []
     }
 
-    /// Counts the people in this bucket around a place, without visiting them.
+    /// Counts the people in this distance bucket around a cell, without visiting each person.
     func census(of bucket: Int, around cell: Cell, _ center: GlobePoint) -> Census {
         var census = Census()
         guard count > 0 else { return census }
@@ -135,7 +135,8 @@ struct PeopleGrid: Sendable {
         }
     }
 
-    /// The distances of one bucket as squared chords: for cells, and for blocks, which the ring's edges may cross.
+    /// The inner and outer radius of one distance bucket as squared chords. A block between `insideLow` and `insideHigh` is
+    /// completely in the ring. A block outside of `outsideLow` and `outsideHigh` has no cell in it.
     struct Ring: Sendable {
         var low: Int64
         var high: Int64
@@ -143,7 +144,7 @@ struct PeopleGrid: Sendable {
         var insideHigh: Int64
         var outsideLow: Int64
         var outsideHigh: Int64
-        /// The angle to the center of the furthest block.
+        /// The angle between the ring's center and the center of the farthest block.
         var reach: Double
 
         static let all = (0..<Distance.buckets).map { Ring(bucket: $0) }
@@ -165,7 +166,7 @@ struct PeopleGrid: Sendable {
     }
 }
 
-/// The blocks of one latitude.
+/// A row of blocks at the same latitude.
 struct BlockRow: Sendable {
     /// The number of cell rows in a row of blocks.
     static let height = 16
@@ -205,8 +206,8 @@ struct BlockRow: Sendable {
         return (row, min(row.columns - 1, Int(cell.turn * Double(row.columns))))
     }
 
-    /// Visits the blocks whose center is within this angle of a cell's center: for each row a range of columns, which may cross
-    /// the antimeridian once.
+    /// Visits all blocks whose center is within this angle of a cell's center. Calls the visitor with a range of columns for
+    /// each row. The range may cross the antimeridian once.
     static func visit(within angle: Double, of cell: Cell, _ visit: (BlockRow, Range<Int>) -> Void) {
         let (latitude, turn) = (cell.latitude, cell.turn)
         let (sine, cosine, reach) = (
@@ -218,7 +219,7 @@ struct BlockRow: Sendable {
         guard first <= last else { return }
         for index in first...last {
             let row = all[index]
-            // The law of cosines on the sphere, for the angle at the pole.
+            // The spherical law of cosines gives the angle at the pole.
             let limit = (reach - sine * row.sine) / (cosine * row.cosine)
             if limit >= 1 { continue }
             let half = limit <= -1 ? 0.5 : Trigonometry.acos(limit) / (2 * .pi)

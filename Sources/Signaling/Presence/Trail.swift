@@ -2,18 +2,19 @@ import Wire
 
 /// A person's recent locations, used to reject implausible moves.
 ///
-/// Distance must be earned by time. Unused earned distance counts up to `allowance`, so many small jumps are not faster than
-/// one large jump. Moves to neighboring cells are free, because a device at the edge of two cells may alternate between them, 2
-/// km apart.
+/// As time passes, a person earns distance, which moves use up. Unused distance is saved up to `allowance`. Many small jumps
+/// thus get no farther than one large jump. Moves to neighboring cells are free, because a device at the edge of two cells may
+/// alternate between them, and their centers are 2 km apart.
 struct Trail: Equatable, Sendable {
-    /// Distance in meters that a location may be off without elapsed time, for example a coarse fix followed by an exact one.
+    /// The distance in meters that a location may jump without any elapsed time, for example if an exact fix follows a coarse
+    /// one.
     static let allowance = 5000.0
-    /// Distance in meters that covers the neighboring cells, including diagonal ones.
+    /// The distance in meters up to which cells count as neighbors, including diagonal ones.
     static let steps = 3000.0
 
     private var at: Timestamp
     private var center: GlobePoint
-    /// Unused earned distance, in meters.
+    /// The distance earned but not used yet, in meters.
     private var unused: Double
 
     init(_ cell: Cell, now: Timestamp) { (at, center, unused) = (now, cell.center, Self.allowance) }
@@ -24,7 +25,7 @@ struct Trail: Equatable, Sendable {
         let distance = center.distance(to: cell.center)
         let earned = unused + Double(max(0, (now - at).wholeMilliseconds)) / 1000 * speed
         if distance <= Self.steps {
-            // Keep the old center, or a series of small steps would bypass the check.
+            // Keep the old center as the reference point. Otherwise a series of small steps would bypass the check.
             (at, unused) = (max(at, now), min(Self.allowance, earned))
             return nil
         }

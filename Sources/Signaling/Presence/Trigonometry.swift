@@ -1,6 +1,7 @@
 /// Sine, cosine and their inverses, for the geometry of the globe.
 ///
-/// This target imports no C library, and identical results on every machine mean identical cells.
+/// Written here because this target imports no C library. The results are the same on every computer, so a location is always
+/// in the same cell.
 enum Trigonometry {
     /// Returns the sine of an angle in radians, within two turns of zero.
     static func sin(_ angle: Double) -> Double {
@@ -12,10 +13,12 @@ enum Trigonometry {
 
     static func cos(_ angle: Double) -> Double { sin(angle + .pi / 2) }
 
-    /// Evaluates the Taylor series for at most a quarter turn, where its next term is below 1e-17.
+    /// Evaluates the Taylor series of the sine for an angle of at most a quarter turn. There the first omitted term is below
+    /// 1e-17.
     private static func series(_ angle: Double) -> Double {
         let square = angle * angle
-        // Inverse factorials, in three parts because a single expression would compile slowly.
+        // The coefficients are inverse factorials. The sum is split into three expressions, because a single one would compile
+        // slowly.
         let far = 1 / 121_645_100_408_832_000.0 - square / 51_090_942_171_709_440_000.0
         let middle =
             -1 / 39_916_800.0 + square
@@ -34,12 +37,12 @@ enum Trigonometry {
     /// Returns the angle from 0 to π with this cosine. Values outside -1…1 are clamped.
     static func acos(_ value: Double) -> Double {
         let value = min(1, max(-1, value))
-        // Compute half the angle from its sine, which stays accurate where the cosine is flat.
+        // Compute half the angle from its sine, because the cosine is too flat near 0 and π to be accurate.
         return value >= 0 ? 2 * asin(((1 - value) / 2).squareRoot()) : .pi - 2 * asin(((1 + value) / 2).squareRoot())
     }
 
-    /// Returns the arcsine for 0…√½: the first terms of its series, refined by Newton's method, which doubles the correct
-    /// digits with each step.
+    /// Returns the arcsine of a value from 0 to √½. Starts with the first terms of the Taylor series, and refines the result
+    /// with Newton's method, which doubles the number of correct digits in each step.
     private static func asin(_ value: Double) -> Double {
         let square = value * value
         var angle = value * (1 + square * (1 / 6.0 + square * (3 / 40.0)))

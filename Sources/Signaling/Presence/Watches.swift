@@ -4,11 +4,11 @@ import Wire
 struct Viewer: Equatable, Sendable {
     var identity: IdentityID
     var blocked: Set<IdentityID>
-    /// `nil` if the viewer deleted its location; then no one is nearby.
+    /// The viewer's location; `nil` if the viewer deleted it, so no one is nearby.
     var cell: Cell?
 }
 
-/// A page that a client watches, as last sent.
+/// A page that a client watches, in the state that was most recently sent.
 struct Watching: Sendable {
     var client: ConnectionID
     var viewer: Viewer
@@ -18,33 +18,33 @@ struct Watching: Sendable {
     var limit: Int
     var rows: [NearbyRow] = []
     var next: String?
-    /// The number of list changes that the page includes.
+    /// The number of changes to the directory that the page already reflects.
     var seen: UInt64 = 0
-    /// When the page was last sent.
+    /// When the page was most recently sent.
     var sentAt: Timestamp?
-    /// The viewer's own state has changed.
+    /// True if the viewer moved or blocked someone since the page was sent.
     var isStale = false
-    /// The viewer's connection has dropped.
+    /// True while the viewer has lost their connection.
     var isAway = false
 }
 
-/// All watched pages, and the state of the sweep that refreshes them. A sweep starts after a change, at most once per interval,
-/// and proceeds in small steps until all pages have been visited.
+/// All watched pages, and the state of the sweep that refreshes them. A sweep starts after a change in the directory, at most
+/// once per interval. It visits all pages in small steps.
 struct Watches: Sendable {
     var all: ContiguousArray<Watching> = []
     private var indices: [ConnectionID: Int] = [:]
 
     /// Legal transitions: `resting` → `sweeping` → `resting`.
     enum State: Equatable, Sendable {
-        /// `since` is when the last sweep started.
+        /// No sweep is in progress. `since` is when the previous sweep started.
         case resting(since: Timestamp?)
-        /// Visits `index` next, at time `at`.
+        /// A sweep is in progress. It visits page `index` next, at time `at`.
         case sweeping(since: Timestamp, index: Int, at: Timestamp)
     }
     var state = State.resting(since: nil)
-    /// The number of list changes covered by the current or last sweep.
+    /// The number of directory changes that the current or most recent sweep covers.
     var sweptChanges: UInt64 = 0
-    /// Another sweep is needed, because a page was skipped or a viewer has changed.
+    /// True if another sweep is needed, because a page was skipped or a viewer has changed.
     var isIncomplete = false
 
     var count: Int { all.count }
@@ -61,7 +61,7 @@ struct Watches: Sendable {
         guard index < all.count else { return }
         all[index] = last
         indices[last.client] = index
-        // The moved page may now be before the sweep's position.
+        // The page that was moved may now be before the position of the current sweep, which would miss it.
         isIncomplete = true
     }
 
@@ -83,13 +83,14 @@ struct Watches: Sendable {
     }
 }
 
-/// Notifying viewers.
+/// Notifies the viewers of watched pages.
 extension Directory {
-    /// The amount of work per sweep step: refreshing a page costs more than passing over an unaffected viewer.
+    /// How much work a sweep does per step. Work is counted in units, because refreshing a page costs more than skipping an
+    /// unaffected one.
     private struct Pace {
-        /// The minimum time between steps. It is longer if fewer page refreshes are allowed.
+        /// The minimum time between two steps. The actual time is longer if few page refreshes per second are allowed.
         static let minInterval: Duration = .milliseconds(10)
-        /// Cost of checking the recent changes without refreshing the page.
+        /// The cost of checking a page that needs no refresh.
         static let passingCost = 1
         static let pageCost = 20
 
@@ -162,7 +163,7 @@ extension Directory {
     /// - Returns: the cost.
     private mutating func refresh(_ index: Int, _ turn: inout Turn) -> Int {
         let watching = watches.all[index]
-        // Skip dropped viewers; they are refreshed on return.
+        // Skip viewers who have lost their connection. Their pages are refreshed when they reconnect.
         if watching.isAway { return Pace.passingCost }
         if !watching.isStale, !isAffected(watching) {
             watches.all[index].seen = changes.count

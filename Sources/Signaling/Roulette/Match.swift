@@ -1,22 +1,23 @@
 import Wire
 
 public enum MatchEvent: Equatable, Sendable {
-    /// Both people were reserved; the match begins.
+    /// Both people are reserved, so the match begins.
     case begin(ChatMode, PoolEntry, PoolEntry)
-    /// This person leaves the match, for this reason.
+    /// This person leaves the match for the given reason.
     case leave(IdentityID, EndReason)
-    /// This person's device dropped, or reconnected.
+    /// This person's device lost its connection (true) or reconnected (false).
     case away(IdentityID, Bool)
 }
 
-/// A match between two strangers. It creates their session (or uses their existing ones) and tokens, and ends them.
+/// A match between two strangers. The match creates a session for them (or uses the home sessions of legacy clients) and
+/// tokens, and ends both.
 ///
-/// Owns the pairing; it holds no connection and no chat. Legal states: `new` → `running` → `over`.
+/// Owns only the pairing, not the connections or the text chat. Legal states: `new` → `running` → `over`.
 /// Invariant: when the match ends, its session is notified before anyone else.
 public struct Match: Machine, Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case new
-        /// In one shared session, or in each person's own.
+        /// The sessions of the match (one shared session, or one per person) and the two people.
         case running([SessionID], IdentityID, IdentityID)
         case over
     }
@@ -58,13 +59,13 @@ public struct Match: Machine, Equatable, Sendable {
         let new = turn.project.makeSessionID(
             mediaMode: turn.rules.matchMediaMode, now: turn.now, using: &turn.random
         )
-        // Two native clients meet in one session. A legacy client always publishes in its own session; then each publishes in a
-        // separate session and subscribes to the other's.
+        // Two native clients share one session. A legacy client always publishes in its home session. In a match with a legacy
+        // client, each client therefore publishes in a separate session and subscribes in the other's.
         let sessions = [first.home ?? new, second.home ?? new]
         let isShared = first.home == nil && second.home == nil
         state = .running(isShared ? [new] : sessions, first.identity, second.identity)
         for session in isShared ? [new] : sessions {
-            // In a legacy client's own session, only the partner joins with a match token.
+            // Only the partner joins a legacy client's home session with a match token, so one place is enough there.
             turn.tell(.session(session, .matchOpened(id, places: session == new ? 2 : 1)))
         }
         let shared = first.sharedInterests(with: second)
@@ -80,7 +81,7 @@ public struct Match: Machine, Equatable, Sendable {
                 ? matched.publish : turn.admission(to: other, .subscriber, match: id)
             matched.partner = PartnerInfo(name: partner.name, interests: shared)
             matched.textChat = isShared
-            turn.tell(.person(person.identity, .matched(matched, partner: partner.identity)))
+            turn.tell(.person(person.identity, .matched(matched, partner: partner.identity, address: partner.address)))
         }
     }
 }

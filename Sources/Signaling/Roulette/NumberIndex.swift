@@ -1,14 +1,14 @@
 import Wire
 
-/// A hash table from 64-bit keys to numbers, used to look up people in the queue.
+/// A hash table that maps 64-bit keys to numbers, used to look up people in the roulette's queue.
 ///
-/// Used instead of a dictionary, because with a million people waiting every lookup misses the processor's cache. A dictionary
-/// reads the key and the value from two places, and neighboring keys for a removal. This table stores both together, and a
-/// removal reads nothing else. See `make bench`.
+/// It is used instead of a dictionary, because with a million people waiting every memory access misses the processor's cache.
+/// A dictionary reads the key and the value from two places, and for a removal also neighboring keys. This table stores the key
+/// and the value together. See `make bench`.
 ///
 /// Keys must be evenly distributed: hashes or random values.
 struct NumberIndex: Sendable {
-    /// The position of a number, valid until the index changes.
+    /// The position of an entry in the table. Valid until the table changes.
     struct Position {
         fileprivate var bucket: Int
     }
@@ -21,7 +21,8 @@ struct NumberIndex: Sendable {
     /// Marks an empty bucket; never a valid number.
     private static let none = Int32.min
 
-    /// Open addressing with linear probing. The size is a power of two, with at most three quarters in use.
+    /// The table uses open addressing with linear probing. Its size is a power of two, and at most three quarters of it are in
+    /// use.
     private var buckets = ContiguousArray(repeating: Bucket(key: 0, number: none), count: 16)
     private var count = 0
 
@@ -34,7 +35,8 @@ struct NumberIndex: Sendable {
         return nil
     }
 
-    /// Prefetches what a lookup of this key will read. The result is meaningless but must be used.
+    /// Reads the memory that a lookup of this key will need, so that it is in the cache. The result has no meaning, but must be
+    /// used so that the compiler keeps the read.
     func touch(_ key: UInt64) -> UInt64 { buckets[home(key)].key }
 
     subscript(position: Position) -> Int32 {
@@ -53,7 +55,7 @@ struct NumberIndex: Sendable {
 
     mutating func remove(at position: Position) {
         count -= 1
-        // Move back the entries that probing had pushed past the gap, so that no lookup stops too early.
+        // Move entries that probing had placed after the gap into it, so that no lookup stops too early.
         var gap = position.bucket
         var index = after(gap)
         while buckets[index].number != Self.none {
@@ -83,34 +85,36 @@ struct NumberIndex: Sendable {
     private func distance(from: Int, to: Int) -> Int { (to - from) & (buckets.count - 1) }
 }
 
-/// The pool's keys.
+/// The keys that the pool uses.
 extension NumberIndex {
-    /// Identities are random 128-bit values; the multiplication spreads the artificial ones in tests.
+    /// Returns the key of an identity. Identities are random 128-bit values. The multiplication only helps to spread the
+    /// artificial identities of tests.
     static func key(_ identity: IdentityID) -> UInt64 {
         let mixed = (identity.low ^ identity.high &* 0x9E37_79B9_7F4A_7C15) &* 0xBF58_476D_1CE4_E5B9
         return mixed ^ mixed >> 32
     }
 
-    /// A 64-bit hash of the text, seeded per process, so that outsiders cannot construct collisions.
+    /// Returns a 64-bit hash of the text. The hash is seeded per process, so that no one can construct collisions from outside.
     static func key(_ text: String) -> UInt64 { UInt64(truncatingIfNeeded: text.hashValue) }
 
-    /// Returns the keys of an entry's interests.
+    /// Returns the keys for the interests of a pool entry.
     static func topics(of entry: PoolEntry) -> [UInt64] { entry.interests.map { topic($0, entry.mode) } }
 
-    /// The two modes have separate keys, because their users are never matched with each other.
+    /// Returns the key for an interest. Video and text chats have different keys, because people in different modes are never
+    /// matched.
     static func topic(_ interest: String, _ mode: ChatMode) -> UInt64 {
         mode == .video ? key(interest) : ~key(interest)
     }
 }
 
-/// Records by number. Freed numbers are reused.
+/// An array of records, each with a number. Freed numbers are reused.
 struct Numbered<Record> {
     private var records: ContiguousArray<Record> = []
     private var unused: ContiguousArray<Int32> = []
 
     var count: Int { records.count - unused.count }
 
-    /// All records, including outdated ones at unused numbers.
+    /// All records, including outdated records at numbers that are not in use.
     var all: ContiguousArray<Record> { records }
 
     subscript(number: Int32) -> Record {
@@ -127,7 +131,7 @@ struct Numbered<Record> {
         return Int32(records.count - 1)
     }
 
-    /// Frees a number. The record stays until the number is reused, so the caller must release its contents.
+    /// Frees a number. The record stays in memory until the number is reused, so the caller must release the record's contents.
     mutating func free(_ number: Int32) { unused.append(number) }
 }
 

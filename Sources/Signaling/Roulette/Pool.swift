@@ -2,37 +2,39 @@ import Wire
 import DequeModule
 import HeapModule
 
-/// The queue of the roulette: decides who is matched with whom.
+/// The queue of the roulette. Decides who is matched with whom.
 ///
-/// Owns only the waiting order. Each person's machine decides whether it is free (reserve, then match or release), and a match
-/// is a separate machine. The oldest eligible person comes first: only people with shared interests during `interestWait`, then
-/// anyone. Blocked people are never matched. The last partner is matched again only if no one else is eligible, and after
-/// `rematchWait`.
-/// Invariant: two people who may be matched never both keep waiting without a scheduled retry.
+/// Owns only the order of waiting. The pool first reserves two people, and each person's state machine decides whether that
+/// person is free. The pool then matches or releases both. A match is a separate state machine. The eligible person who has
+/// waited longest is chosen first. During `interestWait`, only people with shared interests are eligible, and after that
+/// everyone is. People who blocked each other are never matched. The previous partner is matched again only after `rematchWait`
+/// and if no one else is eligible.
+/// Invariant: if two waiting people may be matched, a retry is scheduled for at least one of them.
 ///
-/// People who cannot match are not visited: an attempt walks only the queues of its own interests and, once it is open to
-/// anyone, the queues of open people. It probes at most `candidatesPerAttempt` people; a retry probes the rest. A person who
-/// finds a partner on entering joins no queue unless the match fails.
+/// A search does not visit people who cannot match. It walks only the queues of the person's own interests and, once the person
+/// is open to anyone, the queues of open people. It checks at most `candidatesPerAttempt` people, and a retry checks the rest.
+/// A person who finds a partner on entering joins no queue unless that match fails.
 public struct Pool: Machine {
     struct Slot: Sendable {
-        /// The order of entry; 0 if the slot is unused.
+        /// The person's number in the order of entry; 0 if the slot is unused.
         var number: UInt64
         var entered: Timestamp
-        /// The attempt that reserves this person, if any.
+        /// The attempted match for which this person is reserved, if any.
         var attempt: Int32?
-        /// Open to anyone: has no interests, or has waited long enough for them.
+        /// Whether this person may be matched with anyone, because they have no interests or have waited long enough for shared
+        /// ones.
         var isOpen: Bool
-        /// In the queues, because no partner was found on entering.
+        /// Whether this person is in the queues. They are not if a partner was found on entering.
         var isQueued = false
-        /// The key of the address under which this person is counted, if any.
+        /// The key of the address for which this person is counted, if any.
         var address: UInt64?
         var entry: PoolEntry
     }
 
-    /// A match that both people must still accept.
+    /// An attempted match, which both people must still accept.
     private struct Attempt: Sendable {
         var match: MatchID
-        /// The person who searched, and the candidate found.
+        /// The slot of the person who searched. `second` is the candidate that was found.
         var first: Int32
         var second: Int32
         var agreed: Int32?
@@ -42,9 +44,9 @@ public struct Pool: Machine {
 
     /// The progress of a search that has more candidates than one attempt may probe.
     private struct Unfinished: Sendable {
-        /// Candidates up to this number have been probed.
+        /// Candidates up to this number in the order of entry have been checked.
         var probed: UInt64
-        /// A former partner, used if no other candidate is found.
+        /// The former partner, who is matched again if no other candidate is found.
         var fallback: WaitQueue.Place?
     }
 
@@ -64,28 +66,30 @@ public struct Pool: Machine {
     private var unfinished: [UInt64: Unfinished] = [:]
 
     private var queues = Numbered<WaitQueue>()
-    /// The people waiting with an interest: the slot of a single person (the common case), or the complement of a queue's
-    /// number.
+    /// The people waiting with each interest. The value is the slot if only one person has the interest (the common case), and
+    /// otherwise the bitwise complement of a queue's number.
     private var byInterest = NumberIndex()
 
-    /// When each person's wait for shared interests ends. The wait is constant, so this is the order of entry.
+    /// The people who are still waiting for shared interests, and when each wait ends. All waits are equally long, so the
+    /// people are in the order of entry.
     private var exclusive: Deque<Due> = []
     private var retries = Heap<Due>()
     private var lastNumber: UInt64 = 0
-    /// Sink for prefetching; the value is meaningless. An event first touches all memory it needs: with a million people
-    /// waiting each access misses the cache, and the processor can overlap several misses only if no work depends on the first.
+    /// Uses the results of prefetching, so that the compiler keeps the reads. The value has no meaning. Handling an event
+    /// starts by reading all memory that it will need. With a million people waiting, each access misses the cache, and the
+    /// processor can overlap these misses only if the accesses do not depend on each other.
     private var readAhead: UInt64 = 0
     private let rules: Rules
 
     public init(rules: Rules) {
         self.rules = rules
-        // The queues of people open to anyone, for each mode.
+        // Two queues of people open to anyone for each chat mode.
         for _ in 0..<2 * ChatMode.allCases.count { _ = queues.insert(WaitQueue()) }
     }
 
     public var waitingCount: Int { slots.count }
 
-    /// The waiting people, oldest first. For tests and invariants.
+    /// The waiting people in the order of entry, for tests.
     public var waitingIdentities: [IdentityID] {
         slots.all.filter { $0.number > 0 }.sorted { $0.number < $1.number }.map(\.entry.identity)
     }
@@ -147,7 +151,7 @@ public struct Pool: Machine {
         if slots[slot].attempt == nil { queue(slot, topics, now: turn.now) }
     }
 
-    /// Counts another person from this address, if the limit allows it.
+    /// Counts another person from this address. Returns false if the limit per address is reached.
     private mutating func admit(from address: UInt64?) -> Bool {
         guard let address else { return true }
         guard let position = perAddress.position(of: address) else {
@@ -174,7 +178,7 @@ public struct Pool: Machine {
         for topic in topics { join(topic, place) }
         if slots[slot].isOpen { return queues[openQueue(of: slot)].insert(place) }
         let due = Due(at: slots[slot].entered + rules.interestWait, place: place)
-        // The wait has ended during an attempt that failed.
+        // The wait for shared interests ended while the person was reserved for a match that failed.
         if due.at <= now { return open(place) }
         let later = exclusive.reversed().prefix { due < $0 }.count
         exclusive.insert(due, at: exclusive.count - later)
@@ -192,7 +196,7 @@ public struct Pool: Machine {
 
     private func place(of slot: Int32) -> WaitQueue.Place { WaitQueue.Place(number: slots[slot].number, slot: slot) }
 
-    /// Removes a person from all tables.
+    /// Removes a person from the pool and returns their entry.
     @discardableResult
     private mutating func remove(_ slot: Int32) -> PoolEntry {
         let key = NumberIndex.key(slots[slot].entry.identity)
@@ -238,8 +242,8 @@ public struct Pool: Machine {
 
     private func isAlive(_ place: WaitQueue.Place) -> Bool { Self.isAlive(place, in: slots) }
 
-    /// Returns the queue of open people for this slot. People open from the start and people who waited for their interests
-    /// have separate queues, so that each is appended to in the order of entry.
+    /// Returns the queue of open people to which this slot belongs. People who were open from the start and people who first
+    /// waited for shared interests have separate queues. In each of the two, new people can be appended in the order of entry.
     private func openQueue(of slot: Int32) -> Int32 {
         let isFromStart = slots[slot].entry.interests.isEmpty || rules.interestWait <= .zero
         return Self.openQueue(slots[slot].entry.mode, fromStart: isFromStart)
@@ -320,7 +324,8 @@ public struct Pool: Machine {
     /// Matches two former partners again, if no one else is available and both have waited for `rematchWait`.
     private func rematch(_ slot: Int32, with fallback: WaitQueue.Place?, now: Timestamp) -> Finding {
         guard let fallback else { return .nobody }
-        // The fallback may have left or been reserved since the scan; another former partner may exist, so retry.
+        // The former partner may have left or been reserved since the search found them. There may be another former partner,
+        // so retry.
         guard isAlive(fallback), slots[fallback.slot].attempt == nil else { return .retry(now + rules.retryInterval) }
         let at = max(slots[slot].entered, slots[fallback.slot].entered) + rules.rematchWait
         return at <= now ? .found(fallback.slot) : .retry(at)
@@ -342,7 +347,7 @@ public struct Pool: Machine {
 
     // MARK: Agreement of both people
 
-    /// Returns the attempt for this match and the person's slot, if the person is in it.
+    /// Returns the number of the attempt for this match and the person's slot, or nil if this person is not in it.
     private func attempt(_ match: MatchID, of identity: IdentityID) -> (number: Int32, slot: Int32)? {
         guard let number = byMatch[match.low], attempts[number].match == match else { return nil }
         let (first, second) = (attempts[number].first, attempts[number].second)
@@ -365,15 +370,17 @@ public struct Pool: Machine {
         return attempt
     }
 
-    /// Handles a refusal: one person is not free or does not accept the match. Both keep waiting.
+    /// Handles a match that one of the two people refused. Both keep waiting.
     private mutating func refused(_ match: MatchID, _ identity: IdentityID, _ turn: inout Turn) {
         guard let (number, slot) = attempt(match, of: identity) else { return }
-        // Whatever the reason (a block the pool does not know yet, or another activity), do not try these two again.
+        // Do not try to match these two people again, whether the reason is a block that the pool has not received yet or
+        // another activity.
         slots[attempts[number].other(than: slot)].entry.excluded.insert(identity)
         release(number, &turn)
     }
 
-    /// Ends an attempt. Both keep waiting and search again immediately, because newer people skipped them meanwhile.
+    /// Ends an attempted match that failed. Both people keep waiting and search again immediately, because people who entered
+    /// in the meantime passed over them.
     private mutating func release(_ number: Int32, _ turn: inout Turn) {
         let attempt = end(number)
         for slot in [attempt.first, attempt.second] {

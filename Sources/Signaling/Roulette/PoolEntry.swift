@@ -3,19 +3,19 @@ import Wire
 public enum PoolEvent: Equatable, Sendable {
     case enter(PoolEntry)
     case withdraw(IdentityID)
-    /// Answers to `PersonEvent.reserve`.
+    /// The person accepts or refuses the match. Answers `PersonEvent.reserve`.
     case reserved(MatchID, IdentityID)
     case refused(MatchID, IdentityID)
-    /// The first person blocked the second while waiting.
+    /// The first person blocked the second person while waiting.
     case exclude(IdentityID, IdentityID)
     case count(ConnectionID, re: UInt64)
 }
 
-/// A waiting person, with everything that decides who they may be matched with.
+/// A waiting person, with all properties that decide whom they may be matched with.
 public struct PoolEntry: Equatable, Sendable {
     public var identity: IdentityID
     public var mode: ChatMode
-    /// Normalized with `Interests`.
+    /// The interests, normalized by `Interests.normalized`.
     public var interests: [String]
     public var name: String
     /// The remote address, for per-address limits.
@@ -23,7 +23,7 @@ public struct PoolEntry: Equatable, Sendable {
     /// People whom this person has blocked.
     public var excluded: Set<IdentityID>
     public var lastPartner: IdentityID?
-    /// The session in which this person publishes in every match. Only legacy clients have one.
+    /// The session in which a legacy client publishes, whoever its partner is; nil for other clients.
     public var home: SessionID?
 
     public init(
@@ -45,7 +45,7 @@ public struct PoolEntry: Equatable, Sendable {
         interests.filter { other.interests.contains($0) }
     }
 
-    /// Whether one of the two was the other's last partner.
+    /// Returns true if one of the two people was the other's most recent partner.
     func isFormerPartner(of other: PoolEntry) -> Bool {
         lastPartner == other.identity || other.lastPartner == identity
     }

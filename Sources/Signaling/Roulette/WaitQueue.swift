@@ -1,9 +1,9 @@
-/// A queue of waiting people with something in common: an interest, or being open to anyone.
+/// A queue of waiting people who share an interest, or who are all open to anyone.
 ///
-/// People who leave are skipped and later removed in bulk.
+/// Places of people who left are skipped, and later removed together.
 struct WaitQueue: Equatable, Sendable {
     struct Place: Equatable, Sendable {
-        /// Numbers only grow, so appending keeps the queue sorted.
+        /// The person's number in the order of entry. Numbers only increase, so appending keeps the queue sorted.
         var number: UInt64
         var slot: Int32
     }
@@ -14,7 +14,8 @@ struct WaitQueue: Equatable, Sendable {
 
     var isEmpty: Bool { live == 0 }
 
-    /// Inserts a place. Appends it, except for a person who returns from a failed attempt.
+    /// Inserts a place in the order of entry. Usually the place is appended, except for a person who returns from a failed
+    /// match.
     mutating func insert(_ place: Place) {
         live += 1
         if let last = places.last, last.number > place.number {
@@ -24,7 +25,8 @@ struct WaitQueue: Equatable, Sendable {
         }
     }
 
-    /// Removes a person from the queue. `isAlive` tells which places are still in use.
+    /// Counts a person who left the queue, and drops unused places if there are many. `isAlive` tells which places are still in
+    /// use.
     mutating func leave(_ isAlive: (Place) -> Bool) {
         live -= 1
         while first < places.count, !isAlive(places[first]) { first += 1 }
@@ -37,7 +39,7 @@ struct WaitQueue: Equatable, Sendable {
         }
     }
 
-    /// Returns the index of the first place with a number above `number`, for `place(at:)`.
+    /// Returns the index for `place(at:)` of the first place whose number is greater than `number`.
     func index(after number: UInt64) -> Int {
         guard number > 0 else { return first }
         var low = first
@@ -54,7 +56,7 @@ struct WaitQueue: Equatable, Sendable {
     }
 }
 
-/// Merges several queues in the order of entry, returning each place once.
+/// Walks over several queues as if they were one. Returns each place once, in the order of entry.
 struct Walk {
     private enum Cursor {
         case one(WaitQueue.Place)
@@ -87,7 +89,7 @@ struct Walk {
         return best
     }
 
-    /// Returns the next place in this queue after the last one returned.
+    /// Returns the next place in one of the queues, after the place that the walk returned most recently.
     private mutating func place(at position: Int, in queues: Numbered<WaitQueue>) -> WaitQueue.Place? {
         switch cursors[position] {
         case .one(let place): return place.number > last ? place : nil

@@ -3,13 +3,13 @@ import Wire
 
 /// Controls the media plane for routed sessions, and switches relayed sessions to routed media.
 extension Session {
-    /// The state of the relayed media between two members. Both members store it.
+    /// The state of the relayed media between two members. It is stored with both members.
     enum Pair: Equatable, Sendable {
-        /// One subscribes to the other. Media must connect before `until`.
+        /// One of the members subscribes to the other. Media must connect before `until`.
         case waiting(until: Timestamp)
-        /// Neither subscribes to the other. Their peer connection may still exist.
+        /// Neither of the members subscribes to the other. Their peer connection may still exist.
         case idle
-        /// Media connected once. Later failures are left to ICE restarts.
+        /// Media has connected at least once. Clients handle later failures with ICE restarts.
         case connected
     }
 
@@ -30,7 +30,7 @@ extension Session {
 
     // MARK: Commands to the media plane
 
-    /// Routes a stream that is new or has moved to other transceivers.
+    /// Tells the media plane to route a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ turn: inout Turn) {
         guard isRouted else { return }
         let stream = published.stream
@@ -42,7 +42,7 @@ extension Session {
         )
     }
 
-    /// Routes a subscription. The media plane ignores a subscription without transceivers.
+    /// Tells the media plane to forward a stream to a subscriber. The media plane ignores a subscription without transceivers.
     func route(
         _ verb: SessionVerb.Subscribe, by client: ConnectionID, former: SessionVerb.Subscribe?, _ turn: inout Turn
     ) {
@@ -67,7 +67,8 @@ extension Session {
         if isRouted, !mids.isEmpty {
             streams[stream.id]?.mids.audio = mids.audio ?? before.mids.audio
             streams[stream.id]?.mids.video = mids.video ?? before.mids.video
-            // Send this even if the mids are unchanged: they may belong to another peer connection.
+            // Send this even if the mids are unchanged, because the publisher may have a new peer connection with the same
+            // mids.
             if let published = streams[stream.id] { route(published, &turn) }
         } else if isRouted, (stream.hasAudio, stream.hasVideo) != (before.stream.hasAudio, before.stream.hasVideo) {
             turn.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))
@@ -76,7 +77,8 @@ extension Session {
         broadcast(.session(.streamChanged(.init(session: id, stream: stream))), &turn)
     }
 
-    /// Stops forwarding a muted publisher's audio, even if its client ignores the mute. The publisher may unmute itself.
+    /// Stops forwarding the audio of a muted stream, even if the publisher's client ignores the mute. The publisher may unmute
+    /// the stream later.
     mutating func silence(_ id: StreamID, _ turn: inout Turn) {
         guard isRouted, var stream = streams[id]?.stream else { return }
         stream.hasAudio = false
@@ -85,7 +87,7 @@ extension Session {
 
     // MARK: Relayed to routed
 
-    /// Starts waiting for a pair's media, when one of the two first subscribes to the other.
+    /// Starts the wait for media between two members when one of them first subscribes to the other.
     mutating func beginWait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
         guard !isRouted, !isRelayedOnly, turn.rules.routesMedia, wantsMedia(one, other) else { return }
         switch members[one]?.pairs[other] {
@@ -95,19 +97,20 @@ extension Session {
     }
 
     private mutating func wait(_ one: ConnectionID, _ other: ConnectionID, _ turn: Turn) {
-        // Avoid a zero wait, which would be due repeatedly at the same instant.
+        // Wait at least a millisecond, because a wait of zero would be due again and again at the same time.
         let until = turn.now + max(turn.rules.relayedFallback, .milliseconds(1))
         setPair(one, other, .waiting(until: until))
         waits.append(Wait(one: one, other: other, until: until))
     }
 
-    /// Ends the wait if neither still subscribes to the other.
+    /// Ends the wait for media between two members if neither subscribes to the other any longer.
     mutating func endWait(_ one: ConnectionID, _ other: ConnectionID) {
         guard case .waiting? = members[one]?.pairs[other], !wantsMedia(one, other) else { return }
         setPair(one, other, .idle)
     }
 
-    /// Restarts the waits of a member that reconnected: while disconnected, it could not negotiate or report success.
+    /// Restarts the waits for media of a member that reconnected, because it could not negotiate or report success while it was
+    /// disconnected.
     mutating func renewWaits(of client: ConnectionID, _ turn: Turn) {
         let pairs = members[client]?.pairs ?? [:]
         for other in pairs.keys.sorted() {
@@ -130,10 +133,10 @@ extension Session {
         } ?? false
     }
 
-    /// Handles a member's report about a pair. A report of failure changes nothing before the wait ends.
+    /// Handles a member's report on whether media with another member works. A report of failure has no effect.
     mutating func connected(_ verb: SessionVerb.Connected, by client: ConnectionID) throws(WireError) {
         guard members[verb.connection] != nil else {
-            throw WireError(.notFound, "This connection is no longer in the session.")
+            throw WireError.noConnection
         }
         guard verb.connected, members[client]?.pairs[verb.connection] != nil else { return }
         setPair(client, verb.connection, .connected)
@@ -150,8 +153,8 @@ extension Session {
         }
     }
 
-    /// Switches the whole session to routed media, once and for all its members. Mixing relayed and routed media in one session
-    /// would be too hard to explain.
+    /// Switches the whole session to routed media, permanently and for all members. A mix of relayed and routed media in one
+    /// session would be too hard to explain.
     private mutating func fallBack(_ turn: inout Turn) {
         mediaMode = .routed
         hasFallenBack = true

@@ -1,6 +1,7 @@
 import Wire
 
-/// Requests of a session's members, checked against the member's role (OpenTok's roles, see `Capabilities`).
+/// Handles the requests of a session's members, and checks that each member's role allows them. The roles are OpenTok's (see
+/// `Capabilities`).
 extension Session {
     mutating func perform(_ verb: SessionVerb, by member: Member, re: UInt64, _ turn: inout Turn) {
         let client = member.connection.id
@@ -18,7 +19,7 @@ extension Session {
             case .forceDisconnect(let verb): try forceDisconnect(verb.connection, by: member, &turn)
             case .forceUnpublish(let verb): try forceUnpublish(verb.stream, by: member, &turn)
             case .forceMute(let verb): try forceMute(verb, by: member, &turn)
-            // Handled by the client's machine.
+            // The client's state machine handles these requests.
             case .join, .leave: return
             }
             turn.send(.ok(.init(re: re)), to: client)
@@ -28,7 +29,10 @@ extension Session {
     }
 
     private func permit(_ allowed: Bool, _ action: String) throws(WireError) {
-        guard allowed else { throw WireError(.notPermitted, "The token's role does not permit \(action).") }
+        guard allowed else {
+            throw WireError(
+                .notPermitted, "The token's role does not permit \(action). Use a token with another role.")
+        }
     }
 
     // MARK: Streams
@@ -69,7 +73,7 @@ extension Session {
 
     private func owned(_ stream: StreamID, by client: ConnectionID) throws(WireError) -> Published {
         guard let published = streams[stream], published.stream.connection == client else {
-            throw WireError(.notFound, "Your connection does not publish this stream.")
+            throw WireError(.notFound, "Your connection is not publishing this stream.")
         }
         return published
     }
@@ -123,7 +127,7 @@ extension Session {
         route(verb, by: client, former: former, &turn)
         beginWait(client, publisher, turn)
         endWait(client, publisher)
-        // Do not notify the publisher of a changed preference; only the media plane needs it.
+        // If only the preference changed, do not notify the publisher. Only the media plane needs the preference.
         if let former, isRouted, (former.audio, former.video) == (verb.audio, verb.video),
             former.preference != verb.preference
         {
@@ -139,7 +143,7 @@ extension Session {
     {
         let publisher = try existing(stream).stream.connection
         guard let former = streams[stream]?.subscribers.removeValue(forKey: client) else {
-            throw WireError(.notFound, "Your connection does not subscribe to this stream.")
+            throw WireError(.notFound, "Your connection is not subscribed to this stream.")
         }
         members[client]?.subscriptions.remove(stream)
         stopRouting(former, by: client, &turn)
@@ -156,7 +160,7 @@ extension Session {
             throw WireError(.notPermitted, "This session is routed. Negotiate with the server instead (media.offer).")
         }
         guard members[verb.to] != nil else {
-            throw WireError(.notFound, "This connection is no longer in the session.")
+            throw WireError.noConnection
         }
         guard subscribes(client, to: verb.to) || subscribes(verb.to, to: client) else {
             throw WireError(.notPermitted, "Negotiation is allowed only between a publisher and its subscriber.")
@@ -172,12 +176,14 @@ extension Session {
         try permit(member.capabilities.signal, "signaling")
         if let type = verb.type, !Self.isSignalType(type) {
             throw WireError(
-                .signalInvalid, "A signal's type can have up to \(Limits.signalType) characters of A-Z a-z 0-9 - _ ~."
-            )
+                .signalInvalid,
+                "A signal's type must have at most \(Limits.signalType) characters. "
+                    + "Letters (A-Z, a-z), digits, \"-\", \"_\" and \"~\" are allowed.")
         }
         guard verb.data?.utf8.count ?? 0 <= Limits.signalData else {
             throw WireError(
-                .signalTooLarge, "A signal's data can have up to \(Limits.signalData) bytes. Send it in pieces.")
+                .signalTooLarge,
+                "The signal's data is larger than \(Limits.signalData) bytes. Split it into several signals.")
         }
         let client = member.connection.id
         let event = ServerMessage.session(
@@ -186,14 +192,14 @@ extension Session {
             ))
         if let to = verb.to {
             guard members[to] != nil else {
-                throw WireError(.notFound, "This connection is no longer in the session.")
+                throw WireError.noConnection
             }
             turn.send(event, to: to)
         } else {
             broadcast(event, &turn)
         }
-        // Keep what the partner received, whether sent to one connection or to all, because it belongs in a report. Skip
-        // messages to oneself, which could push the other lines out of the last twenty.
+        // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all. Skip
+        // messages that members send to themselves, because these could displace the other lines from the last twenty.
         if verb.to.flatMap({ members[$0]?.identity }) != member.identity {
             keepLine(verb, from: member.identity, turn)
         }
@@ -217,12 +223,14 @@ extension Session {
         throws(WireError)
     {
         try permit(member.capabilities.forceDisconnect, "disconnecting others")
-        guard let member = members[target] else {
-            throw WireError(.notFound, "This connection is no longer in the session.")
+        guard let removed = members[target] else {
+            throw WireError.noConnection
         }
-        revoke(member)
-        turn.tell(.client(target, .leftSession(id, .forceDisconnected)))
-        remove(target, .forceDisconnected, &turn)
+        revoke(removed, by: member.identity, &turn)
+        // A token can be shared: everyone who joined with it leaves.
+        let holders = order.filter { members[$0]?.token.fingerprint == removed.token.fingerprint }
+        for holder in holders { turn.tell(.client(holder, .leftSession(id, .forceDisconnected))) }
+        remove(holders, .forceDisconnected, &turn)
     }
 
     private mutating func forceUnpublish(_ stream: StreamID, by member: Member, _ turn: inout Turn) throws(WireError) {
@@ -244,7 +252,7 @@ extension Session {
             if verb.active { silence(stream, &turn) }
             return
         }
-        isMuted = verb.active
+        setMuted(verb.active, by: member.identity, &turn)
         broadcast(.session(.muted(.init(session: id, active: verb.active))), &turn)
         guard verb.active else { return }
         let excluded = Set(verb.excluded ?? [])
@@ -255,4 +263,9 @@ extension Session {
             }
         }
     }
+}
+
+extension WireError {
+    static let noConnection = WireError(
+        .notFound, "This connection is no longer in the session. Choose a connection that is still in the session.")
 }

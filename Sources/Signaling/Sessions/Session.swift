@@ -7,15 +7,19 @@ public enum SessionEvent: Equatable, Sendable {
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case gone(ConnectionID, GoneReason)
-    /// The session now serves a match, with this many places for holders of its tokens. A call is notified of each join.
+    /// The session now serves a match or call. At most `places` members can join with its tokens. A call is notified of each
+    /// join.
     case matchOpened(MatchID, places: Int, of: CallID? = nil)
-    /// The match is over: holders of its tokens are removed and its tokens become invalid.
+    /// The match or call is over. Members who joined with its tokens are removed, and the tokens become invalid.
     case matchClosed(MatchID)
-    /// A legacy client publishes here as long as it is connected. Its token is bound to this id and has one place.
+    /// A legacy client publishes in this session as long as it is connected. The client's token is bound to this id, and only
+    /// one member can join with it.
     case homeOpened(MatchID)
-    /// The legacy client is gone, and its token with it.
+    /// The legacy client has disconnected, so its token becomes invalid.
     case homeClosed(MatchID)
-    /// A report, to be stored with the chat lines.
+    /// From storage, after a restart.
+    case moderated(SessionModeration)
+    /// A member reports the partner. The report is stored with the last lines of the text chat.
     case report(Report, by: ConnectionID, re: UInt64)
     // From the media plane.
     case videoPaused(StreamID, ConnectionID, Bool, PauseReason)
@@ -23,11 +27,11 @@ public enum SessionEvent: Equatable, Sendable {
     case speaking(StreamID?)
 }
 
-/// A session in which connections publish and subscribe to streams and send each other signals.
+/// A session, in which connections publish streams, subscribe to streams, and send each other signals.
 ///
-/// Owns the members and their streams. It does not verify tokens (the client's machine does), carries no media, and does not
-/// know how people were matched.
-/// Invariant: each member has been notified of every other member and stream exactly once. No member holds a token of a match
+/// Owns the members and their streams. A session does not verify tokens (the client's state machine does), does not carry
+/// media, and does not know how its members were matched.
+/// Invariant: each member is notified of every other member and stream exactly once. No member joined with the token of a match
 /// that has ended.
 public struct Session: Machine, Equatable, Sendable {
     struct Member: Equatable, Sendable {
@@ -40,7 +44,7 @@ public struct Session: Machine, Equatable, Sendable {
         var streams: [StreamID] = []
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
-        /// The state of relayed media with every member that this one subscribed to, or that subscribed to this one.
+        /// The state of relayed media with every other member that this member subscribes to or is subscribed to by.
         var pairs: [ConnectionID: Pair] = [:]
     }
 
@@ -58,43 +62,47 @@ public struct Session: Machine, Equatable, Sendable {
         var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
     }
 
-    /// A match, a call or a legacy client whose end invalidates the tokens that were made for it.
+    /// A match, a call or a legacy client. When it ends, the tokens that were created for it become invalid.
     private struct Binding: Equatable, Sendable {
-        /// How many members may join with these tokens. A token may have been shared.
+        /// The maximum number of members that may join with these tokens, because a person could share their token.
         var places: Int
         /// The call to notify of each join.
         var call: CallID?
     }
 
     let id: SessionID
-    /// The mode in the session id, until a fallback to routed media.
+    /// The media mode: at first the mode in the session id, and `routed` after a fallback.
     var mediaMode = MediaMode.relayed
     var hasFallenBack = false
     private(set) var isRelayedOnly = false
-    /// Pairs that must connect, in order of their deadlines; some may be outdated. Each is caused by a request or a reconnect,
-    /// which have budgets, and is removed after `Rules.relayedFallback`.
+    /// Pairs of members whose media must connect, in the order of their deadlines. Some entries may be outdated. The list
+    /// cannot grow without limit, because requests and reconnects, which add the entries, have budgets, and entries are removed
+    /// after `Rules.relayedFallback`.
     var waits: Deque<Wait> = []
-    /// In the order of joining, so that notifications have a deterministic order.
+    /// The members in the order of joining, so that notifications are sent in a deterministic order.
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
     var streams: [StreamID: Published] = [:]
-    /// Mutes future publishers too (OpenTok's `forceMuteAll`).
+    /// Whether a moderator has muted everyone, including future publishers (OpenTok's `forceMuteAll`).
     var isMuted = false
+    /// When the mute of a session without members ends.
+    private var muteUntil: Timestamp?
     private var bindings: [MatchID: Binding] = [:]
-    /// The match or call of which chat lines are kept for a report.
+    /// The match or call whose chat lines are kept in case of a report.
     private var match: MatchID?
     private var lines: [ChatLine] = []
-    /// Tokens of removed members, up to a maximum number and until they expire. Lost in a restart.
-    private var revoked: [Token] = []
-    private static let maxRevoked = 256
-    /// When to delete the chat lines of a closed match, which are kept for a report.
+    /// The tokens of removed members, which cannot be used again. They are kept until they expire, up to a maximum number, and
+    /// lost in a server restart.
+    private var revoked: [[UInt8]: Timestamp] = [:]
+    private static let maxRevoked = 4096
+    /// When to delete the chat lines of a match that has ended. They are kept for a while in case of a report.
     private var transcriptUntil: Timestamp?
 
     init(id: SessionID) { self.id = id }
 
     static func make(_ id: SessionID, for event: SessionEvent, _ turn: inout Turn) -> Session? {
         switch event {
-        case .join, .matchOpened, .homeOpened: Session(id: id)
+        case .join, .matchOpened, .homeOpened, .moderated: Session(id: id)
         default: nil
         }
     }
@@ -102,28 +110,31 @@ public struct Session: Machine, Equatable, Sendable {
     static func orphan(_ event: SessionEvent, _ id: SessionID, _ turn: inout Turn) {
         switch event {
         case .report(let report, let client, let re):
-            // The chat lines are gone; store the report without them.
+            // The chat lines have already been deleted, so store the report without them.
             turn.persist(.report(report))
             turn.ok(Request(client, re))
         case .verb(let client, let re, _):
             turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
-        case .join, .matchOpened, .homeOpened, .dropped, .returned, .gone, .matchClosed, .homeClosed, .videoPaused,
+        case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
+            .videoPaused,
             .layersWanted, .speaking:
             return
         }
     }
 
-    /// No state is left. A later join recreates the session from its id.
-    var isOver: Bool { members.isEmpty && bindings.isEmpty && transcriptUntil == nil && revoked.isEmpty }
+    /// True if no state is left. A later join creates the session again from its id.
+    var isOver: Bool {
+        members.isEmpty && bindings.isEmpty && transcriptUntil == nil && revoked.isEmpty && muteUntil == nil
+    }
 
     var nextTimeout: Timestamp? {
-        let expiry = revoked.lazy.map(\.expiresAt).min()
-        return [transcriptUntil, expiry, waits.first?.until].compactMap { $0 }.min()
+        return [transcriptUntil, revoked.values.min(), muteUntil, waits.first?.until].compactMap { $0 }.min()
     }
 
     mutating func handleTimeout(_ turn: inout Turn) {
         checkWaits(&turn)
-        revoked.removeAll { $0.expiresAt <= turn.now }
+        revoked = revoked.filter { $0.value > turn.now }
+        if let until = muteUntil, until <= turn.now { endMute(&turn) }
         guard let until = transcriptUntil, until <= turn.now else { return }
         transcriptUntil = nil
         lines = []
@@ -156,6 +167,10 @@ public struct Session: Machine, Equatable, Sendable {
             close(match, &turn)
         case .homeOpened(let home): bindings[home] = Binding(places: 1)
         case .homeClosed(let home): close(home, &turn)
+        case .moderated(let moderation):
+            revoked = moderation.revoked.filter { $0.value > turn.now }
+            isMuted = moderation.isMuted
+            muteUntil = isMuted ? turn.now + turn.rules.muteGrace : nil
         case .report(var report, let client, let re):
             report.lines = lines
             turn.persist(.report(report))
@@ -172,15 +187,15 @@ public struct Session: Machine, Equatable, Sendable {
 
     // MARK: Joining and leaving
 
-    /// Checks whether this token admits the client now, and sends an error if not.
+    /// Returns true if the client may join with this token now. Otherwise sends an error.
     private func admits(_ grant: SessionGrant, _ request: Request, _ turn: inout Turn) -> Bool {
         let (client, re) = (request.client, request.re)
         if let match = grant.match, bindings[match] == nil {
-            let error = WireError(.tokenMatchEnded, "The match of this token has ended.")
+            let error = WireError(.tokenMatchEnded, "The match that this token was issued for has ended.")
             turn.tell(.client(client, .joinRefused(re: re, error, match: match)))
             return false
         }
-        guard !revoked.contains(where: { $0.fingerprint == grant.fingerprint }) else {
+        guard revoked[grant.fingerprint] == nil else {
             let error = WireError(.tokenRevoked, "This token was revoked: its holder was removed from the session.")
             turn.tell(.client(client, .joinRefused(re: re, error, match: nil)))
             return false
@@ -192,7 +207,7 @@ public struct Session: Machine, Equatable, Sendable {
         if let match = grant.match, let binding = bindings[match],
             members.values.count(where: { $0.match == match }) >= binding.places
         {
-            let error = WireError(.sessionFull, "All places in this match are taken.")
+            let error = WireError(.sessionFull, "All places in this match are taken. Start a new search or call.")
             turn.fail(error, request)
             return false
         }
@@ -225,6 +240,7 @@ public struct Session: Machine, Equatable, Sendable {
         turn.send(.session(.joined(joined)), to: client)
         broadcast(
             .session(.connectionCreated(.init(session: id, connection: connection))), &turn)
+        muteUntil = nil
         order.append(client)
         members[client] = Member(
             connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match,
@@ -233,10 +249,28 @@ public struct Session: Machine, Equatable, Sendable {
         if let call = grant.match.flatMap({ bindings[$0]?.call }) { turn.tell(.call(call, .joined(identity))) }
     }
 
-    /// Makes a member's token invalid.
-    mutating func revoke(_ member: Member) {
-        revoked.append(member.token)
-        if revoked.count > Self.maxRevoked { revoked.removeFirst() }
+    /// Revokes the token with which a member joined.
+    mutating func revoke(_ member: Member, by moderator: IdentityID, _ turn: inout Turn) {
+        let token = member.token
+        revoked[token.fingerprint] = token.expiresAt
+        if revoked.count > Self.maxRevoked, let first = revoked.min(by: { $0.value < $1.value }) {
+            revoked[first.key] = nil
+        }
+        let revocation = Revocation(
+            session: id, fingerprint: token.fingerprint, expiresAt: token.expiresAt, by: moderator, of: member.identity,
+            at: turn.now)
+        turn.persist(.revoked(revocation))
+    }
+
+    mutating func setMuted(_ isMuted: Bool, by moderator: IdentityID?, _ turn: inout Turn) {
+        guard self.isMuted != isMuted else { return }
+        self.isMuted = isMuted
+        turn.persist(.muted(id, isMuted, by: moderator, at: turn.now))
+    }
+
+    private mutating func endMute(_ turn: inout Turn) {
+        muteUntil = nil
+        setMuted(false, by: nil, &turn)
     }
 
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ turn: inout Turn) {
@@ -252,8 +286,9 @@ public struct Session: Machine, Equatable, Sendable {
         remove([client], reason, &turn)
     }
 
-    /// Removes several members before notifying anyone, so that they are not notified of each other's departure.
-    private mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, _ turn: inout Turn) {
+    /// Removes several members. All are removed before anyone is notified, so that they are not notified of each other's
+    /// departure.
+    mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, _ turn: inout Turn) {
         let gone = clients.compactMap { members.removeValue(forKey: $0) }
         guard !gone.isEmpty else { return }
         order.removeAll { members[$0] == nil }
@@ -267,13 +302,15 @@ public struct Session: Machine, Equatable, Sendable {
             unsubscribe(member, &turn)
             for other in member.pairs.keys { members[other]?.pairs[member.connection.id] = nil }
         }
+        if members.isEmpty, isMuted { muteUntil = turn.now + turn.rules.muteGrace }
         for member in gone {
             let event = SessionNotice.ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
             broadcast(.session(.connectionDestroyed(event)), &turn)
         }
     }
 
-    /// Visits only the member's own subscriptions, because a session may have thousands of streams.
+    /// Removes the subscriptions of a member who left. Visits only the streams to which the member subscribed, because a
+    /// session may have thousands of streams.
     private mutating func unsubscribe(_ gone: Member, _ turn: inout Turn) {
         let client = gone.connection.id
         for stream in gone.subscriptions.sorted() {
@@ -296,26 +333,32 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Ends a binding: removes the holders of its tokens.
+    /// Ends a match, call or legacy client in this session: removes the members who joined with its tokens.
     private mutating func close(_ match: MatchID, _ turn: inout Turn) {
         guard bindings.removeValue(forKey: match) != nil else { return }
         let holders = order.filter { members[$0]?.match == match }
         for client in holders { turn.tell(.client(client, .leftSession(id, .matchEnded))) }
-        // Members with tokens of their own stay and must be notified of the departures.
+        // Members who joined with other tokens stay, and must be notified of the departures.
         remove(holders, .forceDisconnected, &turn)
     }
 
     // MARK: Notifying
 
     func broadcast(_ message: ServerMessage, except excluded: ConnectionID? = nil, _ turn: inout Turn) {
-        for client in order where client != excluded { turn.send(message, to: client) }
+        guard order.count > 2 else {
+            for client in order where client != excluded { turn.send(message, to: client) }
+            return
+        }
+        let shared = BroadcastMessage(message)
+        for client in order where client != excluded { turn.tell(.client(client, .deliverBroadcast(shared))) }
     }
 
-    /// Keeps the last chat lines of a match in memory for a report.
+    /// Keeps the last lines of a match's text chat in memory, in case of a report.
     mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ turn: Turn) {
         guard match != nil, signal.type == "chat", let text = signal.data, turn.rules.reportLines > 0 else { return }
         if lines.count >= turn.rules.reportLines { lines.removeFirst() }
-        // Limit bytes, not characters: a single character can consist of thousands of combining marks.
+        // Limit the number of bytes rather than characters, because a single character can consist of thousands of combining
+        // marks.
         let kept = String(decoding: text.utf8.prefix(1000), as: UTF8.self)
         lines.append(ChatLine(from: identity, text: kept, at: turn.now))
     }

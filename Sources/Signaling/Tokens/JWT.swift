@@ -1,13 +1,13 @@
 import Crypto
 import Wire
 
-/// A JSON Web Token (RFC 7519). Only HS256 is accepted, whatever algorithm the header names.
+/// A JSON Web Token (RFC 7519). Only tokens signed with HS256 are accepted.
 struct JWT {
-    /// The header of every token made here: `{"alg":"HS256","typ":"JWT"}`.
+    /// The header of every token that is created here: `{"alg":"HS256","typ":"JWT"}`.
     private static let header = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
 
     let claims: JSONObject
-    /// Half of the signature. Identifies the token without revealing it.
+    /// One half of the signature. It identifies the token, but is not enough to use it.
     let fingerprint: [UInt8]
 
     static func sign(_ project: Project, claims: (inout JSONWriter) -> Void) -> String {
@@ -19,7 +19,7 @@ struct JWT {
         return signed + "." + Base64URL.encode(project.authenticationCode(Array(signed.utf8)))
     }
 
-    /// Verifies the signature before reading any claim.
+    /// Parses a token. The signature is verified before any claim is read.
     init(verifying text: String, with project: Project) throws(WireError) {
         guard text.utf8.count <= Limits.token else {
             throw WireError(.tokenMalformed, "The token is longer than \(Limits.token) bytes.")
@@ -28,16 +28,18 @@ struct JWT {
         guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
             let signature = Base64URL.decode(parts[2])
         else { throw WireError(.tokenMalformed, "Malformed token: expected three base64url parts separated by dots.") }
-        // Tokens with critical extensions that are not understood must be rejected (RFC 7515 §4.1.11); none are supported.
+        // Tokens with unsupported critical extensions (`crit`) must be rejected (RFC 7515 §4.1.11), and no such extension is
+        // supported here.
         guard let head = Self.object(header), head["alg"] == .string("HS256"), head["crit"] == nil else {
             throw WireError(.tokenMalformed, "Unsupported token header: alg must be HS256, and crit is not allowed.")
         }
         let signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
         guard constantTimeEquals(project.authenticationCode(signed), signature) else {
-            throw WireError(.tokenSignature, "The token was not signed with this project's secret.")
+            throw WireError(
+                .tokenSignature, "The token was not signed with this project's secret. Sign it with that secret.")
         }
         guard let claims = Self.object(payload) else {
-            throw WireError(.tokenMalformed, "The token's claims must be a JSON object with unique names.")
+            throw WireError(.tokenMalformed, "The token's claims must be a JSON object without duplicate keys.")
         }
         self.claims = claims
         fingerprint = Array(signature.prefix(16))
@@ -52,7 +54,7 @@ struct JWT {
         if case .string(let text)? = claims[name] { text } else { nil }
     }
 
-    /// Returns a `NumericDate` (RFC 7519 §2), which may have a fraction.
+    /// Returns the value of a `NumericDate` claim (RFC 7519 §2), which may have a fraction.
     func date(_ name: String) -> Timestamp? {
         switch claims[name] {
         case .integer(let seconds)?:
@@ -64,22 +66,27 @@ struct JWT {
         }
     }
 
-    /// Checks the claims common to all tokens of a project: issuer, type, scope and dates.
+    /// Checks the claims that all tokens of a project have: issuer, type, scope and dates.
     func check(project: Project, scope: String, longest: Duration, now: Timestamp) throws(WireError) {
         guard string("iss") == project.apiKey else {
-            throw WireError(.tokenProject, "The token belongs to another project.")
+            throw WireError(
+                .tokenProject,
+                "The token belongs to another project. Create one with this server's API key and secret.")
         }
         guard string("ist") == "project", string("scope") == scope else {
             throw WireError(.tokenScope, "Wrong token type: ist must be \"project\" and scope must be \"\(scope)\".")
         }
         guard let expires = date("exp") else {
-            throw WireError(.tokenMalformed, "The token has no valid exp claim.")
+            throw WireError(
+                .tokenMalformed,
+                "The token has no valid exp claim. Set exp to the expiry time in seconds since 1970.")
         }
         guard now < expires else {
             throw WireError(.tokenExpired, "The token has expired. Get a new one.")
         }
         guard ["iat", "nbf"].allSatisfy({ claims[$0] == nil || date($0) != nil }) else {
-            throw WireError(.tokenMalformed, "The token's iat and nbf claims must be numbers of seconds.")
+            throw WireError(
+                .tokenMalformed, "The token's iat and nbf claims must be times in seconds since 1970.")
         }
         let issued = date("iat") ?? now
         // Allow a clock difference of one minute, which is common and harmless.
@@ -89,7 +96,7 @@ struct JWT {
                 .tokenNotYet, "The token is not valid yet. Check the clock of the machine that created it.",
                 retryable: true)
         }
-        // Also count from now, or a future `iat` would allow a longer lifetime.
+        // Measure the lifetime from now if `iat` is in the future. Otherwise such a token could be valid for longer.
         guard expires - Swift.min(issued, now) <= longest + skew else {
             throw WireError(.tokenLifetime, "The token's lifetime must not exceed \(longest.roundedText).")
         }

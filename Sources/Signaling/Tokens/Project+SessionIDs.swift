@@ -1,14 +1,14 @@
 import Wire
 
-/// Self-describing session ids (`protocol/README.md` §7). An id that verifies is a session, so creating one stores nothing and
-/// works on any node.
+/// Self-describing session ids (`protocol/README.md` §7). Every id with a valid signature is a session. Creating a session
+/// therefore stores nothing and works on any node.
 extension Project {
     private static let randomBytes = 9
     private static let codeBytes = 8
     private static let routedFlag: UInt8 = 1
     private static let relayedOnlyFlag: UInt8 = 2
 
-    /// - Parameter relayedOnly: the session never falls back to routed media. Ignored for a routed session.
+    /// - Parameter relayedOnly: whether the session must never fall back to routed media. Ignored for a routed session.
     public func makeSessionID(
         mediaMode: MediaMode, relayedOnly: Bool = false, now: Timestamp,
         using generator: inout some RandomNumberGenerator
@@ -22,10 +22,10 @@ extension Project {
         return SessionID(prefix + Base64URL.encode(plain.utf8)) ?? .unset
     }
 
-    /// Returns the media mode of a session of this project, or `nil` for an id that this project did not make.
+    /// Returns the media mode encoded in the session id, or `nil` if the id was not created with this project's secret.
     public func mediaMode(of session: SessionID) -> MediaMode? { traits(of: session)?.mediaMode }
 
-    /// Returns the traits encoded in the id, or `nil` for an id that this project did not make.
+    /// Returns the properties encoded in the session id, or `nil` if the id was not created with this project's secret.
     func traits(of session: SessionID) -> (mediaMode: MediaMode, isRelayedOnly: Bool)? {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
@@ -42,7 +42,7 @@ extension Project {
         guard constantTimeEquals(expected, Array(field.suffix(Self.codeBytes))) else { return nil }
         let flags = open[Self.randomBytes]
         let mode: MediaMode = flags & Self.routedFlag == 0 ? .relayed : .routed
-        // Require the canonical text, including prefix and trailing fields, so that each session has exactly one id.
+        // Require the canonical form of the id, including prefix and trailing fields, so that each session has exactly one id.
         let canonical = head + Array(Base64URL.encode(field).utf8) + Array("~~~".utf8)
         guard plain == canonical, session.text.hasPrefix(mode == .routed ? "2_" : "1_") else { return nil }
         return (mode, mode == .relayed && flags & Self.relayedOnlyFlag != 0)

@@ -1,7 +1,7 @@
 import Crypto
 import Wire
 
-/// An API key and its secret. The secret's holder can make sessions and tokens.
+/// An API key and its secret. Whoever has the secret can create sessions and tokens.
 public struct Project: Sendable {
     public let apiKey: String
     let secret: SymmetricKey
@@ -9,7 +9,7 @@ public struct Project: Sendable {
     /// Minimum length of a secret in bytes: an HS256 key should be at least as long as the hash output (RFC 7518 §3.2).
     public static let shortestSecret = 32
 
-    /// Returns `nil` if the key is not numeric or the secret is too short.
+    /// Creates a project, or returns `nil` if the key is not numeric or the secret is too short.
     public init?(apiKey: String, secret: String) {
         guard !apiKey.isEmpty, apiKey.utf8.count <= 32, apiKey.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else {
             return nil
@@ -18,10 +18,10 @@ public struct Project: Sendable {
         self.init(apiKey: apiKey, key: SymmetricKey(data: Array(secret.utf8)))
     }
 
-    /// Makes a project from a key and a secret that are known to be valid.
+    /// Creates a project from a key and a secret that are known to be valid.
     init(apiKey: String, key: SymmetricKey) { (self.apiKey, secret) = (apiKey, key) }
 
-    /// Returns a random, URL-safe text (base64url).
+    /// Returns random bytes as URL-safe text (base64url).
     public func randomText(bytes: Int, using generator: inout some RandomNumberGenerator) -> String {
         Base64URL.encode((0..<bytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
     }
@@ -31,7 +31,7 @@ public struct Project: Sendable {
     }
 }
 
-/// Compares two secrets in time independent of where they differ. Their length is not secret.
+/// Compares two secrets. The time taken does not depend on where they differ. The length of a secret is not confidential.
 func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     var difference: UInt8 = 0

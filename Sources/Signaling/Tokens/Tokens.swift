@@ -5,29 +5,32 @@ import Crypto
 public struct SessionGrant: Equatable, Sendable {
     public var session: SessionID
     public var mediaMode: MediaMode
-    /// True if media must never be routed, even if it cannot connect otherwise.
+    /// True if media must never be routed, even if clients cannot connect in any other way.
     public var isRelayedOnly = false
     public var role: Role
-    /// Connection data, set by the maker of the token and visible to everyone in the session.
+    /// Connection data, which the creator of the token chose and everyone in the session can see.
     public var data: String
-    /// The match that the token was made for. The token becomes invalid when it ends.
+    /// The match or call for which the token was created. The token becomes invalid when that match or call ends.
     public var match: MatchID?
-    /// Identifies the token, to reject it after its holder was removed.
+    /// Identifies the token, so that it can be rejected after its holder was removed from the session.
     public var fingerprint: [UInt8] = []
     public var expiresAt = Timestamp(milliseconds: 0)
 }
 
-/// The permissions and lifetime of a session token to make.
+/// The permissions and lifetime of a session token to create.
 public struct SessionTokenClaims: Equatable, Sendable {
     public var session: SessionID
     public var role: Role
-    /// Connection data, visible to everyone in the session.
+    /// Connection data, which everyone in the session can see.
     public var data: String
     /// The match or call whose end invalidates the token.
     public var match: MatchID?
     public var lifetime: Duration
 
-    public init(session: SessionID, role: Role, data: String = "", match: MatchID? = nil, lifetime: Duration) {
+    public init(
+        session: SessionID, role: Role, data: String = "", match: MatchID? = nil,
+        lifetime: Duration
+    ) {
         (self.session, self.role, self.data) = (session, role, data)
         (self.match, self.lifetime) = (match, lifetime)
     }
@@ -36,7 +39,7 @@ public struct SessionTokenClaims: Equatable, Sendable {
 /// A verified identity, from a secret or a user token.
 public struct Identity: Equatable, Sendable {
     public var id: IdentityID
-    /// The name in the user token.
+    /// The name in the user token, if any.
     public var name: String?
 
     public init(id: IdentityID, name: String? = nil) {
@@ -46,7 +49,7 @@ public struct Identity: Equatable, Sendable {
 }
 
 extension Project {
-    /// Same limit as OpenTok.
+    /// The longest lifetime of a session token, the same as OpenTok's.
     public static let longestSessionToken: Duration = .seconds(30 * 24 * 3600)
     public static let longestUserToken: Duration = .seconds(24 * 3600)
 
@@ -76,10 +79,10 @@ extension Project {
         let token = try JWT(verifying: text, with: self)
         try token.check(project: self, scope: "session.connect", longest: Self.longestSessionToken, now: now)
         guard let named = token.string("session_id").flatMap(SessionID.init), session == nil || named == session else {
-            throw WireError(.tokenSession, "The token is for another session.")
+            throw WireError(.tokenSession, "The token is for another session. Create one for this session.")
         }
         guard let traits = traits(of: named) else {
-            throw WireError(.sessionInvalid, "Unknown session id: it was not created by this server.")
+            throw WireError(.sessionInvalid, "Unknown session ID. Use one that this server created.")
         }
         guard let role = token.claims["role"].map({ _ in token.string("role").flatMap(Role.init) }) ?? .publisher else {
             throw WireError(
@@ -89,10 +92,11 @@ extension Project {
         guard data.unicodeScalars.count <= Limits.connectionData else {
             throw WireError(.tokenMalformed, "Connection data must not exceed \(Limits.connectionData) characters.")
         }
-        // Reject a malformed match: without it the token would pass as one without a match and outlive it.
+        // Reject a malformed match id. If it were ignored, the token would count as one without a match, and stay valid after
+        // the match.
         let match = token.claims["match"].map { _ in token.string("match").flatMap(MatchID.init) }
         guard match != .some(nil) else {
-            throw WireError(.tokenMalformed, "The token's match claim must be a match id.")
+            throw WireError(.tokenMalformed, "The token's match claim must be a match ID.")
         }
         return SessionGrant(
             session: named, mediaMode: traits.mediaMode, isRelayedOnly: traits.isRelayedOnly, role: role, data: data,
@@ -129,7 +133,7 @@ extension Project {
         return Identity(id: identity(ofUser: user), name: name)
     }
 
-    /// Derives an identity from the project and the user: sixteen bytes of a hash.
+    /// Returns the identity of an application's user: the first sixteen bytes of a hash over the project and the user.
     public func identity(ofUser user: String) -> IdentityID {
         let digest = SHA256.hash(data: Array("confab user\n\(apiKey)\n\(user)".utf8))
         return IdentityID(bytes: digest) ?? IdentityID(high: 0, low: 0)
@@ -137,13 +141,14 @@ extension Project {
 
     // MARK: Public ids
 
-    /// Returns a person's public id: sixteen bytes that cannot be computed or traced back without the project's secret.
+    /// Returns a person's public id: sixteen bytes of a keyed hash. Without the project's secret, no one can compute the public
+    /// id from the identity or the identity from the public id.
     public func personID(of identity: IdentityID) -> PersonID {
         PersonID(bytes: authenticationCode(Array("confab person\n".utf8) + identity.bytes)) ?? PersonID(high: 0, low: 0)
     }
 
-    /// Returns an id for one entry of a person's block list. Roulette partners have no public id for each other, and blocking
-    /// must not reveal one.
+    /// Returns an id for one entry of a person's block list. It is not the blocked person's public id, because roulette
+    /// partners do not know each other's public id, and blocking must not reveal it.
     public func blockedID(of identity: IdentityID, by owner: IdentityID) -> PersonID {
         let bytes = Array("confab blocked\n".utf8) + owner.bytes + identity.bytes
         return PersonID(bytes: authenticationCode(bytes)) ?? PersonID(high: 0, low: 0)
@@ -153,7 +158,7 @@ extension Project {
 
     private static let identityPrefix = "a_"
 
-    /// Returns the secret that proves an anonymous identity. Nothing is stored.
+    /// Returns the secret that proves an anonymous identity. The secret is computed from the identity, so nothing is stored.
     public func secret(of identity: IdentityID) -> String {
         Self.identityPrefix + Base64URL.encode(identity.bytes + identityCode(identity))
     }

@@ -1,5 +1,5 @@
-/// A JSON parser for untrusted bytes. It nests at most `Limits.jsonDepth` deep, takes at most `Limits.jsonMembers` members per
-/// object, rejects duplicate names (RFC 8259 §4 leaves their meaning open), and never traps.
+/// A JSON parser for untrusted bytes. It accepts at most `Limits.jsonDepth` nested levels and `Limits.jsonMembers` members per
+/// object. It rejects duplicate names, whose meaning RFC 8259 §4 leaves open. No input makes it trap.
 ///
 /// Written for speed: Foundation's coders take 6–7 µs for a message that this parser reads in under one. See
 /// `docs/decisions/0002-own-json-codec.md`.
@@ -11,7 +11,7 @@ public struct JSONReader {
 
     /// Parses exactly one JSON value, with optional white space around it.
     ///
-    /// - Throws: what is wrong, and at which byte.
+    /// - Throws: a ``JSONError`` that says what is wrong and at which byte.
     public static func parse(_ bytes: some Collection<UInt8>) throws(JSONError) -> JSONValue {
         let result =
             bytes.withContiguousStorageIfAvailable { buffer in parse(buffer: buffer) }
@@ -206,8 +206,8 @@ public struct JSONReader {
         }
     }
 
-    /// A lone surrogate becomes U+FFFD, as in JavaScript's encoder. An input field can cut an emoji in half, and an error would
-    /// then lose the whole chat message.
+    /// Reads a `\u` escape. A lone surrogate becomes U+FFFD, as in JavaScript's encoder. It is not an error, because an input
+    /// field can cut an emoji in half, and the whole chat message would then be lost.
     private mutating func unicodeEscape() throws(JSONError) -> Character {
         let unit = try hexadecimalUnit()
         if UTF16.isTrailSurrogate(unit) { return "\u{FFFD}" }

@@ -6,13 +6,13 @@ public enum JSONValue: Hashable, Sendable {
     case bool(Bool)
     /// A number without fraction or exponent that fits in 64 bits.
     case integer(Int64)
-    /// Any other number. Always finite when read; written as `null` if it is not.
+    /// Any other number. Numbers that were read are always finite. A number that is not finite is written as `null`.
     case number(Double)
     /// A string without escapes. A lone surrogate is read as U+FFFD.
     case string(String)
-    /// Elements in their order.
+    /// An array with its elements in order.
     case array([JSONValue])
-    /// Members in their order, with unique names when read.
+    /// An object with its members in order. The names are unique in an object that was read.
     case object(JSONObject)
 }
 
@@ -28,8 +28,8 @@ extension JSONValue {
     }
 }
 
-/// A JSON object. Its members stay in order in a small array: messages have a dozen members, and hashing their names would cost
-/// more than comparing them.
+/// A JSON object. The members are in an array rather than a dictionary, because messages have at most a dozen members, and
+/// hashing their names would cost more than comparing them.
 public struct JSONObject: Hashable, Sendable {
     /// A name and its value.
     public struct Member: Hashable, Sendable {
@@ -45,7 +45,7 @@ public struct JSONObject: Hashable, Sendable {
 
     public init() {}
 
-    /// The value of the named member, or nil if it is absent or `null`: the protocol treats both alike.
+    /// The value of the named member, or nil if the member is absent or `null`. The protocol does not distinguish the two.
     public subscript(name: String) -> JSONValue? {
         for member in members where member.name == name {
             return member.value == .null ? nil : member.value
@@ -58,6 +58,6 @@ public struct JSONObject: Hashable, Sendable {
 public struct JSONError: Error, Hashable, Sendable {
     /// What is wrong, as a phrase such as "unterminated string".
     public var message: String
-    /// Where parsing stopped, in bytes from the start.
+    /// Where parsing stopped: the number of bytes from the start.
     public var offset: Int
 }

@@ -1,5 +1,6 @@
-/// A writer of compact JSON bytes. Members appear in the order of the calls. It does not check the grammar: the caller closes
-/// what it opens and names each member before its value.
+/// A writer of compact JSON bytes. Values appear in the order in which they are written. The writer does not check that the
+/// result is valid JSON: the caller must close every object and array that it opens, and write a member's name before its
+/// value.
 public struct JSONWriter: Sendable {
     /// Everything written so far.
     public private(set) var bytes: [UInt8] = []
@@ -48,10 +49,10 @@ public struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    /// Writes an integer. JavaScript reads only those up to 2^53 exactly.
+    /// Writes an integer. JavaScript reads only integers up to 2^53 exactly.
     public mutating func integer(_ value: some BinaryInteger) {
         separate()
-        // A string of up to 15 digits needs no allocation.
+        // Converting to a string allocates no memory for up to 15 digits.
         bytes.append(contentsOf: String(value).utf8)
         needsComma = true
     }
@@ -64,7 +65,7 @@ public struct JSONWriter: Sendable {
     /// Writes `null`.
     public mutating func null() { raw("null") }
 
-    /// Writes any value, with everything in it. A number that is not finite becomes `null`.
+    /// Writes any value, including nested values. A number that is not finite becomes `null`.
     public mutating func value(_ value: JSONValue) {
         switch value {
         case .null: null()

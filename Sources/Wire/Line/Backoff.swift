@@ -4,7 +4,7 @@
 /// of a restarted server do not all return at the same moment.
 struct Backoff: Equatable, Sendable {
     private static let shortest = Duration.milliseconds(250)
-    /// Well within the 30 s in which a connection can be resumed.
+    /// The longest delay, well below the 30 s for which a connection can be resumed.
     static let longest = Duration.seconds(3)
 
     private var ceiling = Self.shortest
@@ -15,6 +15,6 @@ struct Backoff: Equatable, Sendable {
         return .milliseconds(Int64.random(in: milliseconds / 2...milliseconds, using: &random))
     }
 
-    /// Starts again with the shortest delay.
+    /// Makes the next delay the shortest again.
     mutating func reset() { ceiling = Self.shortest }
 }

@@ -1,8 +1,8 @@
 /// The client's end of a client connection (`protocol/README.md` §1 to §3): the hello, numbering, acknowledgements, requests
 /// and their answers, pings, reconnecting and resuming.
 ///
-/// It does no I/O and reads no clock. Its owner reports events, carries out the effects that it returns, and calls
-/// `handleTimeout` at `nextTimeout`, which may change with every call.
+/// A client line does no I/O and reads no clock. Its owner reports events, carries out the returned effects, and calls
+/// `handleTimeout` at the time `nextTimeout`. That time may change with every call.
 ///
 /// ```swift
 /// var line = ClientLine(hello: hello, random: SystemRandomNumberGenerator())
@@ -13,62 +13,62 @@
 /// ```
 ///
 /// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once and
-/// in order, unless `restarted` or `ended` reports that some may be lost. `Options` bounds what is kept.
+/// in order, unless `restarted` or `ended` reports that some may be lost. `Options` limits how many messages are kept.
 public struct ClientLine: Sendable {
-    /// Legal next states: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
+    /// Legal transitions: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
     /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
     private enum State: Equatable, Sendable {
         case idle
         case opening(Socket, until: Timestamp)
-        /// The hello was sent.
+        /// The hello was sent, and the welcome must arrive before `until`.
         case greeting(Socket, until: Timestamp)
         case connected(Socket, since: Timestamp)
-        /// Until the next attempt to connect, perhaps because the server requested a pause.
+        /// Waiting until the next attempt to connect. `isRequested` tells whether the server requested this pause.
         case waiting(until: Timestamp, isRequested: Bool)
         case ended(Ending)
     }
 
-    /// Proves to the server that a new socket belongs to this client connection (`protocol/README.md` §3).
+    /// The id of this client connection, and the secret with which a new socket resumes it (`protocol/README.md` §3).
     private struct Place: Equatable, Sendable {
         var connection: ConnectionID
         var secret: String
     }
 
-    /// The pause after 4408 and 4429 if the server names none.
+    /// How long to wait after close codes 4408 and 4429 if the server names no time.
     private static let defaultPause = Duration.seconds(10)
-    /// Missed pings after which the server drops a socket (`protocol/README.md` §1).
+    /// The number of missed pings after which the server drops a socket (`protocol/README.md` §1).
     private static let missedPings = 3
-    /// A welcome cannot make this client ping more often.
+    /// The minimum silence before a ping. A welcome with a shorter time cannot make this client ping more often.
     private static let minSilence = Duration.seconds(1)
 
-    /// Sent on each new socket, except for `resume`, which the client line fills in. A welcome with a new identity replaces
-    /// `identity`. If a token expires, set a new one here.
+    /// The hello to send on each new socket. The client line fills in `resume`, and sets `identity` when a welcome contains a
+    /// new identity. If the token expires, set a new token here.
     public var hello: Hello
-    /// The last welcome, also while reconnecting and after the end; nil before the first.
+    /// The most recent welcome, even while reconnecting and after the client line has ended; nil before the first welcome.
     public private(set) var welcome: Welcome?
     private let options: Options
     private var random: any RandomNumberGenerator & Sendable
     private var state = State.idle
     private var socketCount: UInt64 = 0
     private var exchange: Exchange
-    /// Nil until a welcome, and while there is nothing to resume.
+    /// What is needed to resume; nil before the first welcome and while there is no connection to resume.
     private var place: Place?
-    /// Why the next welcome starts a new connection.
+    /// The reason why the next welcome will start a new connection; nil if there is none.
     private var restartReason: WireError?
-    /// Why the server is about to close the socket.
+    /// The most recent unnumbered error from the server. It explains why the server closes the socket afterwards.
     private var lastError: WireError?
     private var backoff = Backoff()
     private var liveness: Liveness?
     private var connectDeadline: Timestamp?
-    /// When the server stops keeping the connection.
+    /// The time at which the server gives up the dropped connection, so that it can no longer be resumed.
     private var placeDeadline: Timestamp?
 
     /// Creates a client line that does nothing until ``Event/connect``.
     ///
     /// - Parameters:
-    ///   - hello: who the client is. Its `resume` is ignored.
+    ///   - hello: the hello to send, which says who the client is. The member `resume` is ignored.
     ///   - options: timeouts and limits.
-    ///   - random: for the jitter of the backoff.
+    ///   - random: the random number generator for the jitter of the backoff.
     public init(hello: Hello, options: Options = Options(), random: any RandomNumberGenerator & Sendable) {
         (self.hello, self.options, self.random) = (hello, options, random)
         exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
@@ -79,10 +79,10 @@ public struct ClientLine: Sendable {
     /// Whether the server has sent its welcome on the current socket.
     public var isConnected: Bool { if case .connected = state { true } else { false } }
 
-    /// Why the client line ended; nil before.
+    /// The reason why the client line ended; nil if it has not ended.
     public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
 
-    /// Number of requests with neither an answer nor a failure, including those that wait for a connection.
+    /// The number of requests that have neither been answered nor failed, including requests that are waiting for a connection.
     public var unansweredCount: Int { exchange.unansweredCount }
 
     private var socket: Socket? {
@@ -136,7 +136,7 @@ public struct ClientLine: Sendable {
         return next
     }
 
-    /// Does everything that is due. An early call is harmless.
+    /// Does everything that is due by now. A call before `nextTimeout` is harmless.
     ///
     /// - Returns: the effects, in order.
     public mutating func handleTimeout(now: Timestamp) -> [Effect] {
@@ -185,7 +185,7 @@ public struct ClientLine: Sendable {
     private mutating func greet(on socket: Socket, _ until: Timestamp, _ effects: inout [Effect]) {
         state = .greeting(socket, until: until)
         var hello = hello
-        // `received` in the hello acknowledges as well.
+        // The member `received` of the hello also acknowledges messages, so no separate acknowledgement is due.
         hello.resume = place.map { Hello.Resume(secret: $0.secret, received: exchange.acknowledge()) }
         send(.hello(hello), on: socket, &effects)
     }
@@ -262,7 +262,7 @@ public struct ClientLine: Sendable {
             if isConnected, let ack = error.ack { exchange.acknowledged(upTo: ack) }
             if let seq = error.seq, !count(seq, on: socket, now, &effects) { return }
             effects.append(.unreadable(error))
-            // It may be the answer of a newer server. Only numbered messages are answers.
+            // An unreadable message may be the answer to a request, sent by a newer server. Only numbered messages are answers.
             if error.seq != nil, let re = unreadableAnswer(bytes), let id = exchange.takeRequest(re) {
                 effects.append(.failed(id, error.error))
             }
@@ -270,13 +270,13 @@ public struct ClientLine: Sendable {
         if exchange.mustAcknowledge { acknowledge(on: socket, &effects) }
     }
 
-    /// Counts a numbered message.
+    /// Counts a received numbered message.
     ///
     /// - Returns: false if it must not be delivered.
     private mutating func count(
         _ seq: UInt64, on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
     ) -> Bool {
-        // Without a welcome, the numbering is unknown.
+        // Before a welcome, it is unknown which connection the number belongs to.
         guard isConnected else {
             abandon(socket, .skippedMessage, now, &effects)
             return false
@@ -303,10 +303,10 @@ public struct ClientLine: Sendable {
     ) {
         switch message {
         case .welcome(let welcome):
-            // A second welcome changes nothing.
+            // Ignore a second welcome on the same socket.
             if case .greeting = state { welcomed(welcome, on: socket, now, &effects) }
         case .error(let error):
-            // This error precedes a close, or a welcome that does not resume.
+            // An unnumbered error precedes a close, or a welcome that does not resume the connection.
             lastError = error.error
             if isConnected, let re = error.re, let id = exchange.takeRequest(re) {
                 effects.append(.answered(id, message))
@@ -318,7 +318,7 @@ public struct ClientLine: Sendable {
         }
     }
 
-    /// Returns the request that an unreadable message answers, if that much can be read.
+    /// Returns the `re` of an unreadable message, if at least that member can be read.
     private func unreadableAnswer(_ bytes: [UInt8]) -> UInt64? {
         guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
             case .integer(let re)? = members["re"]
@@ -328,7 +328,7 @@ public struct ClientLine: Sendable {
 
     // MARK: Dropping and ending
 
-    /// Ends a broken socket in a way that makes the server keep the connection.
+    /// Closes a broken socket with a code for which the server keeps the connection, so that it can be resumed.
     private mutating func abandon(
         _ socket: Socket, _ error: WireError, _ now: Timestamp, _ effects: inout [Effect]
     ) {
@@ -353,7 +353,7 @@ public struct ClientLine: Sendable {
         if isMiscounted { expire(&effects) }
     }
 
-    /// Gives up the connection on the server and takes a new one.
+    /// Gives up the current connection on the server and starts a new one.
     private mutating func startOver(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
         send(.bye, on: socket, &effects)
         effects.append(.close(socket, .normal))

@@ -1,10 +1,10 @@
-/// One numbering of a client connection (`protocol/README.md` §1): the messages in both directions, the requests without an
-/// answer, and the acknowledgement that is due. A connection that could not be resumed starts a new one.
+/// The numbered messages of one client connection (`protocol/README.md` §1): message numbers in both directions, unanswered
+/// requests, and the next acknowledgement. If a connection cannot be resumed, a new exchange starts.
 ///
 /// Invariant: a request is in `unanswered` from `send` until `takeRequest` or the end of the exchange.
 struct Exchange: Sendable {
-    /// How many messages may arrive, and how much time may pass, before an acknowledgement is sent alone (`protocol/README.md`
-    /// §1).
+    /// How many messages may arrive before an acknowledgement is sent in a message of its own (`protocol/README.md` §1). The
+    /// next constant limits the time.
     private static let maxUnacknowledged = 32
     private static let maxAcknowledgementDelay = Duration.seconds(2)
 
@@ -18,20 +18,21 @@ struct Exchange: Sendable {
     /// The highest number received.
     var received: UInt64 { link.received }
     var unansweredCount: Int { requests.count }
-    /// The requests without an answer, in the order in which they were sent.
+    /// The unanswered requests, in the order in which they were sent.
     var unanswered: [ClientLine.RequestID] { requests.sorted { $0.key < $1.key }.map(\.value) }
     /// Whether an acknowledgement must be sent before its deadline.
     var mustAcknowledge: Bool { link.unacknowledgedReceipts >= Self.maxUnacknowledged }
 
     // MARK: Sending
 
-    /// Numbers a request and keeps it.
+    /// Gives a request its number, and keeps the request until it is acknowledged.
     ///
     /// - Parameters:
-    ///   - limits: what the server accepts, from its welcome.
-    ///   - isConnected: whether the message is sent at once. Otherwise it must fit next to the others that wait.
+    ///   - limits: the size limits from the server's welcome.
+    ///   - isConnected: whether the message can be sent immediately. Otherwise it must fit into the queue of messages that are
+    /// waiting for a connection.
     /// - Returns: the bytes to send.
-    /// - Throws: why it cannot be sent. Nothing has changed then.
+    /// - Throws: the reason why the request cannot be sent. In that case, nothing has changed.
     mutating func send(
         _ message: ClientMessage, as id: ClientLine.RequestID, limits: Welcome.Bounds, isConnected: Bool
     ) throws(WireError) -> [UInt8] {
@@ -47,7 +48,7 @@ struct Exchange: Sendable {
         return link.send { _, _ in bytes }
     }
 
-    /// Returns the number to acknowledge, for a message that carries it.
+    /// Returns the number to acknowledge. The caller must send this number to the server.
     mutating func acknowledge() -> UInt64 {
         acknowledgementDeadline = nil
         return link.acknowledge()
@@ -68,7 +69,7 @@ struct Exchange: Sendable {
     /// Removes and returns the request with this number.
     mutating func takeRequest(_ seq: UInt64) -> ClientLine.RequestID? { requests.removeValue(forKey: seq) }
 
-    /// Returns the messages that the server lacks, in order, or nil if some of them are no longer kept.
+    /// Returns the messages that the server has not received, in order, or nil if some of them are no longer kept.
     mutating func replay(after received: UInt64) -> [[UInt8]]? { link.replay(after: received) }
 }
 

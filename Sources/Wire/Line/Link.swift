@@ -1,11 +1,11 @@
 /// One end of a client connection's numbering (`protocol/README.md` §1 and §3): which messages were sent and not yet
-/// acknowledged, and which were received. It owns no socket and reads no clock, so the server, the SDK and the tests use the
-/// same machine.
+/// acknowledged, and which were received. It owns no socket and reads no clock, so the server, the SDK and the tests can use
+/// the same code.
 ///
-/// Invariant: every message that went through `send` is acknowledged or kept for replay, or `replay` reports that it was
-/// dropped.
+/// Invariant: every message that was sent with `send` is either acknowledged or kept for replay. If such a message was dropped,
+/// `replay` reports it.
 public struct Link: Equatable, Sendable {
-    /// How much is kept for a resume. Whichever bound is reached first applies.
+    /// How many sent messages are kept for a resume. Both limits apply.
     public struct Bounds: Equatable, Sendable {
         /// Maximum number of messages.
         public var messages: Int
@@ -14,13 +14,13 @@ public struct Link: Equatable, Sendable {
         public init(messages: Int = 256, bytes: Int = 64 * 1024) { (self.messages, self.bytes) = (messages, bytes) }
     }
 
-    /// The right way to handle a received message.
+    /// What to do with a received message.
     public enum Receipt: Equatable, Sendable {
-        /// It is the next one: deliver it.
+        /// The message is the next one. Deliver it.
         case deliver
-        /// It was delivered before: ignore it.
+        /// The message was already delivered. Ignore it.
         case duplicate
-        /// A message before it is missing: the connection must not continue.
+        /// A message before this one is missing. The connection must not continue.
         case gap
     }
 
@@ -31,14 +31,15 @@ public struct Link: Equatable, Sendable {
 
     private let bounds: Bounds
     private var kept: [Kept] = []
-    /// Index of the first message that is still kept. Removing it from the array each time would move all others.
+    /// The index of the first message that is still kept. Acknowledged messages before this index stay in the array for a
+    /// while, because removing each one immediately would move all others.
     private var first = 0
     private var keptBytes = 0
     private var nextSequence: UInt64 = 1
     /// The highest number that the other end has acknowledged.
     private var acknowledged: UInt64 = 0
 
-    /// The number of the last message sent; 0 before the first.
+    /// The number of the most recently sent message; 0 before the first.
     public var sent: UInt64 { nextSequence - 1 }
     /// The highest number received; every number below it was received too.
     public private(set) var received: UInt64 = 0
@@ -52,10 +53,10 @@ public struct Link: Equatable, Sendable {
         kept.count - first < bounds.messages && keptBytes + byteCount <= bounds.bytes
     }
 
-    /// Numbers a message, keeps it, and returns it ready to send. Older messages are dropped beyond the bounds; the newest is
-    /// always kept.
+    /// Gives a message its number, keeps the message, and returns it ready to send. If the kept messages exceed the bounds, the
+    /// oldest are dropped. The newest message is always kept.
     ///
-    /// - Parameter encode: makes the message, with its number and the number that it acknowledges.
+    /// - Parameter encode: encodes the message with its number and the number to acknowledge.
     public mutating func send(_ encode: (_ seq: UInt64, _ ack: UInt64) -> [UInt8]) -> [UInt8] {
         let bytes = encode(nextSequence, received)
         unacknowledgedReceipts = 0
@@ -66,13 +67,13 @@ public struct Link: Equatable, Sendable {
         return bytes
     }
 
-    /// Returns the number to send in an acknowledgement, and counts it as sent.
+    /// Returns the number to acknowledge, and records that it was sent.
     public mutating func acknowledge() -> UInt64 {
         unacknowledgedReceipts = 0
         return received
     }
 
-    /// Counts a received message.
+    /// Records a received message.
     ///
     /// - Returns: whether to deliver it.
     public mutating func receive(seq: UInt64) -> Receipt {
@@ -83,16 +84,16 @@ public struct Link: Equatable, Sendable {
         return .deliver
     }
 
-    /// Records that the other end has everything up to `ack`. A number that was never sent is ignored.
+    /// Records that the other end has received all messages up to the number `ack`. A number that was never sent is ignored.
     public mutating func acknowledged(upTo ack: UInt64) {
         guard ack > acknowledged, ack < nextSequence else { return }
         acknowledged = ack
         while first < kept.count, kept[first].seq <= ack { dropFirst() }
     }
 
-    /// Returns the messages that the other end lacks, in order, or nil if some of them are no longer kept.
+    /// Returns the messages that the other end has not received, in order, or nil if some of them are no longer kept.
     ///
-    /// - Parameter received: the highest number that the other end received.
+    /// - Parameter received: the highest message number that the other end has received.
     public mutating func replay(after received: UInt64) -> [[UInt8]]? {
         guard received < nextSequence, received >= acknowledged else { return nil }
         acknowledged(upTo: received)

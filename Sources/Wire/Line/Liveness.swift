@@ -1,6 +1,8 @@
-/// Detects whether the server is still there (`protocol/README.md` §1): pings after a silence, and gives up after another.
+/// Detects whether the server is still there (`protocol/README.md` §1). Sends a ping after a time of silence, and gives up the
+/// socket after the same time without an answer.
 ///
-/// Only received messages count. A timer that fires a minute late because the machine slept first causes a ping.
+/// Only received messages show that the server is there. If a timer fires a minute late because the computer was asleep, the
+/// client sends a ping first and does not give up yet.
 struct Liveness: Equatable, Sendable {
     enum Verdict: Equatable, Sendable {
         case ping, dead
@@ -14,9 +16,9 @@ struct Liveness: Equatable, Sendable {
 
     mutating func heard(now: Timestamp) { (heardAt, pingedAt) = (now, nil) }
 
-    /// Records that a ping is sent at once, without waiting for a silence.
+    /// Records that a ping is sent now, without waiting for a silence.
     ///
-    /// - Returns: false if the last ping has no answer yet. Another one would be of no use.
+    /// - Returns: false if the previous ping has no answer yet, so another ping would be useless.
     mutating func ping(now: Timestamp) -> Bool {
         guard pingedAt == nil else { return false }
         pingedAt = now
@@ -28,6 +30,6 @@ struct Liveness: Equatable, Sendable {
         return ping(now: now) ? .ping : .dead
     }
 
-    /// When to call `check` next.
+    /// The time at which to call `check` next.
     var deadline: Timestamp { (pingedAt ?? heardAt) + silence }
 }

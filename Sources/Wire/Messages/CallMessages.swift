@@ -1,16 +1,16 @@
-/// A client's request about calls (`protocol/people.md` §12). All but `start`, `log` and `forget` name a call and fail with
-/// `not_found` if there is none; `seen` never fails.
+/// A client's request about calls (`protocol/people.md` §12). All requests but `start`, `log` and `forget` name a call. They
+/// fail with `not_found` if there is no such call, except `seen`, which never fails.
 public enum CallVerb: Equatable, Sendable, MessageSet {
     /// Calls a person. Answered with ``CallNotice/placed(_:)``, or with `not_present`, `not_found`, `call_self`,
-    /// `call_not_allowed`, `elsewhere` or `rate_limited`. Whether the callee is busy or unreachable follows in
-    /// ``CallNotice/ended(_:)``.
+    /// `call_not_allowed`, `elsewhere` or `rate_limited`. If the callee is busy or unreachable, ``CallNotice/ended(_:)``
+    /// follows.
     case start(Start)
-    /// Takes a call that rings here. Answered with ``CallNotice/accepted(_:)``, or with `call_state`. Ends another active call
-    /// and a chat in the roulette.
+    /// Accepts a call that is ringing on this device. Answered with ``CallNotice/accepted(_:)``, or with `call_state`. Also
+    /// ends any other active call and any chat in the roulette.
     case accept(CallVideo)
-    /// Declines a call that rings here. Answered with `ok` once the end is stored, or with `call_state`.
+    /// Declines a call that is ringing on this device. Answered with `ok` once the end is stored, or with `call_state`.
     case decline(CallReference)
-    /// Takes back a call that this person placed and that still rings. Answered with `ok` once the end is stored, or with
+    /// Cancels a call that this person placed and that is still ringing. Answered with `ok` once the end is stored, or with
     /// `call_state`.
     case cancel(CallReference)
     /// Ends a call in any state. Answered with `ok` once the end is stored, or with `call_state` if the call is already ending.
@@ -18,14 +18,14 @@ public enum CallVerb: Equatable, Sendable, MessageSet {
     /// Turns this person's video on or off in an accepted call. Answered with `ok`, or with `call_state` or `elsewhere`.
     case update(CallVideo)
     /// Returns to a call after a welcome that did not resume. Answered with ``CallNotice/placed(_:)``,
-    /// ``CallNotice/incoming(_:)`` or ``CallNotice/accepted(_:)``, as the call stands, or with `call_state`, or `elsewhere`
-    /// while another connected device holds the call.
+    /// ``CallNotice/incoming(_:)`` or ``CallNotice/accepted(_:)``, depending on the state of the call. Fails with `call_state`,
+    /// or with `elsewhere` while the call is on another connected device.
     case rejoin(CallReference)
-    /// Confirms that the end of a call was shown, so that it is not sent again. Answered with `ok`.
+    /// Confirms that the end of a call was shown to the person, so that the server does not send it again. Answered with `ok`.
     case seen(CallReference)
     /// Requests a page of the call log. Answered with ``CallNotice/log(_:)``, or with `malformed` for an unknown `before`.
     case log(LogPage)
-    /// Deletes one call from the log, or all. Answered with `ok`.
+    /// Deletes one call or all calls from the log. Answered with `ok`.
     case forget(Forget)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -74,7 +74,7 @@ extension CallVerb {
 
     /// The call that a request is about.
     public struct CallReference: Payload, Hashable {
-        /// Its id, from ``CallNotice/placed(_:)`` or ``CallNotice/incoming(_:)``.
+        /// The id of the call, from ``CallNotice/placed(_:)`` or ``CallNotice/incoming(_:)``.
         public var call = CallID(high: 0, low: 0)
         public init() {}
         public init(call: CallID) { self.call = call }
@@ -83,7 +83,7 @@ extension CallVerb {
 
     /// A page of the call log.
     public struct LogPage: Payload, Hashable {
-        /// ``CallNotice/Log/next`` of the page before; nil for the newest calls.
+        /// ``CallNotice/Log/next`` of the previous page; nil for the newest calls.
         public var before: String?
         /// Maximum number of calls, 1 to 50; nil for 50.
         public var limit: Int?
@@ -107,21 +107,22 @@ extension CallVerb {
 
 /// A server's message about calls (`protocol/people.md` §12).
 public enum CallNotice: Equatable, Sendable, MessageSet {
-    /// To the caller's device: the call exists. Answers `start` and `rejoin`.
+    /// Tells the caller's device that the call exists. Answers `start` and `rejoin`.
     case placed(Placed)
-    /// To the caller's device: on how many devices the call rings. Sent again when that changes.
+    /// Tells the caller's device on how many devices the call is ringing. Sent again when that number changes.
     case ringing(Ringing)
-    /// To each present device of the callee: a call rings. Sent again to a device that appears or rejoins while it rings.
+    /// Tells each online device of the callee that a call is ringing. Also sent to a device that goes online or rejoins while
+    /// the call is ringing.
     case incoming(Incoming)
-    /// To the device that took the call and to the caller's device: join the session with this token. Answers `accept` and
-    /// `rejoin`.
+    /// Tells the caller's device and the device that accepted the call to join the session with this token. Answers `accept`
+    /// and `rejoin`.
     case accepted(Accepted)
     /// The other person turned their video on or off.
     case changed(CallVideo)
-    /// The other person's connection dropped, or is back.
+    /// The other person's connection dropped or was resumed.
     case partner(Partner)
     /// The call is over. Sent at least once for each call, and again at each `presence.appear` until `call.seen` if the call
-    /// was missed or no device received it. Show each call once.
+    /// was missed or no device received it. A client should show the end of each call only once.
     case ended(Ended)
     /// Answers `call.log`.
     case log(Log)
@@ -152,17 +153,17 @@ public enum CallNotice: Equatable, Sendable, MessageSet {
 }
 
 extension CallNotice {
-    /// A call that this person places.
+    /// A call that this person placed and that is not accepted yet.
     public struct Placed: PossibleAnswerPayload, Hashable {
-        /// The `seq` of the request this answers; nil for an event.
+        /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
         /// The id of the call.
         public var call = CallID(high: 0, low: 0)
         /// The callee.
         public var person = PersonInfo()
-        /// Whether it was placed as a video call.
+        /// Whether the call was placed as a video call.
         public var video = true
-        /// How long the call may still ring.
+        /// How much longer the call may ring.
         public var expiresIn: Duration = .zero
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -174,11 +175,11 @@ extension CallNotice {
         }
     }
 
-    /// The number of devices that ring.
+    /// The number of devices that are ringing.
     public struct Ringing: Payload, Hashable {
-        /// The call that rings.
+        /// The call that is ringing.
         public var call = CallID(high: 0, low: 0)
-        /// Number of connected devices that ring; 0 if only a push notification was sent.
+        /// The number of connected devices that are ringing; 0 if only a push notification was sent.
         public var devices = 0
         public init() {}
         public init(call: CallID, devices: Int) { (self.call, self.devices) = (call, devices) }
@@ -188,19 +189,19 @@ extension CallNotice {
         }
     }
 
-    /// A call that rings here.
+    /// A call that is ringing on this device.
     public struct Incoming: PossibleAnswerPayload, Hashable {
-        /// The `seq` of the request this answers; nil for an event.
+        /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
         /// The id of the call.
         public var call = CallID(high: 0, low: 0)
         /// The caller.
         public var person = PersonInfo()
-        /// Whether it was placed as a video call.
+        /// Whether the call was placed as a video call.
         public var video = true
-        /// Whether this person is in another call. Accepting this one ends the other.
+        /// Whether this person is in another call. Accepting the incoming call ends the other call.
         public var waiting = false
-        /// How long the call may still ring.
+        /// How much longer the call may ring.
         public var expiresIn: Duration = .zero
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -213,22 +214,22 @@ extension CallNotice {
         }
     }
 
-    /// A call that was taken, and access to its session.
+    /// A call that was accepted, and access to its session.
     public struct Accepted: PossibleAnswerPayload, Hashable {
-        /// The `seq` of the request this answers; nil for an event.
+        /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
         /// The id of the call.
         public var call = CallID(high: 0, low: 0)
         /// The other person.
         public var person = PersonInfo()
-        /// Whether it was placed as a video call.
+        /// Whether the call was placed as a video call.
         public var video = true
-        /// Whether the other person sends video now.
+        /// Whether the other person is sending video.
         public var withVideo = true
         /// When the call was accepted.
         public var since = Timestamp(milliseconds: 0)
-        /// The session of the call and a token that publishes and subscribes there until the call ends. Written as `sessionId`
-        /// and `token`, without an object of its own.
+        /// The session of the call, and a token that allows publishing and subscribing there until the call ends. In JSON,
+        /// these are the members `sessionId` and `token` of the message itself, not a nested object.
         public var admission = Admission()
         /// Whether the session's media is relayed or routed.
         public var mediaMode = MediaMode.routed
@@ -249,7 +250,7 @@ extension CallNotice {
     public struct Partner: Payload, Hashable {
         /// The call that both are in.
         public var call = CallID(high: 0, low: 0)
-        /// Whether the other person is connected, or may still come back.
+        /// Whether the other person is connected, or disconnected but may still come back.
         public var state = PartnerState.connected
         public init() {}
         public init(call: CallID, state: PartnerState) { (self.call, self.state) = (call, state) }
@@ -263,17 +264,17 @@ extension CallNotice {
     public struct Ended: Payload, Hashable {
         /// The call that ended.
         public var call = CallID(high: 0, low: 0)
-        /// Why it ended.
+        /// Why the call ended.
         public var reason = CallOutcome.ended
         /// Whether this person placed or received the call.
         public var direction = CallDirection.incoming
         /// The other person.
         public var person = PersonInfo()
-        /// Whether it was placed as a video call.
+        /// Whether the call was placed as a video call.
         public var video = true
-        /// When it was placed.
+        /// When the call was placed.
         public var at = Timestamp(milliseconds: 0)
-        /// Time from accepting to the end; nil if no device accepted.
+        /// The time from when the call was accepted until it ended; nil if no device accepted it.
         public var duration: Duration?
         /// The call that continues instead, if `reason` is `merged`; nil otherwise.
         public var into: CallID?
@@ -292,11 +293,11 @@ extension CallNotice {
 
     /// A page of the call log.
     public struct Log: AnswerPayload, Hashable {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The calls, newest first.
         public var calls: [LoggedCall] = []
-        /// The `before` of the next page; nil on the last page.
+        /// The value of `before` with which to request the next page; nil on the last page.
         public var next: String?
         public init() {}
         public init(re: UInt64, calls: [LoggedCall], next: String?) {
@@ -310,11 +311,11 @@ extension CallNotice {
     }
 }
 
-/// A call, and whether one side of it sends video.
+/// A call, and whether one of its two people sends video.
 public struct CallVideo: Payload, Hashable {
     /// The id of the call.
     public var call = CallID(high: 0, low: 0)
-    /// Whether that side sends video from now on: the sender's in a request, the other person's in a notice.
+    /// Whether video is sent from now on: by the sender of a request, or by the other person in a notice.
     public var video = true
     public init() {}
     public init(call: CallID, video: Bool) { (self.call, self.video) = (call, video) }
@@ -324,23 +325,23 @@ public struct CallVideo: Payload, Hashable {
     }
 }
 
-/// One call of a person's log.
+/// One call in a person's call log.
 public struct LoggedCall: Payload, Hashable {
     /// The id of the call.
     public var call = CallID(high: 0, low: 0)
-    /// Whether this person placed or received it.
+    /// Whether this person placed or received the call.
     public var direction = CallDirection.incoming
-    /// How it ended for this person.
+    /// How the call ended for this person.
     public var outcome = CallOutcome.ended
-    /// The other person, with the name at the time of the call.
+    /// The other person, with their name at the time of the call.
     public var person = PersonInfo()
-    /// Whether it was placed as a video call.
+    /// Whether the call was placed as a video call.
     public var video = true
-    /// When it was placed.
+    /// When the call was placed.
     public var at = Timestamp(milliseconds: 0)
-    /// Time from accepting to the end; nil if no device accepted.
+    /// The time from when the call was accepted until it ended; nil if no device accepted it.
     public var duration: Duration?
-    /// Whether a device of this person has shown how it ended.
+    /// Whether a device has shown this person how the call ended.
     public var seen = true
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -355,7 +356,7 @@ public struct LoggedCall: Payload, Hashable {
     }
 }
 
-/// The outcome of a call, as seen by the person who receives it.
+/// The outcome of a call from the point of view of the person to whom it is sent.
 public enum CallOutcome: String, Hashable, Sendable, CaseIterable {
     /// The other person ended an accepted call.
     case hungUp
@@ -363,29 +364,29 @@ public enum CallOutcome: String, Hashable, Sendable, CaseIterable {
     case ended
     /// The callee declined.
     case declined
-    /// The caller took the call back before it was accepted.
+    /// The caller canceled the call before it was accepted.
     case cancelled
     /// For the callee: no device accepted, or the call could not ring.
     case missed
     /// For the caller: the call rang, but no device accepted.
     case unanswered
-    /// The callee has two calls already, does not want to be disturbed, or was rung too often.
+    /// The callee already has two calls, does not want to be disturbed, or has received too many calls recently.
     case busy
-    /// No device could ring, or the callee has blocked the caller; the two cannot be told apart.
+    /// No device of the callee could ring, or the callee has blocked the caller. The caller cannot tell which.
     case unreachable
-    /// The two did not both join the session within 30 s of accepting.
+    /// The two people did not both join the session within 30 s after the call was accepted.
     case failed
     /// A connection dropped and did not return in time.
     case connectionLost
-    /// Another device of this person accepted.
+    /// Another device of this person accepted the call.
     case answeredElsewhere
-    /// Another device of this person declined.
+    /// Another device of this person declined the call.
     case declinedElsewhere
-    /// The two called each other. The call continues as ``CallNotice/Ended/into``.
+    /// The two people called each other. They continue in the call ``CallNotice/Ended/into``.
     case merged
 }
 
-/// The direction of a call, as seen by the person who receives it.
+/// The direction of a call from the point of view of the person to whom it is sent.
 public enum CallDirection: String, Hashable, Sendable, CaseIterable {
     /// This person placed the call.
     case outgoing

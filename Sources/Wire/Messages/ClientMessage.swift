@@ -1,17 +1,18 @@
-/// Any message from a client to the server. `protocol/README.md` and `protocol/people.md` have the tables.
+/// Any message from a client to the server. `protocol/README.md` and `protocol/people.md` list all messages.
 ///
-/// Every numbered message is a request that gets exactly one answer: `ok`, the notice named at the verb, or an error. Any
-/// request can fail with `malformed` or `rate_limited`.
+/// Every numbered message is a request that gets exactly one answer: `ok`, the notice that the documentation of the request
+/// names, or an error. Any request can fail with `malformed` or `rate_limited`.
 public enum ClientMessage: Equatable, Sendable, MessageSet {
     /// The first message on each socket, within 10 s. Unnumbered; answered with ``ServerMessage/welcome(_:)`` or an error.
     case hello(Hello)
-    /// Acknowledges messages when nothing else is due; the number is in ``Envelope/ack``. Unnumbered.
+    /// Acknowledges messages if the client has nothing else to send. The acknowledged number is in ``Envelope/ack``.
+    /// Unnumbered.
     case ack
     /// Checks whether the server is still there. Unnumbered; answered with ``ServerMessage/pong``.
     case ping
-    /// Leaves for good, at once and without a resume. Unnumbered, without an answer.
+    /// Leaves immediately, so that the connection cannot be resumed. Unnumbered, without an answer.
     case bye
-    /// Requests ICE servers again, since TURN credentials expire. Answered with ``ServerMessage/iceServers(_:)``.
+    /// Requests ICE servers again, because TURN credentials expire. Answered with ``ServerMessage/iceServers(_:)``.
     case iceServers
     /// A request about a session.
     case session(SessionVerb)
@@ -65,7 +66,7 @@ public enum ClientMessage: Equatable, Sendable, MessageSet {
         + ContactVerb.readers.map { $0.within(Self.contact) }
         + PushVerb.readers.map { $0.within(Self.push) }
 
-    /// All readers, by the name on the wire.
+    /// The readers of all messages, by the name on the wire.
     static let readersByType = byType(readers)
 
     /// Whether this message has no `seq` (`protocol/README.md` §1).

@@ -1,11 +1,11 @@
 /// A client's request about contacts (`protocol/people.md` §13).
 public enum ContactVerb: Equatable, Sendable, MessageSet {
     /// Offers to stay in touch, during the chat or up to 60 s after it, or during the call or up to an hour after it. Answered
-    /// with `ok`, or with `not_found` or `not_permitted`. The two become contacts when both have sent it.
+    /// with `ok`, or with `not_found` or `not_permitted`. The two people become contacts when both have sent this request.
     case keep(MeetingReference)
     /// Requests all contacts. Answered with ``ContactNotice/list(_:)``.
     case list
-    /// Removes a contact for both sides. Answered with `ok`, or with `not_found`.
+    /// Removes a contact for both people. Answered with `ok`, or with `not_found`.
     case remove(PersonReference)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -25,13 +25,13 @@ public enum ContactVerb: Equatable, Sendable, MessageSet {
 
 /// A server's message about contacts (`protocol/people.md` §13).
 public enum ContactNotice: Equatable, Sendable, MessageSet {
-    /// The other person of this chat or call wants to stay in touch. Sent again when a device appears.
+    /// The other person of this chat or call wants to stay in touch. Sent again when a device goes online.
     case asked(MeetingReference)
     /// A person became a contact, because both agreed.
     case added(Added)
     /// Answers `contact.list` with at most 500 contacts.
     case list(PeopleList)
-    /// A contact has another name, or went online or offline.
+    /// A contact changed their name, or went online or offline.
     case changed(Changed)
     /// A person is no longer a contact: one of the two removed or blocked the other, or was deleted.
     case removed(PersonReference)
@@ -60,9 +60,9 @@ extension ContactNotice {
     public struct Added: Payload, Hashable {
         /// The new contact.
         public var person = PersonInfo()
-        /// The chat in which they met; nil if it was a call.
+        /// The match in which the two people met; nil if they met in a call.
         public var match: MatchID?
-        /// The call in which they met; nil if it was a chat.
+        /// The call in which the two people met; nil if they met in a chat.
         public var call: CallID?
         public init() {}
         public init(person: PersonInfo, meeting: MeetingReference) {
@@ -77,7 +77,7 @@ extension ContactNotice {
 
     /// The new state of a contact.
     public struct Changed: Payload, Hashable {
-        /// The contact, with all members.
+        /// The contact, including the members that have not changed.
         public var person = PersonInfo()
         public init() {}
         public init(person: PersonInfo) { self.person = person }
@@ -85,11 +85,12 @@ extension ContactNotice {
     }
 }
 
-/// A chat or a call in which two people met. Exactly one of the two ids is set; anything else is `malformed`.
+/// A chat or a call in which two people met. Exactly one of the two ids must be set. Otherwise the request fails with
+/// `malformed`.
 public struct MeetingReference: Payload, Hashable {
-    /// The chat; nil if they met in a call.
+    /// The id of the match; nil if the two people met in a call.
     public var match: MatchID?
-    /// The call; nil if they met in a chat.
+    /// The id of the call; nil if the two people met in a chat.
     public var call: CallID?
     public init() {}
     public init(match: MatchID) { self.match = match }
@@ -98,7 +99,7 @@ public struct MeetingReference: Payload, Hashable {
         try coder.id("matchId", &match)
         try coder.id("callId", &call)
         if coder.isReading, (match == nil) == (call == nil) {
-            throw WireError(.malformed, "Send either \"matchId\" or \"callId\", and not both.")
+            throw WireError(.malformed, "Send either \"matchId\" or \"callId\", not both.")
         }
     }
 }

@@ -1,10 +1,10 @@
-/// A message with its numbers (`protocol/README.md` §1).
+/// A message with its number and acknowledgement (`protocol/README.md` §1).
 public struct Envelope<Message: Equatable & Sendable>: Equatable, Sendable {
     /// The number of this message, from 1; nil for unnumbered messages.
     public var seq: UInt64?
-    /// The highest `seq` received from the other end; nil if the message does not acknowledge.
+    /// The highest `seq` received from the other end; nil if the message acknowledges nothing.
     public var ack: UInt64?
-    /// The message without its numbers.
+    /// The message without its number and acknowledgement.
     public var message: Message
 
     public init(seq: UInt64? = nil, ack: UInt64? = nil, message: Message) {
@@ -12,14 +12,14 @@ public struct Envelope<Message: Equatable & Sendable>: Equatable, Sendable {
     }
 }
 
-/// A message that could not be decoded. Its numbers are kept if they could be read: they are needed to answer the message and
-/// to keep counting.
+/// A message that could not be decoded. Its `seq` and `ack` are kept if they could be read, because they are needed to answer
+/// the message and to keep counting.
 public struct UnreadableMessage: Error, Equatable, Sendable {
-    /// The number of the message; nil if it has none or the number is unreadable.
+    /// The number of the message; nil if the message has no number or the number is unreadable.
     public var seq: UInt64?
-    /// The highest `seq` that the sender received; nil if absent or unreadable.
+    /// The highest `seq` that the sender has received; nil if absent or unreadable.
     public var ack: UInt64?
-    /// What is wrong: `malformed`, `unknown_type` or `session_invalid`.
+    /// The error: `malformed`, `unknown_type` or `session_invalid`.
     public var error: WireError
 
     public init(seq: UInt64? = nil, ack: UInt64? = nil, error: WireError) {
@@ -27,7 +27,7 @@ public struct UnreadableMessage: Error, Equatable, Sendable {
     }
 }
 
-/// JavaScript counts exactly up to 2^53.
+/// The largest message number. JavaScript represents integers exactly only up to 2^53.
 private let largestSequenceNumber: UInt64 = 1 << 53
 
 private struct Head {
@@ -63,7 +63,7 @@ private struct Head {
 extension Envelope where Message == ClientMessage {
     /// Decodes a client's message.
     ///
-    /// - Throws: the error and what could still be read.
+    /// - Throws: the error, and the `seq` and `ack` if they could be read.
     public static func decode(_ bytes: some Collection<UInt8>) throws(UnreadableMessage) -> Self {
         let head = try Head(bytes)
         do throws(WireError) {
@@ -83,7 +83,7 @@ extension Envelope where Message == ClientMessage {
 extension Envelope where Message == ServerMessage {
     /// Decodes a server's message.
     ///
-    /// - Throws: the error and what could still be read.
+    /// - Throws: the error, and the `seq` and `ack` if they could be read.
     public static func decode(_ bytes: some Collection<UInt8>) throws(UnreadableMessage) -> Self {
         let head = try Head(bytes)
         do throws(WireError) {
@@ -109,13 +109,41 @@ extension MessageSet {
 }
 
 extension ClientMessage {
-    /// Returns the message as JSON bytes, with the numbers that are not nil.
+    /// Returns the message as JSON bytes, including `seq` and `ack` if they are not nil.
     public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] { encoded(seq: seq, ack: ack) }
 }
 
 extension ServerMessage {
-    /// Returns the message as JSON bytes, with the numbers that are not nil.
+    /// Returns the message as JSON bytes, including `seq` and `ack` if they are not nil.
     public func encode(seq: UInt64? = nil, ack: UInt64? = nil) -> [UInt8] { encoded(seq: seq, ack: ack) }
+}
+
+/// A message that is sent to many clients. Its text is encoded once; each client's numbers are inserted.
+public final class BroadcastMessage: Equatable, Sendable {
+    /// The message.
+    public let message: ServerMessage
+    private let bytes: [UInt8]
+    /// Where the numbers go: behind `{"type":"…"`.
+    private let split: Int
+
+    /// Encodes the message.
+    public init(_ message: ServerMessage) {
+        self.message = message
+        bytes = message.encode()
+        split = #"{"type":"""#.utf8.count + message.type.utf8.count
+    }
+
+    /// Returns the same bytes as ``ServerMessage/encode(seq:ack:)`` with these numbers.
+    public func encode(seq: UInt64, ack: UInt64) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + 40)
+        result += bytes[..<split]
+        result += ",\"seq\":\(seq),\"ack\":\(ack)".utf8
+        result += bytes[split...]
+        return result
+    }
+
+    public static func == (left: BroadcastMessage, right: BroadcastMessage) -> Bool { left.message == right.message }
 }
 
 private struct MessageEncoder: MessageVisitor {

@@ -1,12 +1,13 @@
-/// A coder for the members of a message, in both directions. Each payload lists its members in one function, which reads them
-/// from JSON or writes them to it, so that reading and writing cannot diverge.
+/// Reads the members of a message from JSON, or writes them to JSON. Each payload lists its members in one function that serves
+/// for both, so that reading and writing cannot diverge.
 ///
 /// Reading throws `malformed`, with the member's name, if a required member is missing or a value has the wrong type or is out
-/// of range. An optional member may be absent or `null`; nil is not written. Limits apply to reading only.
+/// of range. An optional member may be absent or `null`. When writing, members that are nil are left out. Limits are checked
+/// only when reading.
 public struct FieldCoder {
     private let object: JSONObject
     var writer: JSONWriter
-    /// True while values are read from JSON, false while they are written to it.
+    /// True while values are read from JSON, false while values are written to JSON.
     public let isReading: Bool
 
     init(reading object: JSONObject) {
@@ -21,7 +22,7 @@ public struct FieldCoder {
         isReading = false
     }
 
-    /// `expected` is a closure, so that its text is only made for an error.
+    /// `expected` is a closure, so that its text is only created for an error.
     private static func malformed(_ name: String, _ expected: @autoclosure () -> String) -> WireError {
         WireError(.malformed, "The member \"\(name)\" must be \(expected()).")
     }
@@ -249,7 +250,8 @@ public struct FieldCoder {
         }
     }
 
-    /// Codes any JSON value unchanged. `.null` counts as present: for a candidate it means "no more".
+    /// Codes any JSON value unchanged. `.null` counts as present, because a candidate that is `null` means the end of
+    /// candidates.
     public mutating func json(_ name: String, _ value: inout JSONValue?) throws(WireError) {
         if isReading {
             value = object.members.first { $0.name == name }?.value

@@ -1,12 +1,12 @@
-// How a connection begins: the client's `hello`, the server's `welcome`, and the server's state of the client
-// (`protocol/README.md` §1 and §3).
+// The messages with which a connection begins (`protocol/README.md` §1 and §3): the client's `hello`, and the server's
+// `welcome` with a snapshot of the client's state.
 
-/// The first message of a client on each socket: who it is, and which connection to resume. With neither `identity` nor `token`
-/// the server makes a new anonymous identity; with both the answer is `malformed`.
+/// The first message of a client on each socket: who it is, and which connection to resume. Without `identity` and `token`, the
+/// server creates a new anonymous identity. A hello with both is answered with `malformed`.
 public struct Hello: Payload {
-    /// A claim to an earlier client connection (`protocol/README.md` §3).
+    /// A request to continue an earlier client connection (`protocol/README.md` §3).
     public struct Resume: Payload {
-        /// The secret of the last ``Welcome/resume``.
+        /// The secret from the ``Welcome/resume`` of the most recent welcome.
         public var secret = ""
         /// The highest server `seq` that the client has received; 0 for none.
         public var received: UInt64 = 0
@@ -18,17 +18,17 @@ public struct Hello: Payload {
         }
     }
 
-    /// The protocol version: 1. Any other is `version_unsupported`.
+    /// The protocol version, which is 1. Any other version is answered with `version_unsupported`.
     public var version = 1
     /// The secret of an anonymous identity, from ``Welcome/identity``; nil if there is none yet.
     public var identity: String?
     /// A user token, or a session token for a guest without a lasting identity; nil to use `identity`.
     public var token: String?
-    /// The name to show where the person has chosen none, at most 256 bytes. A user token's name takes precedence.
+    /// The name to show if the person has not chosen one, at most 256 bytes. A user token's name takes precedence.
     public var name: String?
     /// The connection to resume; nil to start a new one.
     public var resume: Resume?
-    /// Name and version of the client, for the server's log, at most 256 bytes.
+    /// The name and version of the client software, for the server's log, at most 256 bytes.
     public var client: String?
 
     public init() {}
@@ -44,11 +44,12 @@ public struct Hello: Payload {
     }
 }
 
-/// The answer to `hello`, and to a resume.
+/// The answer to `hello`.
 public struct Welcome: Payload {
     /// What a client needs to resume its connection.
     public struct Resume: Payload {
-        /// Proves the right to resume. Share it with no other client. Each welcome replaces it.
+        /// The secret that proves the right to resume. Do not share it with other clients. Each welcome contains a new secret,
+        /// which replaces the previous one.
         public var secret = ""
         /// How long the server keeps a dropped connection.
         public var grace: Duration = .zero
@@ -60,8 +61,8 @@ public struct Welcome: Payload {
         }
     }
 
-    /// The server's limits. A larger message is `message_too_large`, a larger signal `signal_too_large`, and more interests are
-    /// `invalid_interests`.
+    /// The server's limits. A message that is too large is answered with `message_too_large`, a signal that is too large with
+    /// `signal_too_large`, and too many interests with `invalid_interests`.
     public struct Bounds: Payload {
         /// Maximum bytes of a message without a session description.
         public var message = Limits.message
@@ -71,8 +72,8 @@ public struct Welcome: Payload {
         public var interests = 0
         /// Maximum bytes of a signal's data.
         public var signal = Limits.signalData
-        /// How long to wait for a stream after a match before telling the user that there is none; nil if the server sets no
-        /// time.
+        /// How long a client waits for the partner's stream in a match before it tells the user that there is none; nil if the
+        /// server sets no time.
         public var streamTimeout: Duration?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -84,9 +85,10 @@ public struct Welcome: Payload {
         }
     }
 
-    /// The media mode of matches, for clients of a server that routes media.
+    /// The media mode of matches. Only sent by a server that routes media.
     public struct Media: Payload {
-        /// Whether the media of matches is relayed or routed. A page can thus open its connections during the preview.
+        /// Whether the media of matches is relayed or routed. A page that knows the mode can open its peer connection before
+        /// there is a match.
         public var roulette = MediaMode.relayed
         public init() {}
         public init(roulette: MediaMode) { self.roulette = roulette }
@@ -95,9 +97,9 @@ public struct Welcome: Payload {
         }
     }
 
-    /// The key for Web Push, for clients of a server that can wake browsers (RFC 8292).
+    /// The key for Web Push (RFC 8292). Only sent by a server that can send push notifications to browsers.
     public struct Push: Payload {
-        /// The server's public key as `PushManager.subscribe` takes it: 65 bytes in base64url.
+        /// The server's public key in the form that `PushManager.subscribe` expects: 65 bytes in base64url.
         public var vapidKey = ""
         public init() {}
         public init(vapidKey: String) { self.vapidKey = vapidKey }
@@ -106,27 +108,29 @@ public struct Welcome: Payload {
         }
     }
 
-    /// The protocol version: 1.
+    /// The protocol version, which is 1.
     public var version = 1
     /// The version of the server's software.
     public var server = ""
-    /// The id of this client connection, by which others in a session know it.
+    /// The id of this client connection, which other clients in a session also see.
     public var connection = ConnectionID(high: 0, low: 0)
-    /// The secret of a new anonymous identity: store it and send it in each later `hello`. Nil unless the server just made one.
+    /// The secret of a new anonymous identity; nil if the server did not create one. Store the secret and send it in each later
+    /// `hello`.
     public var identity: String?
-    /// Whether the connection in ``Hello/resume`` continues. If false, `seq` starts again at 1 on both sides.
+    /// Whether the connection named in ``Hello/resume`` continues. If false, the `seq` of both sides start again at 1.
     public var resumed = false
-    /// The highest client `seq` that the server has received. The client sends everything after it again.
+    /// The highest `seq` that the server has received from this client. The client sends all later messages again.
     public var received: UInt64 = 0
     /// What the client needs to resume this connection.
     public var resume = Resume()
-    /// How long a client waits in silence before it sends `ping`, and then before it gives up the socket.
+    /// How long a client waits without receiving anything before it sends `ping`. After the same time without an answer, it
+    /// gives up the socket.
     public var ping: Duration = .seconds(10)
     /// ICE servers for peer connections.
     public var ice = ICEConfiguration()
-    /// Present if the server routes media.
+    /// The media mode of matches; nil if the server does not route media.
     public var media: Media?
-    /// Present if the server can wake browsers.
+    /// The key for Web Push; nil if the server cannot send push notifications to browsers.
     public var push: Push?
     /// What the server accepts in one message.
     public var limits = Bounds()
@@ -152,8 +156,8 @@ public struct Welcome: Payload {
     }
 }
 
-/// Everything that the server knows about a client connection. After a failed resume there are no sessions, and the roulette is
-/// idle.
+/// Everything that the server knows about a client connection. After a failed resume, the list of sessions is empty and the
+/// roulette state is `idle`.
 public struct Snapshot: Payload {
     /// A device's state in the roulette.
     public enum RouletteState: String, Hashable, Sendable {
@@ -167,7 +171,7 @@ public struct Snapshot: Payload {
 
     /// The roulette state of this device.
     public struct Roulette: Payload {
-        /// Whether it searches or chats.
+        /// Whether the device is searching, chatting or neither.
         public var state = RouletteState.idle
         /// The current match; nil unless `state` is `matched`.
         public var match: MatchID?
@@ -181,7 +185,7 @@ public struct Snapshot: Payload {
 
     /// The state of a call on the device that holds it.
     public enum CallState: String, Hashable, Sendable {
-        /// This device placed the call, and it rings.
+        /// This device placed the call, and the call is ringing.
         case ringing
         /// The call was accepted.
         case active
@@ -191,7 +195,7 @@ public struct Snapshot: Payload {
     public struct Call: Payload {
         /// The id of the call.
         public var id = CallID(high: 0, low: 0)
-        /// Whether it rings or was accepted.
+        /// Whether the call is ringing or was accepted.
         public var state = CallState.ringing
         public init() {}
         public init(id: CallID, state: CallState) { (self.id, self.state) = (id, state) }
@@ -203,9 +207,9 @@ public struct Snapshot: Payload {
 
     /// The ids of the sessions that the connection is in; nil is the same as an empty list.
     public var sessions: [String]? = []
-    /// Its state in the roulette.
+    /// The state of this device in the roulette.
     public var roulette = Roulette()
-    /// The call that this device holds; nil if it holds none.
+    /// The call on this device; nil if there is none.
     public var call: Call?
 
     public init() {}

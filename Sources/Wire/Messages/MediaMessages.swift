@@ -3,7 +3,7 @@ public enum MediaVerb: Equatable, Sendable, MessageSet {
     /// Opens or renegotiates a peer connection. Answered with ``MediaNotice/answer(_:)``, or with `media_unavailable` or
     /// `description_invalid`.
     case offer(Offer)
-    /// Closes a peer connection. Answered with `ok`, even if there is none.
+    /// Closes a peer connection. Answered with `ok`, even if there is no such connection.
     case close(Close)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -20,12 +20,13 @@ public enum MediaVerb: Equatable, Sendable, MessageSet {
 }
 
 extension MediaVerb {
-    /// A client's offer for one side. The server's answer carries all its candidates, and the client's candidates are never
-    /// sent.
+    /// A client's offer for one of its two peer connections. No candidates are sent separately: the server's answer contains
+    /// all of the server's candidates, and the server does not need the client's.
     public struct Offer: Payload {
-        /// Which of the two peer connections.
+        /// Which of the client's two peer connections is meant.
         public var side = MediaSide.send
-        /// The session description, at most 256 KiB. A new session id in its `o=` line replaces the connection of that side.
+        /// The session description, at most 256 KiB. If the session id in the `o=` line is new, a new peer connection replaces
+        /// the previous one on this side.
         public var sdp = ""
         public init() {}
         public init(side: MediaSide, sdp: String) { (self.side, self.sdp) = (side, sdp) }
@@ -37,7 +38,7 @@ extension MediaVerb {
 
     /// The peer connection to close.
     public struct Close: Payload {
-        /// Which of the two peer connections.
+        /// Which of the client's two peer connections is meant.
         public var side = MediaSide.send
         public init() {}
         public init(side: MediaSide) { self.side = side }
@@ -49,7 +50,7 @@ extension MediaVerb {
 public enum MediaNotice: Equatable, Sendable, MessageSet {
     /// Answers `media.offer`.
     case answer(Answer)
-    /// The server closed a peer connection. The client must make a new `RTCPeerConnection` to continue.
+    /// The server closed a peer connection. To continue, the client must create a new `RTCPeerConnection`.
     case closed(Closed)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -68,11 +69,11 @@ public enum MediaNotice: Equatable, Sendable, MessageSet {
 extension MediaNotice {
     /// The server's answer to an offer.
     public struct Answer: AnswerPayload {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// Which of the two peer connections.
+        /// Which of the client's two peer connections is meant.
         public var side = MediaSide.send
-        /// The session description, with all candidates of the server.
+        /// The session description, including all candidates of the server.
         public var sdp = ""
         public init() {}
         public init(re: UInt64, side: MediaSide, sdp: String) { (self.re, self.side, self.sdp) = (re, side, sdp) }
@@ -85,7 +86,7 @@ extension MediaNotice {
 
     /// The end of a peer connection, and the reason.
     public struct Closed: Payload {
-        /// Which of the two peer connections.
+        /// Which of the client's two peer connections is meant.
         public var side = MediaSide.send
         /// The reason, such as `dtls_failed` or `fingerprint_mismatch`.
         public var code = WireError.Code("")
@@ -105,23 +106,23 @@ extension MediaNotice {
 
 /// One of a client's two peer connections with the server.
 public enum MediaSide: String, Hashable, Sendable, CaseIterable {
-    /// The one over which the client publishes.
+    /// The peer connection over which the client publishes.
     case send
-    /// The one over which the client receives the streams it subscribes to.
+    /// The peer connection over which the client receives the streams that it subscribes to.
     case receive
 }
 
 /// The transceivers that carry a stream, by the `mid` of their media sections (RFC 8829 §5.2.1). Each `mid` has at most 16
-/// bytes. Ignored in relayed sessions.
+/// bytes. The server ignores them in relayed sessions.
 public struct MediaMids: Hashable, Sendable {
-    /// The transceiver for audio; nil for none, or for no change in an update.
+    /// The transceiver for audio; nil if there is none, or if an update does not change it.
     public var audio: String?
-    /// The transceiver for video; nil for none, or for no change in an update.
+    /// The transceiver for video; nil if there is none, or if an update does not change it.
     public var video: String?
 
     public init(audio: String? = nil, video: String? = nil) { (self.audio, self.video) = (audio, video) }
 
-    /// Whether no transceiver is named.
+    /// True if neither transceiver is named.
     public var isEmpty: Bool { audio == nil && video == nil }
 }
 
@@ -133,12 +134,12 @@ extension FieldCoder {
 }
 
 /// The video size and frame rate that a subscriber prefers, if the publisher sends several layers (simulcast). Without a
-/// preference it receives the largest layer.
+/// preference, the subscriber receives the largest layer.
 public struct VideoPreference: Hashable, Sendable {
-    /// Width in pixels of the box to fill, 0 to 16384. The server picks the smallest layer that is as wide or as high as the
-    /// box. Nil to go by the height alone.
+    /// The width in pixels of the box in which the video is shown, 0 to 16384; nil if only the height matters. The server picks
+    /// the smallest layer that is at least as wide or at least as high as the box.
     public var width: Int?
-    /// Height in pixels of the box to fill, 0 to 16384; nil to go by the width alone.
+    /// The height in pixels of the box in which the video is shown, 0 to 16384; nil if only the width matters.
     public var height: Int?
     /// Maximum frames per second, 1 to 240; nil for no maximum.
     public var frameRate: Int?
@@ -152,7 +153,8 @@ extension FieldCoder {
     mutating func preference(_ value: inout VideoPreference) throws(WireError) {
         try integer("preferredWidth", &value.width, in: 0...16384)
         try integer("preferredHeight", &value.height, in: 0...16384)
-        // 240 is as fast as cameras get. To receive no video, set `video` to false instead of sending 0.
+        // No camera is faster than 240 frames per second. The value 0 is not allowed: a client that wants no video sets `video`
+        // to false.
         try integer("preferredFrameRate", &value.frameRate, in: 1...240)
     }
 }

@@ -1,13 +1,14 @@
-/// The messages of one area, or of one direction.
+/// A set of messages: those of one area (such as calls), or all in one direction.
 ///
-/// Each message is in two lists. ``visit(_:)`` has its type and payload, and the compiler rejects a missing message.
-/// ``readers`` says how to read it; the examples in `protocol/examples` check this list against the first.
+/// Each message is in two lists. ``visit(_:)`` lists the type and payload of each message, and the compiler reports a missing
+/// message. ``readers`` lists how to read each message. Tests with the examples in `protocol/examples` find messages that are
+/// missing there.
 protocol MessageSet: Equatable, Sendable {
     func visit(_ visitor: inout some MessageVisitor) throws(WireError)
     static var readers: [MessageReader<Self>] { get }
 }
 
-/// An operation on a message of any type.
+/// An operation that works on messages of any type.
 protocol MessageVisitor {
     /// Receives the message.
     ///
@@ -25,7 +26,7 @@ struct MessageReader<Message: Sendable>: Sendable {
         read = { members throws(WireError) in make(try P(members: members)) }
     }
 
-    /// For a message without members.
+    /// Creates a reader for a message without members.
     init(_ type: String, _ message: Message) {
         self.type = type
         read = { _ in message }
@@ -35,7 +36,7 @@ struct MessageReader<Message: Sendable>: Sendable {
         (self.type, self.read) = (type, read)
     }
 
-    /// Returns the same reader for the set that contains this area.
+    /// Returns a reader that reads the same messages as part of a larger set.
     func within<Whole>(_ wrap: @escaping @Sendable (Message) -> Whole) -> MessageReader<Whole> {
         MessageReader<Whole>(type: type) { [read] members throws(WireError) in wrap(try read(members)) }
     }
@@ -95,7 +96,7 @@ private func typeName(_ message: some MessageSet) -> String {
     return finder.type
 }
 
-/// Visits with a visitor that does not throw. Only reading throws, so a message in memory can always be visited.
+/// Visits with a visitor that does not throw. Visiting a message in memory never fails, because only reading from JSON throws.
 func visitWithoutFailing(_ message: some MessageSet, _ visitor: inout some MessageVisitor) {
     do throws(WireError) { try message.visit(&visitor) } catch { assertionFailure("a visit failed: \(error)") }
 }

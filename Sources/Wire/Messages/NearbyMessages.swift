@@ -1,14 +1,15 @@
-/// A client's request about people nearby (`protocol/people.md` §11). `move` and `watch` fail with `not_present` before
-/// `presence.appear`.
+/// A client's request about people nearby (`protocol/people.md` §11). `move` and `watch` fail with `not_present` if the device
+/// has not sent `presence.appear`.
 public enum NearbyVerb: Equatable, Sendable, MessageSet {
     /// Reports the device's location. Answered with `ok`, or with `position_invalid` or `position_too_fast`.
     case move(Move)
-    /// Deletes the location and takes this person off the list. Answered with `ok`.
+    /// Deletes the location and removes this person from the list. Answered with `ok`.
     case forget
-    /// Requests a page of the list and its changes, instead of the page watched before. Answered with
-    /// ``NearbyNotice/list(_:)``, or with `position_unknown`, `rate_limited`, or `malformed` for an unknown `after`.
+    /// Requests a page of the list and all later changes of the page. Replaces the page that this device watched before.
+    /// Answered with ``NearbyNotice/list(_:)``, or with `position_unknown`, `rate_limited`, or `malformed` for an unknown
+    /// `after`.
     case watch(Watch)
-    /// Stops the changes. Answered with `ok`.
+    /// Stops watching the page. Answered with `ok`.
     case unwatch
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -29,14 +30,14 @@ public enum NearbyVerb: Equatable, Sendable, MessageSet {
 }
 
 extension NearbyVerb {
-    /// A device's location. The members are any JSON here: the person's machine checks them, because a bad one has its own
-    /// error code, `position_invalid`.
+    /// A device's location. The members may be any JSON here. They are checked later, because a bad value has its own error
+    /// code, `position_invalid`.
     public struct Move: Payload, Hashable {
         /// Degrees north, -90 to 90.
         public var latitude: JSONValue?
         /// Degrees east, -180 to 180.
         public var longitude: JSONValue?
-        /// Accuracy in meters, at least 0; nil if unknown. It is checked but not used.
+        /// The accuracy in meters, at least 0; nil if unknown. The server checks this value but does not use it.
         public var accuracy: JSONValue?
         public init() {}
         public init(latitude: Double, longitude: Double) {
@@ -54,9 +55,9 @@ extension NearbyVerb {
         /// The unit of `radius` and of the distances in the list.
         public var unit = DistanceUnit.miles
         /// How far away people may be, in `unit`: 2, 5, 10, 25, 50, 100 or 200 miles, or 3, 8, 16, 40, 80, 160 or 320 km. Any
-        /// other number, at least 1, counts as the next larger one.
+        /// other number, at least 1, is rounded up to the next of these.
         public var radius = 200
-        /// ``NearbyNotice/List/next`` of the page before; nil for the first page.
+        /// ``NearbyNotice/List/next`` of the previous page; nil for the first page.
         public var after: String?
         /// Maximum number of rows, 1 to 50; nil for 50.
         public var limit: Int?
@@ -96,15 +97,15 @@ public enum NearbyNotice: Equatable, Sendable, MessageSet {
 extension NearbyNotice {
     /// A page of people nearby.
     public struct List: AnswerPayload, Hashable {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The unit of `radius` and of all distances.
         public var unit = DistanceUnit.miles
-        /// The radius that applies: that of the request, rounded up to a bucket.
+        /// The radius of the request, rounded up to the edge of a bucket.
         public var radius = 200
         /// The rows, nearest bucket first. There may be fewer than `limit` even if `next` is set.
         public var people: [NearbyRow] = []
-        /// The `after` of the next page; nil on the last page.
+        /// The value of `after` with which to request the next page; nil on the last page.
         public var next: String?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -116,15 +117,15 @@ extension NearbyNotice {
         }
     }
 
-    /// The difference between the watched page and its last state.
+    /// The changes of the watched page since it was last sent.
     public struct Changed: Payload, Hashable {
-        /// Rows that are new or different, with all members.
+        /// The rows that are new or have changed, including members that have not changed.
         public var people: [NearbyRow] = []
         /// People who are no longer on the page; nil is the same as an empty list.
         public var gone: [PersonID]? = []
-        /// Everyone on the page now, in order; nil is the same as an empty list.
+        /// All people on the page now, in order; nil is the same as an empty list.
         public var order: [PersonID]? = []
-        /// The `after` of the next page; nil on the last page.
+        /// The value of `after` with which to request the next page; nil on the last page.
         public var next: String?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -140,7 +141,7 @@ extension NearbyNotice {
 public enum DistanceUnit: String, Hashable, Sendable, CaseIterable {
     /// Statute miles of 1609.344 m.
     case miles = "mi"
-    /// Kilometers. The buckets have the same edges in meters as those in miles, so the labels are rounded.
+    /// Kilometers. The buckets are the same as those in miles, so the labels are rounded.
     case kilometers = "km"
 }
 
@@ -150,7 +151,7 @@ public struct NearbyRow: Payload, Hashable {
     public var person = PersonID(high: 0, low: 0)
     /// The name as shown to others.
     public var name = ""
-    /// The upper edge of the bucket that the distance falls into, in the unit of the request.
+    /// The upper edge of the bucket that contains the distance, in the unit of the request.
     public var distance = 0
     /// Whether the person is in a chat or call, or does not want to be disturbed.
     public var busy = false

@@ -5,14 +5,14 @@ public protocol Payload: Equatable, Sendable {
     ///
     /// - Throws: `malformed` or `session_invalid`, and only when reading.
     mutating func fields(_ coder: inout FieldCoder) throws(WireError)
-    /// The `seq` of the request that this answers; nil if it answers none.
+    /// The `seq` of the request that this payload answers; nil if the payload answers none.
     ///
-    /// Do not implement it: conform to ``AnswerPayload`` or ``PossibleAnswerPayload``.
+    /// Do not implement this property. Conform to ``AnswerPayload`` or ``PossibleAnswerPayload`` instead.
     var answeredRequest: UInt64? { get }
 }
 
 extension Payload {
-    /// Nil: most payloads answer no request.
+    /// Always nil, because most payloads answer no request.
     public var answeredRequest: UInt64? { nil }
 
     /// Reads the members of a JSON object.
@@ -25,28 +25,28 @@ extension Payload {
 
 /// A payload that always answers a request.
 public protocol AnswerPayload: Payload {
-    /// The `seq` of the request this answers.
+    /// The `seq` of the request that this message answers.
     var re: UInt64 { get }
 }
 
 extension AnswerPayload {
-    /// The request in `re`.
+    /// The value of `re`.
     public var answeredRequest: UInt64? { re }
 }
 
-/// A payload that may answer a request or be an event. For example, an incoming call is an event, and also the answer to a
-/// device that rejoins the call.
+/// A payload that can either answer a request or be an event. For example, an incoming call is an event, but the same message
+/// is also the answer to a device that rejoins the call.
 public protocol PossibleAnswerPayload: Payload {
-    /// The `seq` of the request this answers; nil for an event.
+    /// The `seq` of the request that this message answers; nil for an event.
     var re: UInt64? { get }
 }
 
 extension PossibleAnswerPayload {
-    /// The request in `re`, if any.
+    /// The value of `re`.
     public var answeredRequest: UInt64? { re }
 }
 
-/// A payload without members. Members that a message has anyway are ignored.
+/// A payload without members. If a received message has members, they are ignored.
 public struct NoMembers: Payload {
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) {}

@@ -1,6 +1,6 @@
-// The objects inside messages (`protocol/README.md`).
+// The objects that messages contain (`protocol/README.md`).
 
-/// The role that a token gives its holder in a session; the four of OpenTok.
+/// The role that a token gives its holder in a session. OpenTok has the same four roles.
 public enum Role: String, Hashable, Sendable, CaseIterable {
     /// Subscribes only.
     case subscriber
@@ -12,29 +12,29 @@ public enum Role: String, Hashable, Sendable, CaseIterable {
     case moderator
 }
 
-/// The way in which media travels in a session.
+/// Whether the media of a session goes through the server.
 public enum MediaMode: String, Hashable, Sendable, CaseIterable {
-    /// From browser to browser, through TURN if necessary.
+    /// Media goes from browser to browser, through a TURN server if necessary.
     case relayed
-    /// Through the server.
+    /// Media goes through the server.
     case routed
 }
 
 /// The kind of chat between strangers. People are only matched with others who chose the same kind.
 public enum ChatMode: String, Hashable, Sendable, CaseIterable {
-    /// With camera and microphone.
+    /// A chat with camera and microphone.
     case video
-    /// Text only.
+    /// A chat with text only.
     case text
 }
 
-/// A connection in a session, as others see it.
+/// A connection in a session, as the other members see it.
 public struct ConnectionInfo: Payload, Hashable {
     /// The id of the connection.
     public var id = ConnectionID(high: 0, low: 0)
-    /// When it joined the session.
+    /// When the connection joined the session.
     public var createdAt = Timestamp(milliseconds: 0)
-    /// The connection data of its token, at most 1000 characters; empty if there is none.
+    /// The connection data from the token, at most 1000 characters; empty if there is none.
     public var data = ""
 
     public init() {}
@@ -63,21 +63,21 @@ public enum VideoType: String, Hashable, Sendable {
 public struct StreamInfo: Payload, Hashable {
     /// The id of the stream.
     public var id = StreamID(high: 0, low: 0)
-    /// The connection that publishes it.
+    /// The connection that publishes the stream.
     public var connection = ConnectionID(high: 0, low: 0)
-    /// When it was published.
+    /// When the stream was published.
     public var createdAt = Timestamp(milliseconds: 0)
-    /// The name that the publisher gave it, at most 256 bytes; may be empty.
+    /// The name that the publisher gave the stream, at most 256 bytes; may be empty.
     public var name = ""
-    /// Whether it has audio now.
+    /// Whether the stream currently has audio.
     public var hasAudio = false
-    /// Whether it has video now.
+    /// Whether the stream currently has video.
     public var hasVideo = false
-    /// What the video shows; nil if the publisher did not set it.
+    /// What the video shows; nil if the publisher did not say.
     public var videoType: VideoType?
-    /// Width of the video in pixels, 0 to 16384; nil if the publisher did not set it.
+    /// Width of the video in pixels, 0 to 16384; nil if the publisher did not say.
     public var width: Int?
-    /// Height of the video in pixels, 0 to 16384; nil if the publisher did not set it.
+    /// Height of the video in pixels, 0 to 16384; nil if the publisher did not say.
     public var height: Int?
 
     public init() {}
@@ -95,19 +95,19 @@ public struct StreamInfo: Payload, Hashable {
     }
 }
 
-/// What a role allows its holder to do in a session. Anything else is `not_permitted`.
+/// What a client may do in a session, depending on its role. Any other request fails with `not_permitted`.
 public struct Capabilities: Payload, Hashable {
-    /// Whether it may publish streams.
+    /// Whether the client may publish streams.
     public var publish = false
-    /// Whether it may subscribe to streams.
+    /// Whether the client may subscribe to streams.
     public var subscribe = false
-    /// Whether it may send signals.
+    /// Whether the client may send signals.
     public var signal = false
-    /// Whether it may remove connections from the session.
+    /// Whether the client may remove connections from the session.
     public var forceDisconnect = false
-    /// Whether it may end streams of others.
+    /// Whether the client may end streams of other clients.
     public var forceUnpublish = false
-    /// Whether it may mute streams of others.
+    /// Whether the client may mute streams of other clients.
     public var forceMute = false
 
     public init() {}
@@ -146,11 +146,11 @@ public struct Admission: Payload, Hashable {
     }
 }
 
-/// A roulette partner, as the other one sees it.
+/// A roulette partner, as the other person in the match sees them.
 public struct PartnerInfo: Payload, Hashable {
     /// The partner's name; may be empty.
     public var name = ""
-    /// The interests that both have in common; nil is the same as an empty list.
+    /// The interests that both people share; nil is the same as an empty list.
     public var interests: [String]? = []
 
     public init() {}
@@ -185,12 +185,12 @@ public struct ICEServer: Payload, Hashable {
 
 /// The ICE servers to use, and for how long.
 public struct ICEConfiguration: Payload, Hashable {
-    /// The servers; empty if the server has none configured.
+    /// The ICE servers; empty if none are configured.
     public var servers: [ICEServer] = []
-    /// Whether roulette pages must use the relay only, so that strangers do not learn each other's address.
+    /// Whether clients must use only TURN candidates in the roulette, so that strangers do not learn each other's address.
     public var relayOnly = false
-    /// When the credentials expire, in milliseconds since 1970; nil if they do not. Request `ice.servers` again before an ICE
-    /// restart.
+    /// When the credentials expire, in milliseconds since 1970; nil if they do not expire. Clients should request `ice.servers`
+    /// again before an ICE restart.
     public var expiresAt: Int64?
 
     public init() {}
@@ -215,11 +215,11 @@ public struct SessionDescription: Payload, Hashable {
         case answer
         /// Accepts an offer provisionally.
         case pranswer
-        /// Takes back the last offer.
+        /// Takes back the most recent offer.
         case rollback
     }
 
-    /// What the description is.
+    /// The kind of this description.
     public var type: Kind = .offer
     /// The SDP text, at most 256 KiB; may be empty for a rollback.
     public var sdp = ""
@@ -233,16 +233,18 @@ public struct SessionDescription: Payload, Hashable {
     }
 }
 
-/// The textual id of a session (`protocol/README.md` §7). The type checks only its form; the server verifies the id itself.
+/// The id of a session as text (`protocol/README.md` §7). This type checks only the form of the id. The server verifies its
+/// signature.
 public struct SessionID: Hashable, Sendable, CustomStringConvertible {
-    /// The id: 1 to 255 characters of `A-Z a-z 0-9 - _`, or empty for ``unset``.
+    /// The text of the id: 1 to 255 characters of `A-Z a-z 0-9 - _`, or an empty string for ``unset``.
     public let text: String
-    /// The value of a payload before it is read.
+    /// A placeholder for payloads whose members have not been read yet.
     public static let unset = SessionID(unchecked: "")
 
     init(unchecked text: String) { self.text = text }
 
-    /// Nil unless `text` has 1 to 255 characters of base64url, which are safe in paths, logs and JSON strings.
+    /// Creates an id, or returns nil unless `text` has 1 to 255 characters of base64url. These characters are safe in paths,
+    /// logs and JSON strings.
     public init?(_ text: String) {
         let isSafe = text.utf8.allSatisfy { byte in
             switch byte {
@@ -265,7 +267,7 @@ extension FieldCoder {
         try string("sessionId", &text, max: 4096)
         guard isReading else { return }
         guard let session = SessionID(text) else {
-            throw WireError(.sessionInvalid, "This is not a session id. Send the one that came with the token.")
+            throw WireError(.sessionInvalid, "This is not a session ID. Send the one that came with the token.")
         }
         value = session
     }

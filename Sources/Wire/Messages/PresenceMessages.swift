@@ -1,25 +1,28 @@
 /// A client's request about its person and devices (`protocol/people.md` §10).
 public enum PresenceVerb: Equatable, Sendable, MessageSet {
-    /// Makes the person present on this device: listed, and rung for calls. Answered with ``PresenceNotice/own(_:)``, or with
-    /// `invalid_name`.
+    /// Takes the person online on this device: others can see them, and calls ring here. Answered with
+    /// ``PresenceNotice/own(_:)``, or with `invalid_name`.
     case appear(Appearance)
-    /// Changes how the person appears. Answered with ``PresenceNotice/own(_:)``, or with `not_present` or `invalid_name`.
+    /// Changes the person's name and settings. Answered with ``PresenceNotice/own(_:)``, or with `not_present` or
+    /// `invalid_name`.
     case set(Appearance)
-    /// Ends presence on this device; a call on it continues. Answered with `ok`.
+    /// Takes the person offline on this device. A call on the device continues. Answered with `ok`.
     case leave
     /// Looks up a person by id. Answered with ``PresenceNotice/person(_:)``, or with `not_found`.
     case find(PersonReference)
     /// Requests a code to link another device. Answered with ``PresenceNotice/linkCode(_:)``, or with `rate_limited`,
     /// `link_invalid` or `not_permitted`.
     case link
-    /// Makes this device one of the person whose device shows the code. Answered with ``PresenceNotice/linked(_:)``, or with
+    /// Links this device to the person whose other device shows the code. Answered with ``PresenceNotice/linked(_:)``, or with
     /// `link_invalid`, `invalid_name` or `rate_limited`. The server then closes with 4409.
     case useLink(UseLink)
     /// Requests the person's devices. Answered with ``PresenceNotice/devices(_:)``.
     case devices
-    /// Makes a device its own person again. Answered with `ok`, or with `not_found`, or `not_permitted` for the only device.
+    /// Unlinks a device, which then is a separate person again. Answered with `ok`, or with `not_found`, or with
+    /// `not_permitted` for the person's only device.
     case unlink(Unlink)
-    /// Deletes the person and everything stored about it, on all devices. Answered with `ok`. The server then closes with 4409.
+    /// Deletes the person and everything stored about them, on all devices. Answered with `ok`. The server then closes with
+    /// 4409.
     case delete
     /// Blocks a person. The two no longer see each other and are never matched again. Answered with `ok`, or with `not_found`
     /// or `not_permitted`.
@@ -63,11 +66,12 @@ public enum PresenceVerb: Equatable, Sendable, MessageSet {
 }
 
 extension PresenceVerb {
-    /// The code that another device of the person shows.
+    /// A pairing code that another device shows, to link this device to the same person.
     public struct UseLink: Payload, Hashable {
-        /// The code, 8 characters of Crockford's base32. Case, hyphens and spaces do not matter.
+        /// The pairing code: 8 characters of Crockford's base32. Case, hyphens and spaces do not matter.
         public var code = ""
-        /// The person's name for this device; nil for "Linked device". The rules for names apply.
+        /// A name for this device, which the person chooses; nil for "Linked device". The same rules apply as for names of
+        /// people.
         public var label: String?
         public init() {}
         public init(code: String, label: String? = nil) { (self.code, self.label) = (code, label) }
@@ -87,24 +91,25 @@ extension PresenceVerb {
     }
 }
 
-/// A server's message about this person and others (`protocol/people.md` §10).
+/// A server's message about this person and other people (`protocol/people.md` §10).
 public enum PresenceNotice: Equatable, Sendable, MessageSet {
-    /// How this person appears. Answers `appear` and `set`; sent as an event to the person's other present devices. On the
-    /// wire: `presence.self`.
+    /// This person's name and settings. Answers `appear` and `set`, and is sent as an event to the person's other online
+    /// devices. Named `presence.self` on the wire.
     case own(Own)
     /// Answers `presence.find`.
     case person(Person)
     /// Answers `presence.link`.
     case linkCode(LinkCode)
-    /// Answers `presence.useLink`: this device now belongs to another person. Send a new `hello` without `resume`.
+    /// Answers `presence.useLink`. This device now belongs to another person, so the client must send a new `hello` without
+    /// `resume`.
     case linked(Linked)
-    /// This device was unlinked. Send a new `hello` without `resume`.
+    /// This device was unlinked. The client must send a new `hello` without `resume`.
     case unlinked
-    /// This person was deleted. Send a new `hello` without an identity.
+    /// This person was deleted. The client must send a new `hello` without an identity.
     case deleted
     /// Answers `presence.devices`.
     case devices(Devices)
-    /// Answers `presence.blocked` with at most 500 people, the last blocked first. Their ids are only valid here and in
+    /// Answers `presence.blocked` with at most 500 people, most recently blocked first. The ids in this list are only valid in
     /// `presence.unblock`.
     case blocked(PeopleList)
 
@@ -136,17 +141,17 @@ public enum PresenceNotice: Equatable, Sendable, MessageSet {
 extension PresenceNotice {
     /// This person's name and settings.
     public struct Own: PossibleAnswerPayload, Hashable {
-        /// The `seq` of the request this answers; nil for an event.
+        /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
         /// The person's own public id.
         public var person = PersonID(high: 0, low: 0)
-        /// The name as shown to others. If the person chose none, it is made from the id.
+        /// The name that other people see. If the person chose none, the name is generated from the id.
         public var name = ""
-        /// Whether the person is in lists, and online for contacts.
+        /// Whether other people see the person in lists, and contacts see the person online.
         public var visible = true
-        /// Whether calls are answered with `busy`.
+        /// Whether callers always receive `busy`.
         public var doNotDisturb = false
-        /// Who may call.
+        /// Who may call this person.
         public var ringable = Ringable.everyone
         /// Whether the server has a location of the person, so that it can be listed nearby.
         public var hasPosition = false
@@ -162,11 +167,11 @@ extension PresenceNotice {
         }
     }
 
-    /// A person that was looked up.
+    /// The result of looking up a person.
     public struct Person: AnswerPayload, Hashable {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The person. It is offline also if it has blocked the requester.
+        /// The person. A person who has blocked the requester is reported as offline.
         public var person = PersonInfo()
         public init() {}
         public init(re: UInt64, person: PersonInfo) { (self.re, self.person) = (re, person) }
@@ -176,11 +181,11 @@ extension PresenceNotice {
         }
     }
 
-    /// A code to show, which another device enters.
+    /// A pairing code to show to the user, who enters it on another device.
     public struct LinkCode: AnswerPayload, Hashable {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// 8 characters, shown as `ABCD-EFGH`. It works once, and replaces the code before it.
+        /// The pairing code: 8 characters, shown as `ABCD-EFGH`. The code works once, and replaces any earlier code.
         public var code = ""
         /// How long the code is valid.
         public var expiresIn: Duration = .zero
@@ -197,7 +202,7 @@ extension PresenceNotice {
 
     /// The person that this device now belongs to.
     public struct Linked: AnswerPayload, Hashable {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The person's public id.
         public var person = PersonID(high: 0, low: 0)
@@ -211,7 +216,7 @@ extension PresenceNotice {
 
     /// The devices of this person.
     public struct Devices: AnswerPayload, Hashable {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The first device, unless it was unlinked, and then the linked ones.
         public var devices: [DeviceInfo] = []
@@ -224,9 +229,9 @@ extension PresenceNotice {
     }
 }
 
-/// The people who may call a person. Others receive `call_not_allowed`.
+/// Who may call a person. Other callers receive `call_not_allowed`.
 public enum Ringable: String, Hashable, Sendable, CaseIterable {
-    /// Everyone who knows the person's id.
+    /// Everyone who knows the person's public id.
     case everyone
     /// The person's contacts.
     case contacts
@@ -237,21 +242,21 @@ public enum Ringable: String, Hashable, Sendable, CaseIterable {
 /// Changes to a person's name and settings. Members that are nil stay as they are. The server keeps the settings for all
 /// devices until the person is deleted.
 public struct Appearance: Payload, Hashable {
-    /// The name, at most 40 characters and 160 bytes, otherwise `invalid_name`. An empty one is replaced by a name made from
-    /// the id. A name from a user token takes precedence.
+    /// The name, at most 40 characters and 160 bytes; a longer name fails with `invalid_name`. An empty name is replaced with a
+    /// name generated from the id. A name from a user token takes precedence.
     public var name: String?
-    /// Whether the person is in lists, and online for contacts.
+    /// Whether other people see the person in lists, and contacts see the person online.
     public var visible: Bool?
-    /// Whether calls are answered with `busy`.
+    /// Whether callers always receive `busy`.
     public var doNotDisturb: Bool?
-    /// Who may call.
+    /// Who may call this person.
     public var ringable: Ringable?
     public init() {}
     public init(name: String? = nil, visible: Bool? = nil, doNotDisturb: Bool? = nil, ringable: Ringable? = nil) {
         (self.name, self.visible, self.doNotDisturb, self.ringable) = (name, visible, doNotDisturb, ringable)
     }
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-        // The person checks the name, because a bad one has its own error code.
+        // Only limit the length here. The name is checked later, because a bad name has its own error code.
         try coder.string("name", &name, max: Limits.message)
         try coder.bool("visible", &visible)
         try coder.bool("doNotDisturb", &doNotDisturb)
@@ -268,13 +273,13 @@ public struct PersonReference: Payload, Hashable {
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.id("personId", &person) }
 }
 
-/// A person, as others see it.
+/// A person, as other people see them.
 public struct PersonInfo: Payload, Hashable {
     /// The person's public id.
     public var id = PersonID(high: 0, low: 0)
-    /// The name as shown to others.
+    /// The name that other people see.
     public var name = ""
-    /// Whether the person is present on some device and visible.
+    /// Whether the person is online on some device and visible.
     public var online = false
     public init() {}
     public init(id: PersonID, name: String, online: Bool) { (self.id, self.name, self.online) = (id, name, online) }
@@ -289,13 +294,13 @@ public struct PersonInfo: Payload, Hashable {
 public struct DeviceInfo: Payload, Hashable {
     /// The id of the device.
     public var id = PersonID(high: 0, low: 0)
-    /// The person's name for the device.
+    /// The name that the person gave the device.
     public var label = ""
     /// Whether this is the device that sent the request.
     public var current = false
-    /// Whether the person is present on this device.
+    /// Whether the person is online on this device.
     public var present = false
-    /// When it was linked; nil for the first device.
+    /// When the device was linked; nil for the person's first device.
     public var linkedAt: Timestamp?
     public init() {}
     public init(id: PersonID, label: String, current: Bool, present: Bool, linkedAt: Timestamp?) {
@@ -310,9 +315,9 @@ public struct DeviceInfo: Payload, Hashable {
     }
 }
 
-/// A person's contacts, or the people that it has blocked.
+/// A person's contacts, or the people that the person has blocked.
 public struct PeopleList: AnswerPayload, Hashable {
-    /// The `seq` of the request this answers.
+    /// The `seq` of the request that this message answers.
     public var re: UInt64 = 0
     /// The people, at most 500.
     public var people: [PersonInfo] = []

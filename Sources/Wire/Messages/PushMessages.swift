@@ -1,9 +1,9 @@
 /// A client's request about push notifications (`protocol/people.md` §14).
 public enum PushVerb: Equatable, Sendable, MessageSet {
-    /// Registers this device to be woken for calls, and replaces what was registered for the same endpoint. Answered with `ok`,
-    /// or with `push_invalid` or `push_not_allowed`.
+    /// Registers this device for push notifications of calls. Replaces any earlier registration of the same endpoint. Answered
+    /// with `ok`, or with `push_invalid` or `push_not_allowed`.
     case register(PushRegistration)
-    /// Ends the notifications to an endpoint. Answered with `ok`, even if it is not registered.
+    /// Ends push notifications to an endpoint. Answered with `ok`, even if the endpoint is not registered.
     case unregister(Unregister)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -22,7 +22,7 @@ public enum PushVerb: Equatable, Sendable, MessageSet {
 extension PushVerb {
     /// The endpoint to remove.
     public struct Unregister: Payload, Hashable {
-        /// The endpoint as it was registered, at most 2048 bytes.
+        /// The endpoint, exactly as it was registered, at most 2048 bytes.
         public var endpoint = ""
         public init() {}
         public init(endpoint: String) { self.endpoint = endpoint }
@@ -40,17 +40,18 @@ public enum PushKind: String, Hashable, Sendable, CaseIterable {
     case apns
 }
 
-/// A push endpoint, and the keys to send to it.
+/// A push endpoint, and the keys that are needed to send notifications to it.
 public struct PushRegistration: Payload, Hashable {
     /// The kind of push service.
     public var kind = PushKind.web
-    /// The subscription's `https` address, at most 2048 bytes; for `apns` the device token, 64 to 200 hexadecimal digits.
+    /// For `web`, the `https` URL of the subscription, at most 2048 bytes. For `apns`, the device token, 64 to 200 hexadecimal
+    /// digits.
     public var endpoint = ""
     /// The subscription's public key (RFC 8291 §2), 65 bytes in base64url. Required for `web`, nil for `apns`.
     public var p256dh: String?
     /// The subscription's authentication secret (RFC 8291 §2), 16 bytes in base64url. Required for `web`, nil for `apns`.
     public var auth: String?
-    /// Whether the device token is that of a development build; nil means false. Only for `apns`.
+    /// Whether the device token comes from a development build; nil means false. Only for `apns`.
     public var sandbox: Bool?
     public init() {}
     public init(kind: PushKind, endpoint: String, p256dh: String? = nil, auth: String? = nil, sandbox: Bool? = nil) {

@@ -1,10 +1,10 @@
 /// A client's request to the roulette (`protocol/README.md` §5).
 public enum RouletteVerb: Equatable, Sendable, MessageSet {
-    /// Starts the search, or changes it. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` during a chat. Fails with
-    /// `banned`, `elsewhere` or `invalid_interests`.
+    /// Starts a search, or changes the current search. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` during a
+    /// chat. Fails with `banned`, `elsewhere` or `invalid_interests`.
     case start(Start)
-    /// Ends the chat and searches again. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` and no change if it names a
-    /// match that is already over. Fails with `not_matched` if this device neither searches nor chats.
+    /// Ends the chat and searches again. Answered with ``RouletteNotice/waiting(_:)``, or with `ok` and no effect if the
+    /// request names a match that is already over. Fails with `not_matched` if this device neither searches nor chats.
     case next(MatchReference)
     /// Ends the search and the chat. Answered with `ok`, after ``RouletteNotice/ended(_:)`` if there was a chat.
     case stop
@@ -45,7 +45,7 @@ extension RouletteVerb {
         /// At most ``Welcome/Bounds/interests`` interests of 50 characters each, compared without case and surrounding white
         /// space; nil for none.
         public var interests: [String]?
-        /// The name that partners see, at most 256 bytes; nil for the name in ``Hello/name``. A user token's name takes
+        /// The name that partners see, at most 256 bytes; nil for the name in ``Hello/name``. A name from a user token takes
         /// precedence.
         public var name: String?
         public init() {}
@@ -63,7 +63,7 @@ extension RouletteVerb {
     public struct Report: Payload {
         /// What happened, at most 500 bytes.
         public var reason = ""
-        /// The match to report, up to 60 s after its end; nil for the current or last one.
+        /// The match to report, up to 60 s after its end; nil for the current or most recent match.
         public var match: MatchID?
         public init() {}
         public init(reason: String, match: MatchID? = nil) { (self.reason, self.match) = (reason, match) }
@@ -75,7 +75,8 @@ extension RouletteVerb {
 
     /// The match that a request is about.
     public struct MatchReference: Payload {
-        /// Its id; nil for the current match, or for `block` the last one, up to 60 s after its end.
+        /// The id of the match; nil for the current match. For `block`, nil also means the most recent match, up to 60 s after
+        /// its end.
         public var match: MatchID?
         public init() {}
         public init(match: MatchID?) { self.match = match }
@@ -85,11 +86,11 @@ extension RouletteVerb {
 
 /// A server's message about the roulette (`protocol/README.md` §5).
 public enum RouletteNotice: Equatable, Sendable, MessageSet {
-    /// The search goes on. Answers `start` and `next`, and follows a chat that the partner ended.
+    /// The client is searching. Answers `start` and `next`, and is also sent after the partner ended a chat.
     case waiting(Waiting)
     /// A partner was found: join both sessions, publish in one and subscribe in the other.
     case matched(Matched)
-    /// The partner's connection dropped, or is back.
+    /// The partner's connection dropped or was resumed.
     case partner(Partner)
     /// The chat is over: leave both sessions.
     case ended(Ended)
@@ -118,9 +119,9 @@ public enum RouletteNotice: Equatable, Sendable, MessageSet {
 extension RouletteNotice {
     /// The state of a client that is searching.
     public struct Waiting: PossibleAnswerPayload {
-        /// The `seq` of the request this answers; nil for an event.
+        /// The `seq` of the request that this message answers; nil for an event.
         public var re: UInt64?
-        /// How long the search is delayed after too many quick skips; nil if it has begun.
+        /// How long the search is delayed after too many quick skips; nil if the search is in progress.
         public var retryAfter: Duration?
         public init() {}
         public init(re: UInt64? = nil, retryAfter: Duration? = nil) { (self.re, self.retryAfter) = (re, retryAfter) }
@@ -136,13 +137,13 @@ extension RouletteNotice {
         public var match = MatchID(high: 0, low: 0)
         /// Whether this is a video or a text chat.
         public var mode = ChatMode.video
-        /// The session to publish in. The token ends with the match.
+        /// The session to publish in. The token becomes invalid when the match ends.
         public var publish = Admission()
-        /// The session to subscribe in. The same as `publish`, unless a partner uses RouletteTok's protocol.
+        /// The session to subscribe in. It is the same as `publish`, unless the partner uses RouletteTok's protocol.
         public var subscribe = Admission()
-        /// What the partner is called, and the interests in common.
+        /// The partner's name, and the interests that both people share.
         public var partner = PartnerInfo()
-        /// Whether the two can exchange text, which needs one session for both.
+        /// Whether the two people can use text chat, which is only possible if both are in the same session.
         public var textChat = true
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -157,9 +158,9 @@ extension RouletteNotice {
 
     /// The state of the partner's connection.
     public struct Partner: Payload {
-        /// The match that both are in.
+        /// The match that the two people are in.
         public var match = MatchID(high: 0, low: 0)
-        /// Whether the partner is connected, or may still come back.
+        /// Whether the partner is connected, or disconnected but may still come back.
         public var state = PartnerState.connected
         public init() {}
         public init(match: MatchID, state: PartnerState) { (self.match, self.state) = (match, state) }
@@ -173,8 +174,8 @@ extension RouletteNotice {
     public struct Ended: Payload {
         /// The match that ended.
         public var match = MatchID(high: 0, low: 0)
-        /// Why it ended. After `next`, `blocked`, `partnerNext` and `partnerLeft` the server continues the search and sends
-        /// `waiting`.
+        /// Why the match ended. After `next`, `blocked`, `partnerNext` and `partnerLeft` the server continues the search and
+        /// sends `waiting`.
         public var reason = EndReason.partnerLeft
         public init() {}
         public init(match: MatchID, reason: EndReason) { (self.match, self.reason) = (match, reason) }
@@ -186,11 +187,11 @@ extension RouletteNotice {
 
     /// The number of people on the server.
     public struct Count: AnswerPayload {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// Number of client connections to the server.
         public var online = 0
-        /// Number of people who wait for a partner.
+        /// Number of people waiting for a partner.
         public var waiting = 0
         public init() {}
         public init(re: UInt64, online: Int, waiting: Int) {
@@ -204,15 +205,15 @@ extension RouletteNotice {
     }
 }
 
-/// The reason why a match is over, as seen by the client that receives it.
+/// The reason why a match ended, from the point of view of the client to which it is sent.
 public enum EndReason: String, Hashable, Sendable {
     /// This client sent `roulette.next`.
     case next
-    /// This client sent `roulette.stop`, or the person took a call or searches in another tab.
+    /// This client sent `roulette.stop`, or the person accepted a call or started a search in another tab.
     case stopped
     /// This person blocked the partner.
     case blocked
-    /// The partner went on to the next one, or blocked this person.
+    /// The partner skipped to the next person, or blocked this person.
     case partnerNext
     /// The partner stopped, closed the page, did not come back in time, or was banned.
     case partnerLeft
@@ -222,8 +223,8 @@ public enum EndReason: String, Hashable, Sendable {
 
 /// The state of the other person's connection in a match or call.
 public enum PartnerState: String, Hashable, Sendable {
-    /// It dropped, and may still come back.
+    /// The connection dropped, and may still come back.
     case reconnecting
-    /// It is up.
+    /// The connection is working.
     case connected
 }

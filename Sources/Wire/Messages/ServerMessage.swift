@@ -1,15 +1,16 @@
-/// Any message from the server to a client. `protocol/README.md` and `protocol/people.md` have the tables.
+/// Any message from the server to a client. `protocol/README.md` and `protocol/people.md` list all messages.
 public enum ServerMessage: Equatable, Sendable, MessageSet {
     /// Answers `hello`. Unnumbered.
     case welcome(Welcome)
-    /// Answers a request, precedes a close, or reports a change, such as a search that ended (`protocol/README.md` §2).
-    /// Unnumbered if it closes the socket or answers the hello.
+    /// Answers a request, announces that the server closes the socket, or reports a change, such as a search that ended
+    /// (`protocol/README.md` §2). Unnumbered if the error closes the socket or answers the hello.
     case error(Failure)
-    /// Acknowledges messages when nothing else is due; the number is in ``Envelope/ack``. Unnumbered.
+    /// Acknowledges messages if the server has nothing else to send. The acknowledged number is in ``Envelope/ack``.
+    /// Unnumbered.
     case ack
     /// Answers `ping`. Unnumbered.
     case pong
-    /// Answers a request that has no other answer: it was carried out.
+    /// Confirms that a request was carried out, if the request has no other answer.
     case ok(OK)
     /// Answers `ice.servers`.
     case iceServers(ICEServers)
@@ -63,14 +64,14 @@ public enum ServerMessage: Equatable, Sendable, MessageSet {
         + CallNotice.readers.map { $0.within(Self.call) }
         + ContactNotice.readers.map { $0.within(Self.contact) }
 
-    /// All readers, by the name on the wire.
+    /// The readers of all messages, by the name on the wire.
     static let readersByType = byType(readers)
 }
 
 extension ServerMessage {
-    /// The answer to a request that was carried out.
+    /// Confirms that a request was carried out.
     public struct OK: AnswerPayload {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         public init() {}
         public init(re: UInt64) { self.re = re }
@@ -81,7 +82,7 @@ extension ServerMessage {
     public struct Failure: PossibleAnswerPayload {
         /// The `seq` of the request that failed; nil if the error answers none.
         public var re: UInt64?
-        /// What went wrong. Its properties are members of this message.
+        /// What went wrong. In JSON, the properties of the error are members of the message itself.
         public var error = WireError("", "")
         public init() {}
         public init(_ error: WireError, re: UInt64? = nil) { (self.error, self.re) = (error, re) }
@@ -96,7 +97,7 @@ extension ServerMessage {
 
     /// Fresh ICE servers and credentials.
     public struct ICEServers: AnswerPayload {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The servers to use from now on.
         public var ice = ICEConfiguration()

@@ -3,9 +3,9 @@
 extension SessionNotice {
     /// The new media mode of a session.
     public struct MediaModeChanged: Payload {
-        /// The session that has changed.
+        /// The session whose media mode has changed.
         public var session = SessionID.unset
-        /// The new mode, which is `routed`.
+        /// The new media mode, which is always `routed`.
         public var mediaMode = MediaMode.routed
         public init() {}
         public init(session: SessionID, mediaMode: MediaMode) { (self.session, self.mediaMode) = (session, mediaMode) }
@@ -15,11 +15,11 @@ extension SessionNotice {
         }
     }
 
-    /// The pause of a subscriber's video, or its end.
+    /// The start or the end of a pause in a subscriber's video.
     public struct SubscriptionChanged: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
-        /// The stream that it subscribes to.
+        /// The stream to which the client subscribes.
         public var stream = StreamID(high: 0, low: 0)
         /// True if the server sends no video for now, false if it sends video again.
         public var videoPaused = true
@@ -37,7 +37,7 @@ extension SessionNotice {
         }
     }
 
-    /// The simulcast layers of a stream that subscribers need. The publisher need not send the others.
+    /// The simulcast layers of a stream that subscribers need. The publisher need not send the other layers.
     public struct LayersWanted: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
@@ -60,7 +60,7 @@ extension SessionNotice {
     public struct Speaking: Payload {
         /// The session that the client is in.
         public var session = SessionID.unset
-        /// The stream of the person who speaks; nil if no one does.
+        /// The stream of the person who is speaking; nil if no one is.
         public var stream: StreamID?
         public init() {}
         public init(session: SessionID, stream: StreamID?) { (self.session, self.stream) = (session, stream) }
@@ -71,7 +71,7 @@ extension SessionNotice {
     }
 }
 
-/// The reason why a subscriber receives no video of a stream that has some.
+/// The reason why a subscriber receives no video although the stream has video.
 public enum PauseReason: String, Hashable, Sendable, CaseIterable {
     /// The subscriber's connection cannot keep up.
     case slow

@@ -6,38 +6,38 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case left(Left)
     /// Another client joined.
     case connectionCreated(ConnectionCreated)
-    /// Another client is gone.
+    /// Another client left the session.
     case connectionDestroyed(ConnectionDestroyed)
-    /// Another client's connection dropped. It may come back.
+    /// Another client's connection dropped. The client may come back.
     case connectionReconnecting(ConnectionReference)
-    /// A dropped client is back.
+    /// A client whose connection had dropped is back.
     case connectionReconnected(ConnectionReference)
     /// Answers `session.publish`.
     case published(Published)
     /// Another client published a stream.
     case streamCreated(StreamState)
-    /// A stream ended. Its publisher receives this only if a moderator ended it.
+    /// A stream ended. The stream's publisher receives this only if a moderator ended the stream.
     case streamDestroyed(StreamDestroyed)
-    /// A stream has other properties than before. Its publisher receives this as well.
+    /// The properties of a stream changed. The stream's publisher receives this as well.
     case streamChanged(StreamState)
-    /// To the publisher: a client subscribed to the stream, or changed what it receives.
+    /// Tells the publisher that a client subscribed to the stream or changed its subscription.
     case subscribed(Subscribed)
-    /// To the publisher: a client no longer subscribes to the stream.
+    /// Tells the publisher that a client no longer subscribes to the stream.
     case unsubscribed(Unsubscribed)
-    /// Another client sent a session description or a candidate. Only in relayed sessions.
+    /// Another client sent a session description or an ICE candidate. Only in relayed sessions.
     case negotiate(Negotiate)
-    /// A client sent a signal. The sender of a signal to all receives it as well.
+    /// A client sent a signal. If the signal is for everyone, the sender receives it as well.
     case signal(Signal)
     /// A moderator muted streams, or ended the muting.
     case muted(Muted)
-    /// The relayed session became a routed one. Streams and subscriptions keep their ids, and clients send `update` and
-    /// `subscribe` with mids for them.
+    /// A relayed session became a routed one. Streams keep their ids. Clients must now send `update` for their streams and
+    /// `subscribe` for their subscriptions, both with mids.
     case mediaModeChanged(MediaModeChanged)
-    /// To the subscriber, in a routed session: the server pauses or resumes video.
+    /// Tells a subscriber in a routed session that the server pauses or resumes video.
     case subscriptionChanged(SubscriptionChanged)
-    /// To the publisher, in a routed session: which simulcast layers are needed.
+    /// Tells the publisher in a routed session which simulcast layers are needed.
     case layersWanted(LayersWanted)
-    /// Who speaks now, in a routed session.
+    /// Tells the members of a routed session who is speaking.
     case speaking(Speaking)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -88,13 +88,13 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
 }
 
 extension SessionNotice {
-    /// The session at the time of joining.
+    /// The state of a session at the time when the client joined.
     public struct Joined: AnswerPayload {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
         /// The session that the client joined.
         public var session = SessionID.unset
-        /// The client's own connection. Its id is also the member `connectionId`.
+        /// The client's own connection. In JSON, the id of the connection is also the member `connectionId`.
         public var connection = ConnectionInfo()
         /// Whether the session's media is relayed or routed.
         public var mediaMode = MediaMode.relayed
@@ -137,7 +137,7 @@ extension SessionNotice {
 
     /// A connection that joined.
     public struct ConnectionCreated: Payload {
-        /// The session it joined.
+        /// The session that the connection joined.
         public var session = SessionID.unset
         /// The new connection.
         public var connection = ConnectionInfo()
@@ -151,11 +151,11 @@ extension SessionNotice {
         }
     }
 
-    /// A connection that is gone.
+    /// A connection that left a session.
     public struct ConnectionDestroyed: Payload {
-        /// The session it was in.
+        /// The session that the connection was in.
         public var session = SessionID.unset
-        /// The connection that is gone.
+        /// The connection that left.
         public var connection = ConnectionID(high: 0, low: 0)
         /// `clientDisconnected`, `networkDisconnected` or `forceDisconnected`.
         public var reason = GoneReason.clientDisconnected
@@ -174,7 +174,7 @@ extension SessionNotice {
     public struct ConnectionReference: Payload {
         /// The session that both clients are in.
         public var session = SessionID.unset
-        /// The connection that dropped or is back.
+        /// The connection that dropped or came back.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, connection: ConnectionID) {
@@ -188,11 +188,11 @@ extension SessionNotice {
 
     /// The stream that the client publishes.
     public struct Published: AnswerPayload {
-        /// The `seq` of the request this answers.
+        /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The session it is in.
+        /// The session that the stream is in.
         public var session = SessionID.unset
-        /// The stream with its new id. While everyone is muted in a routed session it has no audio.
+        /// The stream with its new id. In a routed session in which everyone is muted, the stream has no audio.
         public var stream = StreamInfo()
         public init() {}
         public init(re: UInt64, session: SessionID, stream: StreamInfo) {
@@ -207,7 +207,7 @@ extension SessionNotice {
 
     /// A stream with all its properties.
     public struct StreamState: Payload {
-        /// The session it is in.
+        /// The session that the stream is in.
         public var session = SessionID.unset
         /// The stream as it is now.
         public var stream = StreamInfo()
@@ -221,11 +221,11 @@ extension SessionNotice {
 
     /// A stream that ended.
     public struct StreamDestroyed: Payload {
-        /// The session it was in.
+        /// The session that the stream was in.
         public var session = SessionID.unset
         /// The stream that ended.
         public var stream = StreamID(high: 0, low: 0)
-        /// Any reason but `matchEnded`. If the publisher is gone, it is the reason for that.
+        /// Any reason but `matchEnded`. If the publisher left, this is the reason why it left.
         public var reason = GoneReason.clientUnpublished
         public init() {}
         public init(session: SessionID, stream: StreamID, reason: GoneReason) {
@@ -246,9 +246,9 @@ extension SessionNotice {
         public var stream = StreamID(high: 0, low: 0)
         /// The subscriber.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// Whether it receives audio.
+        /// Whether the subscriber receives audio.
         public var audio = true
-        /// Whether it receives video.
+        /// Whether the subscriber receives video.
         public var video = true
         public init() {}
         public init(session: SessionID, stream: StreamID, connection: ConnectionID, audio: Bool, video: Bool) {
@@ -283,17 +283,17 @@ extension SessionNotice {
         }
     }
 
-    /// A message for the peer connection with another client. It has either a description or a candidate.
+    /// A message for the peer connection with another client. It contains either a description or a candidate.
     public struct Negotiate: Payload {
         /// The session that both clients are in.
         public var session = SessionID.unset
-        /// The connection that sent it.
+        /// The connection that sent this message.
         public var from = ConnectionID(high: 0, low: 0)
-        /// The offer or answer; nil if this is a candidate.
+        /// The offer or answer; nil if the message contains a candidate.
         public var description: SessionDescription?
-        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if this is a description.
+        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if the message contains a description.
         public var candidate: JSONValue?
-        /// An object that maps `MediaStream` ids in the description to stream ids; nil if they are the same.
+        /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
         public init() {}
         public init(session: SessionID, from: ConnectionID, _ negotiate: SessionVerb.Negotiate) {
@@ -311,9 +311,9 @@ extension SessionNotice {
 
     /// A signal that was sent to this client.
     public struct Signal: Payload {
-        /// The session in which it was sent.
+        /// The session in which the signal was sent.
         public var session = SessionID.unset
-        /// The connection that sent it; nil if the server did.
+        /// The connection that sent the signal; nil if the server sent it.
         public var from: ConnectionID?
         /// The signal's type, at most 128 bytes; nil if it has none.
         public var type: String?
@@ -331,13 +331,13 @@ extension SessionNotice {
         }
     }
 
-    /// A change in which streams are muted.
+    /// Tells a client that streams were muted, or that the muting ended.
     public struct Muted: Payload {
         /// The session in which streams are muted.
         public var session = SessionID.unset
         /// True to mute, false if the muting has ended.
         public var active = true
-        /// The client's own stream to mute; nil if this is about everyone.
+        /// The client's own stream that is muted; nil if everyone is muted.
         public var stream: StreamID?
         public init() {}
         public init(session: SessionID, active: Bool, stream: StreamID? = nil) {
@@ -351,7 +351,7 @@ extension SessionNotice {
     }
 }
 
-/// The reason why a client or a stream is gone. All but `matchEnded` are OpenTok's words.
+/// The reason why a client left or a stream ended. All names but `matchEnded` come from OpenTok.
 public enum GoneReason: String, Hashable, Sendable {
     /// The client left.
     case clientDisconnected

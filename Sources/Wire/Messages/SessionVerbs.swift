@@ -1,5 +1,5 @@
-/// A client's request about a session (`protocol/README.md` §4 and §8). All but `join` fail with `not_joined` outside the
-/// session.
+/// A client's request about a session (`protocol/README.md` §4 and §8). All requests but `join` fail with `not_joined` if the
+/// client is not in the session.
 public enum SessionVerb: Equatable, Sendable, MessageSet {
     /// Joins a session. Answered with ``SessionNotice/joined(_:)``, or with `token_*`, `session_invalid`, `already_joined` or
     /// `session_full`.
@@ -11,15 +11,15 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
     case publish(Publish)
     /// Ends one of the client's streams. Answered with `ok`, or with `not_found`.
     case unpublish(StreamReference)
-    /// Changes one of the client's streams. Answered with `ok`, or with `not_found`.
+    /// Changes the properties of one of the client's streams. Answered with `ok`, or with `not_found`.
     case update(Update)
     /// Subscribes to a stream, or changes a subscription. Answered with `ok`, or with `not_permitted`, `not_found` or
     /// `media_unavailable`.
     case subscribe(Subscribe)
     /// Ends a subscription. Answered with `ok`, or with `not_found`.
     case unsubscribe(StreamReference)
-    /// Sends a session description or a candidate to another client. Answered with `ok`, or with `not_found`, or
-    /// `not_permitted` in a routed session or without a subscription between the two.
+    /// Sends a session description or an ICE candidate to another client. Answered with `ok`, or with `not_found`. Fails with
+    /// `not_permitted` in a routed session, or if neither client subscribes to the other.
     case negotiate(Negotiate)
     /// Sends a signal. Answered with `ok`, or with `not_permitted`, `not_found`, `signal_invalid` or `signal_too_large`.
     case signal(Signal)
@@ -30,7 +30,7 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
     case forceUnpublish(StreamReference)
     /// Mutes streams, or ends the muting. Moderators only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case forceMute(ForceMute)
-    /// Reports whether media with another client works. Answered with `ok`, or with `not_found`.
+    /// Reports whether media between this client and another client works. Answered with `ok`, or with `not_found`.
     case connected(Connected)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -71,7 +71,7 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
 extension SessionVerb {
     /// The session to join, and a token for it.
     public struct Join: Payload {
-        /// The session to join, from the same source as the token.
+        /// The session to join. The application that creates the token also names the session.
         public var session = SessionID.unset
         /// A session token for this session, at most 8 KiB.
         public var token = ""
@@ -110,11 +110,11 @@ extension SessionVerb {
     public struct Publish: Payload {
         /// The session to publish in, which the client must have joined.
         public var session = SessionID.unset
-        /// The stream's name, at most 256 bytes; nil for an empty one.
+        /// The stream's name, at most 256 bytes; nil for an empty name.
         public var name: String?
-        /// Whether the stream has audio now.
+        /// Whether the stream currently has audio.
         public var hasAudio = true
-        /// Whether the stream has video now.
+        /// Whether the stream currently has video.
         public var hasVideo = true
         /// What the video shows; nil if unknown.
         public var videoType: VideoType?
@@ -122,8 +122,8 @@ extension SessionVerb {
         public var width: Int?
         /// Height of the video in pixels, 0 to 16384; nil if unknown.
         public var height: Int?
-        /// The transceivers of the `send` connection that carry the stream. An offer with these mids must have been sent
-        /// before.
+        /// The transceivers of the `send` connection that carry the stream. The client must send an offer with these mids
+        /// first.
         public var mids = MediaMids()
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -138,15 +138,15 @@ extension SessionVerb {
         }
     }
 
-    /// Changes to a stream. Members that are nil stay as they are.
+    /// Changes to a stream. A member that is nil stays unchanged.
     public struct Update: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
         /// The client's stream.
         public var stream = StreamID(high: 0, low: 0)
-        /// Whether the stream has audio now.
+        /// Whether the stream currently has audio.
         public var hasAudio: Bool?
-        /// Whether the stream has video now.
+        /// Whether the stream currently has video.
         public var hasVideo: Bool?
         /// Width of the video in pixels, 0 to 16384.
         public var width: Int?
@@ -176,8 +176,8 @@ extension SessionVerb {
         public var audio = true
         /// Whether to receive video.
         public var video = true
-        /// The transceivers of the `receive` connection that carry the stream. Without any, nothing is received in a routed
-        /// session.
+        /// The transceivers of the `receive` connection that carry the stream. In a routed session, a client that names none
+        /// receives nothing.
         public var mids = MediaMids()
         /// The preferred size and frame rate, in a routed session.
         public var preference = VideoPreference()
@@ -199,19 +199,19 @@ extension SessionVerb {
         }
     }
 
-    /// A message for the peer connection with another client. Set either `description` or `candidate`; anything else is
-    /// `malformed`.
+    /// A message for the peer connection with another client. Exactly one of `description` and `candidate` must be set.
+    /// Otherwise the request fails with `malformed`.
     public struct Negotiate: Payload {
         /// The session that both clients are in.
         public var session = SessionID.unset
-        /// The connection to send it to.
+        /// The connection to which the server passes this message on.
         public var to = ConnectionID(high: 0, low: 0)
-        /// The offer or answer; nil if this is a candidate.
+        /// The offer or answer; nil if the message contains a candidate.
         public var description: SessionDescription?
-        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if this is a description. The server passes it
-        /// on unchanged.
+        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if the message contains a description. The
+        /// server passes the candidate on unchanged.
         public var candidate: JSONValue?
-        /// An object that maps `MediaStream` ids in the description to stream ids; nil if they are the same.
+        /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -221,20 +221,20 @@ extension SessionVerb {
             try coder.json("candidate", &candidate)
             try coder.json("streams", &streams)
             if coder.isReading, (description == nil) == (candidate == nil) {
-                throw WireError(.malformed, "Send either \"description\" or \"candidate\", and not both.")
+                throw WireError(.malformed, "Send either \"description\" or \"candidate\", not both.")
             }
         }
     }
 
     /// A signal to send.
     public struct Signal: Payload {
-        /// The session to send it in.
+        /// The session in which to send the signal.
         public var session = SessionID.unset
         /// The signal's type, at most 128 characters of `A-Z a-z 0-9 - _ ~`; nil for none. Text chat uses `chat`.
         public var type: String?
         /// The signal's data, at most 8 KiB; nil for none.
         public var data: String?
-        /// The only connection to receive it; nil for everyone, including the sender.
+        /// The only connection that receives the signal; nil for everyone, including the sender.
         public var to: ConnectionID?
         public init() {}
         public init(session: SessionID, type: String?, data: String?, to: ConnectionID? = nil) {
@@ -242,7 +242,7 @@ extension SessionVerb {
         }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
-            // The session checks both lengths, because they have their own error codes.
+            // The lengths of type and data are checked later, because they have their own error codes.
             try coder.string("signalType", &type, max: Limits.message)
             try coder.string("data", &data, max: Limits.message)
             try coder.id("to", &to)
@@ -253,7 +253,7 @@ extension SessionVerb {
     public struct ForceDisconnect: Payload {
         /// The session that the connection is in.
         public var session = SessionID.unset
-        /// The connection to remove. Its token is revoked.
+        /// The connection to remove. The token with which it joined is revoked.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, connection: ConnectionID) {
@@ -284,14 +284,14 @@ extension SessionVerb {
         }
     }
 
-    /// A report on whether the relayed media with another client works. If neither of a pair reports true within 8 s, the
-    /// server may route the whole session instead (`protocol/README.md` §8).
+    /// A report on whether relayed media between this client and another client works. If neither of the two reports true
+    /// within 8 s, the server may switch the whole session to routed media (`protocol/README.md` §8).
     public struct Connected: Payload {
         /// The session that both clients are in.
         public var session = SessionID.unset
         /// The other client's connection.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// True once media works. False has no effect.
+        /// True if media works. False has no effect.
         public var connected = true
         public init() {}
         public init(session: SessionID, connection: ConnectionID, connected: Bool) {
@@ -325,7 +325,7 @@ extension SessionVerb {
 }
 
 extension SessionVerb.Negotiate {
-    /// Approximate number of bytes to pass on.
+    /// The approximate number of bytes that the server passes on.
     public var size: Int {
         (description?.sdp.utf8.count ?? 0) + (candidate?.size ?? 0) + (streams?.size ?? 0)
     }

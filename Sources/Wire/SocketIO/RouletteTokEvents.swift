@@ -1,8 +1,9 @@
 /// A request of a RouletteTok client (`protocol/roulettetok.md` §1).
 public enum RouletteTokRequest: String, Equatable, Sendable, CaseIterable {
-    /// Requests a new partner. The argument names a session and is ignored: trusting it would let clients watch anyone.
+    /// Requests a new partner. The argument of the event names a session. It is ignored, because otherwise clients could choose
+    /// to watch anyone.
     case next
-    /// Ends the conversation for both partners.
+    /// Ends the chat for both partners.
     case disconnectPartners
 
     /// Reads the data of an event packet, `{"name":…,"args":[…]}`.
@@ -25,19 +26,20 @@ public enum RouletteTokRequest: String, Equatable, Sendable, CaseIterable {
 
 /// An event for a RouletteTok client (`protocol/roulettetok.md` §1).
 public enum RouletteTokEvent: Equatable, Sendable {
-    /// The client's own session, with a publisher token. It publishes there for as long as it is connected.
+    /// The client's own session, with a publisher token. The client publishes there for as long as it is connected.
     case initial(Admission)
     /// A partner was found: the partner's session, with a subscriber token that ends with the match.
     case subscribe(Admission)
     /// No partner is available yet. The client waits.
     case empty
-    /// The conversation is over. The client leaves the partner's session and then sends `next`.
+    /// The chat is over. The client leaves the partner's session and then sends `next`.
     case disconnectPartner
 
-    /// The event as packet bytes.
+    /// The event, encoded as a Socket.IO packet.
     ///
-    /// The iOS client of 2012 splits packets at `:::`, so there is no id and no endpoint, and no string contains three colons.
-    /// It reads `args[0]` without a check, so an event without arguments has no `args`.
+    /// The iOS client of 2012 splits packets at `:::`. The packet therefore has no id and no endpoint, and no string in it
+    /// contains three colons. The same client reads `args[0]` of any `args` without a check, so an event without arguments has
+    /// no `args` at all.
     public var packet: [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()

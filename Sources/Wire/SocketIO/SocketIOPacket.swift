@@ -1,6 +1,6 @@
 /// One packet of Socket.IO 0.9 ("protocol 1"): `type:[id[+]]:[endpoint][:data]`.
 ///
-/// Reading is as lenient as the clients of 2012 need: a bare `2` is a heartbeat, and an empty fourth part means no data.
+/// Parsing is lenient, as the clients of 2012 require. A lone `2` is a heartbeat, and an empty data field means no data.
 public struct SocketIOPacket: Equatable, Sendable {
     /// The type of a packet. Its raw value is the digit on the wire.
     public enum Kind: UInt8, Sendable, CaseIterable {
@@ -8,7 +8,7 @@ public struct SocketIOPacket: Equatable, Sendable {
         case disconnect
         /// 1: opens the connection or a namespace.
         case connect
-        /// 2: shows that the sender is alive.
+        /// 2: a heartbeat, which shows that the sender is alive.
         case heartbeat
         /// 3: plain text, which the protocol here does not use.
         case message
@@ -20,17 +20,17 @@ public struct SocketIOPacket: Equatable, Sendable {
         case acknowledgement
         /// 7: an error, with a reason and optional advice.
         case error
-        /// 8: ends a poll when there is nothing to deliver.
+        /// 8: no operation, which ends a poll if there is nothing to deliver.
         case noop
     }
 
-    /// The digit before the first colon.
+    /// The type of the packet: the digit before the first colon.
     public var kind: Kind
     /// The id under which the sender requests an acknowledgement, at most 2^53; nil if it requests none.
     public var id: UInt64?
     /// Whether the acknowledgement must carry data (`+` after the id), which only the handler of the packet can provide.
     public var wantsData = false
-    /// The namespace. Empty for the default one, the only one supported here.
+    /// The namespace. Empty for the default namespace, which is the only one that is supported here.
     public var endpoint = ""
     /// Everything after the third colon. It may contain colons.
     public var data: [UInt8]
@@ -45,12 +45,12 @@ public struct SocketIOPacket: Equatable, Sendable {
         self.data = Array(data)
     }
 
-    /// JavaScript counts exactly up to 2^53.
+    /// The largest id. JavaScript represents integers exactly only up to 2^53.
     private static let largestID: UInt64 = 1 << 53
 
     /// Parses one packet.
     ///
-    /// - Throws: `malformed`, with a sentence that says what is wrong.
+    /// - Throws: `malformed`, with a message that says what is wrong.
     public init(parsing bytes: some Sequence<UInt8>) throws(WireError) {
         let parts = Array(bytes).split(separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
         guard let digits = parts.first, digits.count == 1, let digit = digits.first,
@@ -79,7 +79,8 @@ public struct SocketIOPacket: Equatable, Sendable {
         return (id, wantsData)
     }
 
-    /// Printable ASCII only. Errors repeat the endpoint, and the length of an ASCII answer is the same in every unit.
+    /// Reads the endpoint, which may contain only printable ASCII. Error packets contain the endpoint as well, and answers must
+    /// be ASCII, because clients count their length in different units.
     private static func readEndpoint(_ text: ArraySlice<UInt8>) throws(WireError) -> String {
         guard text.count <= Limits.name, text.allSatisfy({ 0x21...0x7E ~= $0 }) else {
             throw malformed("An endpoint must have at most \(Limits.name) printable ASCII characters.")
@@ -87,7 +88,7 @@ public struct SocketIOPacket: Equatable, Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the packet as it is sent.
+    /// Returns the packet as bytes to send.
     public func encode() -> [UInt8] {
         var bytes = [kind.rawValue + UInt8(ascii: "0"), UInt8(ascii: ":")]
         if let id { bytes += String(id).utf8 }
@@ -103,17 +104,17 @@ public struct SocketIOPacket: Equatable, Sendable {
 }
 
 extension SocketIOPacket {
-    /// Returns an error packet. Socket.IO 0.9 numbers some reasons. For all others the text is our error code, which its
-    /// clients show as an unknown reason.
+    /// Returns an error packet whose reason is this error code. Socket.IO 0.9 has numbers for some reasons, but not for these,
+    /// so its clients report the code as an unknown reason.
     public static func error(_ code: WireError.Code, endpoint: String = "") -> SocketIOPacket {
         SocketIOPacket(.error, endpoint: endpoint, data: code.rawValue.utf8)
     }
 
-    /// The error packet for an unknown connection id: reason 1, client not handshaken; advice 0, reconnect.
+    /// The error packet for an unknown connection id. Its reason is 1 (client not handshaken), and its advice is 0 (reconnect).
     public static let notHandshaken = SocketIOPacket(.error, data: "1+0".utf8)
 
-    /// Returns the error packet for a namespace other than the default one, without its query: reason 2, unauthorized. Clients
-    /// report it as `connect_failed`.
+    /// Returns the error packet for any namespace but the default one. The packet names the namespace without its query, and
+    /// its reason is 2 (unauthorized). Clients report this error as `connect_failed`.
     public static func noSuchNamespace(_ endpoint: String) -> SocketIOPacket {
         let name = endpoint.prefix { $0 != "?" }
         return SocketIOPacket(.error, endpoint: String(name), data: "2".utf8)
@@ -121,7 +122,8 @@ extension SocketIOPacket {
 
     /// Returns the acknowledgement of the packet with this id.
     ///
-    /// - Parameter isBare: true to confirm only the arrival, false to add the handler's list of results, which is empty.
+    /// - Parameter isBare: true to confirm only that the packet arrived, false to add the results of the packet's handler,
+    ///   which are an empty list.
     public static func acknowledgement(of id: UInt64, isBare: Bool) -> SocketIOPacket {
         SocketIOPacket(.acknowledgement, data: (isBare ? "\(id)" : "\(id)+[]").utf8)
     }

@@ -1,12 +1,12 @@
-/// The body of a polling request or answer. With several packets, each is U+FFFD, its length, U+FFFD, and the packet. A single
-/// packet stands alone.
+/// The body of a polling request or answer. A single packet is the whole body. In a body with several packets, each is preceded
+/// by U+FFFD, the packet's length, and U+FFFD.
 ///
-/// JavaScript clients count lengths in UTF-16 units and Python clients in code points. Answers are ASCII, where both agree;
-/// requests may use either.
+/// JavaScript clients count lengths in UTF-16 units and Python clients in code points. Both give the same result for answers,
+/// which are ASCII. Requests with either kind of length are accepted.
 public enum SocketIOPayload {
     private static let boundary: Unicode.Scalar = "\u{FFFD}"
     private static let boundaryBytes: [UInt8] = [0xEF, 0xBF, 0xBD]
-    /// Maximum packets in one body. No client collects more between two requests.
+    /// Maximum number of packets in one body. Clients do not collect more than this between two requests.
     public static let maxPackets = 256
 
     /// Returns the body that carries these packets.
@@ -18,9 +18,9 @@ public enum SocketIOPayload {
         }
     }
 
-    /// Returns the packets of a body.
+    /// Returns the packets in a body.
     ///
-    /// - Throws: `malformed`, with a sentence that says what is wrong.
+    /// - Throws: `malformed`, with a message that says what is wrong.
     public static func decode(_ bytes: [UInt8]) throws(WireError) -> [[UInt8]] {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw malformed("The body must be UTF-8.") }
         guard !bytes.isEmpty else { throw malformed("The body must contain a packet.") }
@@ -50,7 +50,7 @@ public enum SocketIOPayload {
         return length
     }
 
-    /// Removes and returns `length` units, or returns nil unless another packet or the end follows them.
+    /// Removes and returns a packet of `length` units. Returns nil unless another packet or the end of the body follows.
     private static func take(
         _ length: Int, from rest: inout Substring.UnicodeScalarView, utf16: Bool
     ) -> Substring.UnicodeScalarView? {
@@ -66,16 +66,18 @@ public enum SocketIOPayload {
     }
 }
 
-/// JSONP: answers in the form of a script, for pages that can only load scripts.
+/// JSONP polling: answers are scripts, for pages that can only load scripts from another origin.
 public enum SocketIOScript {
-    /// Returns `io.j[index]("text");`. U+FFFD is not escaped, because Python's client does not understand the escape.
+    /// Returns the script `io.j[index]("text");`. U+FFFD is not escaped in it, because the Python client does not understand
+    /// the escape.
     public static func call(_ index: Int, _ text: [UInt8]) -> [UInt8] {
         var writer = JSONWriter(capacity: text.count + 32)
         writer.string(String(decoding: text, as: UTF8.self))
         return Array("io.j[\(index)](".utf8) + lineSeparatorsEscaped(writer.bytes) + Array(");".utf8)
     }
 
-    /// Escapes U+2028 and U+2029. A JSON string may contain them, but they ended a line in the JavaScript of 2012.
+    /// Escapes U+2028 and U+2029. A JSON string may contain these characters, but in the JavaScript of 2012 they ended a line
+    /// and thus made the string invalid.
     private static func lineSeparatorsEscaped(_ bytes: [UInt8]) -> [UInt8] {
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.unicodeScalars.contains(where: { $0 == "\u{2028}" || $0 == "\u{2029}" }) else { return bytes }
@@ -90,9 +92,9 @@ public enum SocketIOScript {
         return Array(escaped.utf8)
     }
 
-    /// Returns the payload of a posted form: the JSON string in its field `d`.
+    /// Returns the payload of a posted form, which is the JSON string in the form field `d`.
     ///
-    /// - Throws: `malformed` without such a field.
+    /// - Throws: `malformed` if there is no such field.
     public static func payload(form: [UInt8]) throws(WireError) -> [UInt8] {
         let fields = form.split(separator: UInt8(ascii: "&"))
         guard let field = fields.first(where: { $0.starts(with: "d=".utf8) }) else {
@@ -104,7 +106,7 @@ public enum SocketIOScript {
         return Array(text.utf8)
     }
 
-    /// Decodes `application/x-www-form-urlencoded`; nil for a broken escape.
+    /// Decodes a value in `application/x-www-form-urlencoded`. Returns nil if an escape is invalid.
     private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)

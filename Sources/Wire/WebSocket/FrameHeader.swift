@@ -4,13 +4,13 @@ public struct FrameHeader: Equatable, Sendable {
     public enum Outcome: Equatable, Sendable {
         /// The header is not complete yet.
         case incomplete
-        /// The header is complete; its payload may still be missing.
+        /// The header is complete, but the payload may not have arrived yet.
         case header(FrameHeader)
-        /// The client violated the protocol: close with this code and reason.
+        /// The client violated the protocol. Close the connection with this code and reason.
         case violation(UInt16, String)
     }
 
-    /// What kind of frame this is.
+    /// The kind of the frame.
     public var opcode: FrameReader.Opcode
     /// Whether this is the last fragment of its message (FIN).
     public var isFinal: Bool
@@ -21,10 +21,10 @@ public struct FrameHeader: Equatable, Sendable {
     /// Length of the header in bytes.
     public var size: Int
 
-    /// Parses a header at the start of `bytes`. Reports only the violations that must not wait for the payload; ``FrameReader``
-    /// checks the rest.
+    /// Parses a header at the start of `bytes`. Reports only violations that must be noticed before the payload arrives.
+    /// ``FrameReader`` reports all others.
     ///
-    /// - Parameter maxLength: the longest payload accepted, in bytes. A longer one is a violation with 1009.
+    /// - Parameter maxLength: the maximum length of the payload in bytes. A longer payload is a violation with code 1009.
     public static func parse(_ bytes: some RandomAccessCollection<UInt8>, maxLength: Int) -> Outcome {
         guard bytes.count >= 2 else { return .incomplete }
         let byte = { (offset: Int) in bytes[bytes.index(bytes.startIndex, offsetBy: offset)] }
@@ -35,7 +35,7 @@ public struct FrameHeader: Equatable, Sendable {
         let size = 2 + lengthSize + (isMasked ? 4 : 0)
         let opcode = FrameReader.Opcode(bits: first & 0x0F)
         if first & 0x70 != 0 { return .violation(1002, "reserved bits must be 0 without an extension") }
-        // Control frames have no extended length, so the rest of the header need not be awaited.
+        // A control frame must not have an extended length, so there is no need to wait for the rest of the header.
         if opcode.isControl, lengthSize > 0 {
             return .violation(1002, "control frames must be whole and at most 125 bytes")
         }
@@ -43,7 +43,8 @@ public struct FrameHeader: Equatable, Sendable {
         var length = UInt64(short)
         if lengthSize > 0 { length = (0..<lengthSize).reduce(0) { $0 << 8 | UInt64(byte(2 + $1)) } }
         guard length >> 63 == 0 else { return .violation(1002, "payload length must be below 2^63") }
-        // RFC 6455 §5.2: "the minimal number of bytes MUST be used". With several forms, two readers could disagree.
+        // RFC 6455 §5.2: "the minimal number of bytes MUST be used". If other forms were accepted, two implementations could
+        // disagree on the length.
         if lengthSize == 2, length < 126 { return .violation(1002, "payload length must use the shortest form") }
         if lengthSize == 8, length <= 0xFFFF { return .violation(1002, "payload length must use the shortest form") }
         guard length <= UInt64(maxLength) else { return .violation(1009, "the message is too large") }
@@ -56,7 +57,8 @@ public struct FrameHeader: Equatable, Sendable {
         )
     }
 
-    /// Returns the header of a server's frame: final and unmasked, for a payload of `length` bytes.
+    /// Returns the header of a frame that the server sends. The frame is final and unmasked, and has a payload of `length`
+    /// bytes.
     public static func bytes(of opcode: FrameReader.Opcode, length: Int) -> [UInt8] {
         let first = 0x80 | opcode.bits
         switch length {
@@ -90,7 +92,7 @@ extension FrameReader.Opcode {
         case .close: 8
         case .ping: 9
         case .pong: 10
-        // Never written.
+        // The server never sends this opcode.
         case .reserved: 15
         }
     }

@@ -1,5 +1,5 @@
-/// Checks a client's WebSocket frames and assembles fragments into messages (RFC 6455 §5 and §7), as a value without I/O.
-/// ``FrameHeader`` parses and checks what precedes the payload.
+/// Checks a client's WebSocket frames and assembles fragments into messages (RFC 6455 §5 and §7). Does no I/O. ``FrameHeader``
+/// parses and checks the header that precedes the payload.
 public struct FrameReader: Sendable {
     /// The kind of a frame (RFC 6455 §5.2).
     public enum Opcode: Equatable, Sendable {
@@ -21,11 +21,11 @@ public struct FrameReader: Sendable {
 
     /// One frame as received from a client.
     public struct Frame: Equatable, Sendable {
-        /// What kind of frame this is.
+        /// The kind of the frame.
         public var opcode: Opcode
         /// Whether this is the last fragment of its message (FIN).
         public var isFinal: Bool
-        /// Whether RSV1, RSV2 or RSV3 is set: a violation, because no extension is negotiated.
+        /// Whether RSV1, RSV2 or RSV3 is set. This is a violation, because no extension was negotiated.
         public var hasReservedBits: Bool
         /// Whether the frame was masked, as every client frame must be.
         public var isMasked: Bool
@@ -41,23 +41,23 @@ public struct FrameReader: Sendable {
         }
     }
 
-    /// The meaning of a frame for the connection.
+    /// What a frame means for the connection.
     public enum Output: Equatable, Sendable {
         /// The frame is a fragment; the message is not complete yet.
         case nothing
         /// A complete message. The reader does not check that it is UTF-8.
         case text([UInt8])
-        /// A ping: answer with a pong that has this payload.
+        /// A ping. Answer with a pong that contains the same payload.
         case ping([UInt8])
         /// A pong, with any payload.
         case pong
-        /// The client closes, with this code (1005 if it gave none).
+        /// The client closes the connection with this code (1005 if the client sent none).
         case close(UInt16)
-        /// The client violated the protocol: close with this code and reason.
+        /// The client violated the protocol. Close the connection with this code and reason.
         case violation(UInt16, String)
     }
 
-    /// Maximum bytes of a message, all fragments together. More is a violation with 1009.
+    /// Maximum bytes of a message, all fragments together. A longer message is a violation with code 1009.
     public let limit: Int
     private var message: [UInt8] = []
     private var isFragmented = false
@@ -101,8 +101,8 @@ public struct FrameReader: Sendable {
         return .close(code)
     }
 
-    /// Whether an endpoint may send this close code (RFC 6455 §7.4). Some codes are only reported locally; unassigned ones are
-    /// reserved.
+    /// Whether an endpoint may send this close code (RFC 6455 §7.4). Some codes are only for local use, and unassigned codes
+    /// are reserved.
     public static func mayBeSent(_ code: UInt16) -> Bool {
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: true

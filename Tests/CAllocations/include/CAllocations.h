@@ -1,5 +1,5 @@
-// Counts the allocations of a thread by replacing the C library's allocator. Works on Linux with glibc, and not with a
-// sanitizer, which replaces the allocator itself.
+// Counts the allocations of a thread by replacing the C library's allocator. Works only on Linux with glibc. Does not
+// work with a sanitizer, because a sanitizer replaces the allocator too.
 #ifndef CONFAB_CALLOCATIONS_H
 #define CONFAB_CALLOCATIONS_H
 
@@ -12,7 +12,7 @@ void confab_allocations_begin(void);
 /// Pauses counting. Returns whether it was active, to be passed to `resume`.
 int confab_allocations_pause(void);
 void confab_allocations_resume(int counted);
-/// Stops counting and returns how often this thread has allocated since the beginning.
+/// Stops counting and returns the number of this thread's allocations since `begin`, without those during pauses.
 uint64_t confab_allocations_end(void);
 
 #endif

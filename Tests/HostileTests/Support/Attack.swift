@@ -1,40 +1,40 @@
 import Foundation
 import Testing
 
-/// The result of an attack, for its row of the table.
+/// The result of an attack, for its row in the printed table.
 struct AttackOutcome: Sendable {
     var sent: String
     var cameBack: String
 }
 
-/// An attack on its own server, next to two people who chat. They must not be disturbed, and the server's memory must
-/// stay below a bound.
+/// An attack on a separate server while two people chat on it. The chat must not be disturbed, and the server's memory
+/// must stay below a bound.
 struct Attack: Sendable {
-    /// Maximum growth of the server's memory in most attacks: several times the measured growth, but far less than what
-    /// is sent.
+    /// The maximum growth of the server's memory in most attacks. It is several times the measured growth, but far less
+    /// than the amount of data that an attack sends.
     static let maxGrowth = 32 << 20
 
     var number: Int
     var name: String
     var settings: [String: String] = [:]
-    /// In bytes.
+    /// The maximum growth of the server's memory in bytes.
     var maxGrowth = Self.maxGrowth
     /// How the two people connect to the server.
     var connect: @Sendable (ServerProcess) throws -> RawSocket = { try RawSocket(port: $0.port) }
 
-    /// Runs the attack and prints its row.
+    /// Runs the attack and prints its row of the table.
     func run(_ body: (ServerProcess) async throws -> AttackOutcome) async throws {
         try await ServerProcess.run(UndisturbedPair.settings.merging(settings) { $1 }) { server in
             let pair = try UndisturbedPair.start(server, connect: connect)
             let before = server.memory
             let outcome = try await body(server)
-            // A new client is served too.
+            // A new client must be served too.
             do {
                 try Person.connect(on: connect(server)).greet()
             } catch {
-                Issue.record("\(name): after the attack somebody new is not served: \(error)")
+                Issue.record("\(name): after the attack a new client is not served: \(error)")
             }
-            // An attack may be very short. Its effect on the pair shows only after it has exchanged some messages.
+            // An attack may be very short. Its effect shows only after the pair has exchanged some messages.
             try eventually("the pair said only \(pair.messages) lines") { pair.messages >= 20 || !pair.isChatting }
             let report = try pair.finish()
             let growth = server.peakMemory - before
@@ -59,7 +59,8 @@ struct Tally {
 
     var text: String { counts.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }.joined(separator: ", ") }
 
-    /// Waits until the server has closed each connection and counts the codes; 1006 if there was no close frame.
+    /// Waits until the server has closed each connection, and counts the close codes. A connection without a close
+    /// frame counts as 1006.
     static func closes(of lines: [RawWebSocket], within limit: Duration = .seconds(60)) throws -> Tally {
         var endings = Tally()
         let deadline = ContinuousClock.now + limit
@@ -78,7 +79,8 @@ struct Tally {
         return sockets.filter { !$0.isClosedByPeer(within: max(.zero, deadline - ContinuousClock.now)) }.count
     }
 
-    /// Reads until the deadline, or until the server has ended all connections. Returns the open ones.
+    /// Reads until the deadline, or until the server has ended all connections. Returns the connections that are still
+    /// open.
     static func open(of sockets: [RawSocket], until deadline: ContinuousClock.Instant) -> [RawSocket] {
         var open = sockets.filter { !$0.isClosedByPeer(within: .zero) }
         while !open.isEmpty, MediaWaiting.isAnyReadable(open.map(\.descriptor), until: deadline) {

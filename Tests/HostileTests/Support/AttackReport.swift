@@ -1,6 +1,6 @@
 import Foundation
 
-/// One row per attack, so that a test run prints a table.
+/// Prints one row per attack, so a test run prints a table.
 struct AttackReport {
     /// - Parameter others: the report on the clients who must not be disturbed.
     static func print(

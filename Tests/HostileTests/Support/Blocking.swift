@@ -1,15 +1,15 @@
 import Foundation
 import Synchronization
 
-/// A counter for several threads.
+/// A counter that several threads can use.
 final class Counter: Sendable {
     private let value = Mutex(0)
     var count: Int { value.withLock { $0 } }
     func add(_ more: Int = 1) { value.withLock { $0 += more } }
 }
 
-/// Runs tasks on separate threads, where they may block on sockets. In Swift's own pool that would keep other tests
-/// from running.
+/// Runs tasks on separate threads, where they may block on sockets. In Swift's own pool, blocked tasks would keep other
+/// tests from running.
 final class BlockingExecutor: TaskExecutor {
     static let shared = BlockingExecutor()
 
@@ -21,7 +21,7 @@ final class BlockingExecutor: TaskExecutor {
     }
 }
 
-/// Runs the body and its tasks where blocking is allowed.
+/// Runs the body and its tasks on threads that may block.
 func blocking<R>(_ body: () async throws -> R) async throws -> R {
     try await withTaskExecutorPreference(BlockingExecutor.shared, operation: body)
 }
@@ -41,8 +41,8 @@ final class Background<R: Sendable>: Sendable {
 
     /// Waits for the body and returns its result or throws its error.
     func join(within limit: Duration = .seconds(60)) throws -> R {
-        try eventually("a thread is still at work", within: limit) { isFinished }
-        guard let outcome = result.withLock({ $0 }) else { throw TimedOut("a thread is still at work") }
+        try eventually("a thread is still running", within: limit) { isFinished }
+        guard let outcome = result.withLock({ $0 }) else { throw TimedOut("a thread is still running") }
         return try outcome.get()
     }
 }
@@ -54,7 +54,7 @@ func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async thr
     }
 }
 
-/// Tells threads to stop, including those that wait for it. Its value is guarded by the condition.
+/// A flag that tells threads to stop. Threads can wait for it. The condition guards the value.
 final class Flag: @unchecked Sendable {
     private let condition = NSCondition()
     private var value = false
@@ -68,7 +68,7 @@ final class Flag: @unchecked Sendable {
         }
     }
 
-    /// Waits up to the limit and returns whether it is set.
+    /// Waits up to the limit for the flag, and returns whether it is set.
     func isSet(within limit: Duration) -> Bool {
         let deadline = Date(timeIntervalSinceNow: limit.inSeconds)
         return condition.withLock {

@@ -4,11 +4,11 @@ import Foundation
 struct HTTPAnswer: Sendable, CustomStringConvertible {
     var status: Int
     var version: String
-    /// In order, with names as received.
+    /// The headers in order, with their names as received.
     var headers: [(name: String, value: String)]
     var body: [UInt8]
 
-    /// The values of a header, case-insensitive, joined as RFC 9110 §5.3 allows.
+    /// The values of a header, joined as RFC 9110 §5.3 allows. The name is case-insensitive.
     subscript(_ name: String) -> String? {
         let values = headers.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -36,7 +36,7 @@ struct HTTPAnswer: Sendable, CustomStringConvertible {
 extension RawSocket {
     private static let lineEnd: [UInt8] = [13, 10]
 
-    /// Reads one response. Its body has a length, is chunked, or ends with the connection (RFC 9112 §6.3).
+    /// Reads one response. Its body may have a length, be chunked, or end with the connection (RFC 9112 §6.3).
     ///
     /// - Parameter hasBody: false for the response to HEAD.
     func readAnswer(within limit: Duration = .seconds(10), hasBody: Bool = true) throws -> HTTPAnswer {

@@ -9,12 +9,13 @@ import Musl
 import Darwin
 #endif
 
-/// Attacks on separate server processes, one after another, because two at the same time would affect each other's
-/// measurements. `scripts/test` runs two halves of them in parallel, each with its own servers.
+/// Attacks on separate server processes. They run one after another, because simultaneous attacks would affect each
+/// other's measurements. `scripts/test` splits them into two halves and runs both in parallel, each with its own
+/// servers.
 @Suite("Hostile clients", .serialized, .timeLimit(.minutes(5)))
 struct Hostile {}
 
-/// A timeout.
+/// The error of a wait that took too long.
 struct TimedOut: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
@@ -29,7 +30,7 @@ func eventually(
     let deadline = ContinuousClock.now + limit
     while try !condition() {
         guard ContinuousClock.now < deadline else { throw TimedOut("after \(limit): \(whyNotYet())") }
-        // Polled every few milliseconds, because another process sends no notifications.
+        // Poll every few milliseconds, because the state belongs to another process, which sends no notifications.
         _ = poll(nil, 0, 5)
     }
 }

@@ -3,31 +3,31 @@ import RTC
 import Testing
 import Wire
 
-/// An attack on the media of its own server, next to two people in a call. They must not be disturbed, a new client
-/// must be served afterwards, and the server's memory must stay below a bound.
+/// An attack on the media of a separate server during a call between two people. The call must not be disturbed, a new
+/// client must be served afterwards, and the server's memory must stay below a bound.
 struct MediaAttack: Sendable {
-    /// The server announces loopback as its media address, where the robots are, and its budgets are large enough for
-    /// the tests.
+    /// The server announces its loopback address for media, because the robots are on the same machine. Its budgets are
+    /// large enough for the tests.
     static let settings = [
         "CONFAB_MEDIA_ADDRESS": "127.0.0.1", "CONFAB_LIMITS_HELLO_BURST": "100000",
         "CONFAB_LIMITS_SOCKETS_PER_ADDRESS": "1000",
     ]
-    /// The attackers' address, different from the call's if the machine has several.
+    /// The attackers' address. It differs from the call's address if the machine has several.
     static let elsewhere = FloodedSession.elsewhere
-    /// A stall for which a person would hang up. The measured one is printed; it includes the pauses of a busy machine.
+    /// The shortest stall after which a person would hang up. The printed stalls include the pauses of a busy machine.
     static let longestGap = MediaInterval.seconds(2)
-    /// Fraction of all packets of the call. Lost audio is not retransmitted.
+    /// The maximum fraction of the call's packets that may be missing. Lost audio is not retransmitted.
     static let maxMissing = 0.02
 
     var number: Int
     var name: String
     var settings: [String: String] = [:]
-    /// In bytes.
+    /// The maximum growth of the server's memory in bytes.
     var maxGrowth = Attack.maxGrowth
     /// Whether one of the two is behind a firewall that allows only TCP.
     var tcp = false
 
-    /// Runs the attack and prints its row.
+    /// Runs the attack and prints its row of the table.
     func run(_ body: (MediaPlace, UndisturbedCall) async throws -> AttackOutcome) async throws {
         try await ServerProcess.run(Self.settings.merging(settings) { $1 }) { server in
             let place = try await MediaPlace(server)
@@ -49,7 +49,7 @@ struct MediaAttack: Sendable {
         }
     }
 
-    /// A new client joins, publishes, and receives its own stream.
+    /// Checks that a new client can join, publish, and receive its own stream.
     private func serveAnother(_ place: MediaPlace) throws {
         do {
             let robot = try MediaRobot(place)
@@ -63,17 +63,17 @@ struct MediaAttack: Sendable {
                 guard ContinuousClock.now < deadline else { throw TimedOut("no media: \(robot.receptions)") }
             }
         } catch {
-            Issue.record("\(name): after the attack somebody new is not served: \(error)")
+            Issue.record("\(name): after the attack a new client is not served: \(error)")
         }
     }
 
     private func judge(_ report: CallReport) {
         #expect(report.share < Self.maxMissing, "\(name): \(report.text)")
-        #expect(report.videoMissing <= report.sent / 100, "\(name): video that was not repeated: \(report.text)")
+        #expect(report.videoMissing <= report.sent / 100, "\(name): video that was not retransmitted: \(report.text)")
         for phase in [report.before, report.during, report.after] {
             #expect(phase.longestGap < Self.longestGap, "\(name): \(report.text)")
         }
-        #expect(report.foreign == 0, "\(name): \(report.foreign) packets of somebody else")
-        #expect(report.forged == 0, "\(name): \(report.forged) packets that could not be decrypted, or came twice")
+        #expect(report.foreign == 0, "\(name): \(report.foreign) packets of another publisher")
+        #expect(report.forged == 0, "\(name): \(report.forged) packets that could not be decrypted or were duplicates")
     }
 }

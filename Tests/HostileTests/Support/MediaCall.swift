@@ -3,11 +3,11 @@ import RTC
 import Synchronization
 import Wire
 
-/// The quality of one phase of a call, for the member with the worse quality.
+/// The quality of one phase of a call.
 struct CallPhase: Sendable {
     /// Packets received by both members.
     var packets = 0
-    /// The longest time without a packet of a stream.
+    /// The longest time without a packet of a stream, for the member for whom it was longer.
     var longestGap = MediaInterval.zero
 }
 
@@ -16,16 +16,17 @@ struct CallReport: Sendable {
     var before = CallPhase()
     var during = CallPhase()
     var after = CallPhase()
-    /// Packets that never arrived, and the number sent.
+    /// The number of packets that never arrived. `sent` is the number of all packets sent.
     var audioMissing = 0
     var videoMissing = 0
     var sent = 0
-    /// Packets requested again from the publishers and from the server.
+    /// The number of retransmissions: those that the server requested from the publishers, and those that the server
+    /// sent.
     var repeats = 0
     var keyframesAsked = 0
-    /// Packets of another publisher in the partner's stream.
+    /// The number of packets of another publisher in the partner's stream.
     var foreign = 0
-    /// Packets that could not be decrypted, and duplicates.
+    /// The number of packets that could not be decrypted, and of duplicates.
     var forged = 0
     var latencies: [MediaInterval] = []
 
@@ -44,7 +45,7 @@ struct CallReport: Sendable {
 /// In milliseconds, for display.
 func milliseconds(_ interval: MediaInterval) -> String { String(format: "%.1f", Double(interval.nanoseconds) / 1e6) }
 
-/// Two people in a call through the server during an attack, each on its own thread.
+/// Two people in a call through the server during an attack, each on a separate thread.
 final class UndisturbedCall: Sendable {
     enum Phase: Int, Sendable { case before, during, after, ending }
 
@@ -61,7 +62,7 @@ final class UndisturbedCall: Sendable {
     private struct Shared: Sendable {
         var phase = Phase.before
         var quiet = 0
-        /// Packets received by each of the two so far.
+        /// The number of packets that each of the two has received so far.
         var packets = [0, 0]
         var keyframesAsked = [0, 0]
     }
@@ -85,8 +86,8 @@ final class UndisturbedCall: Sendable {
         }
     }
 
-    /// Lets two people join and connect.
-    /// - Parameter tcp: whether the network of the first allows no UDP.
+    /// Makes two people join and connect, and starts their threads.
+    /// - Parameter tcp: whether the first person's network blocks UDP.
     static func start(_ place: MediaPlace, tcp: Bool = false) throws -> UndisturbedCall {
         let robots = [try MediaRobot(place, tcp: tcp), try MediaRobot(place)]
         for robot in robots {
@@ -98,7 +99,7 @@ final class UndisturbedCall: Sendable {
             try one.watch(stream, from: other.source?.mark)
         }
         for (robot, other) in [(robots[0], robots[1]), (robots[1], robots[0])] {
-            // Streams of a third member are watched too.
+            // Both people also watch the stream of a third member.
             robot.onMessage = { [unowned robot, known = other.connection] message in
                 guard case .session(.streamCreated(let created)) = message, created.stream.connection != known else {
                     return
@@ -111,19 +112,19 @@ final class UndisturbedCall: Sendable {
         return UndisturbedCall(robots)
     }
 
-    /// Whether both have received half a second of media since then, or one of them has ended.
+    /// Whether both members have received another half second of media, or one of them has ended.
     private func isFlowing(since counts: [Int]) -> Bool {
         !isLively || zip(counts, shared.with { $0.packets }).allSatisfy { $1 >= $0 + 70 }
     }
 
     var isLively: Bool { !sides.contains(where: \.isFinished) }
-    /// Keyframes requested from both so far.
+    /// The number of keyframes that the server has requested from both members so far.
     var keyframesAsked: Int { shared.with { $0.keyframesAsked.reduce(0, +) } }
 
     /// Starts another phase of the measurement.
     func enter(_ phase: Phase) { shared.with { $0.phase = phase } }
 
-    /// Waits until both have received more media.
+    /// Waits until both members have received more media.
     func goesOn() throws {
         let counts = shared.with { $0.packets }
         try eventually("the call stands still: \(counts), \(shared.with { $0.packets })") { isFlowing(since: counts) }

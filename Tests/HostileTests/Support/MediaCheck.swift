@@ -2,7 +2,8 @@ import Crypto
 import Foundation
 import RTC
 
-/// A STUN message in which a hostile client can set every field (RFC 8489 §5). It does not use the server's code.
+/// A STUN message in which a hostile client can set every field (RFC 8489 §5). The encoder does not use the server's
+/// code.
 struct MediaCheck {
     static let cookie: [UInt8] = [0x21, 0x12, 0xa4, 0x42]
     /// RFC 8489 §18.3, RFC 8445 §20.1.
@@ -17,7 +18,7 @@ struct MediaCheck {
     struct Attribute {
         var type: UInt16
         var value: [UInt8]
-        /// A false value for the length field.
+        /// An incorrect value for the length field.
         var claimedLength: UInt16?
 
         var bytes: [UInt8] {
@@ -32,15 +33,15 @@ struct MediaCheck {
     var start = Self.cookie
     var transaction = (0..<12).map { _ in UInt8.random(in: .min ... .max) }
     var attributes: [Attribute] = []
-    /// The key of MESSAGE-INTEGRITY; without a key there is none.
+    /// The key of MESSAGE-INTEGRITY. Without a key, the message does not contain that attribute.
     var key: String?
     var hasFingerprint = true
-    /// A false value for the length field.
+    /// An incorrect value for the length field.
     var claimedLength: UInt16?
 
     init() {}
 
-    /// The check that a browser would send to the server with this answer.
+    /// Creates the check that a browser would send to the server after this answer.
     init(to answer: MediaOffering.Answer, from ufrag: String, nominates: Bool = false) {
         attributes = [
             Attribute(type: Self.username, value: Array("\(answer.credentials.ufrag):\(ufrag)".utf8)),
@@ -73,7 +74,7 @@ struct MediaCheck {
         return head(Int(claimedLength ?? UInt16(truncatingIfNeeded: body.count))) + body
     }
 
-    /// ITU V.42's CRC, computed bit by bit.
+    /// The CRC-32 of ITU V.42, computed bit by bit.
     static func crc32(_ bytes: [UInt8]) -> UInt32 {
         var register: UInt32 = .max
         for byte in bytes {
@@ -83,7 +84,7 @@ struct MediaCheck {
         return ~register
     }
 
-    /// The error code of a response: 0 for success, nil for anything else.
+    /// The error code of a response: 0 for success, nil if the datagram has no error code.
     static func code(of answer: [UInt8]) -> Int? {
         guard answer.count >= 20, answer[4..<8].elementsEqual(cookie) else { return nil }
         if answer[0] == 0x01, answer[1] == 0x01 { return 0 }

@@ -15,15 +15,15 @@ private let datagramSocket = Int32(SOCK_DGRAM.rawValue)
 private let datagramSocket = SOCK_DGRAM
 #endif
 
-/// A UDP socket on loopback that sends arbitrary bytes and has a limit for every wait. It has no lock, because only one
-/// thread at a time uses it.
+/// A UDP socket on loopback that sends arbitrary bytes. Every wait has a limit. There is no lock, because only one
+/// thread at a time uses the socket.
 final class MediaDatagrams: @unchecked Sendable {
     let descriptor: Int32
-    /// Datagrams sent and received so far, and their bytes.
+    /// The number of datagrams sent and received so far, and of their bytes.
     private(set) var sent = (count: 0, bytes: 0)
     private(set) var received = (count: 0, bytes: 0)
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
-    /// Room for the pauses of a busy machine, more than a megabyte.
+    /// The size of the receive buffer. It is more than a megabyte, because a busy machine may read late.
     private static let buffer: Int32 = 4 << 20
 
     /// - Parameter source: the local address. On Linux all of 127.0.0.0/8 is this machine.
@@ -78,7 +78,7 @@ final class MediaDatagrams: @unchecked Sendable {
 
     // MARK: Datagrams
 
-    /// Sends one datagram unless the system's buffer is full.
+    /// Sends one datagram, or drops it if the system's buffer is full.
     @discardableResult
     func send(_ bytes: UnsafeRawBufferPointer, to remote: TransportAddress) -> Bool {
         var address = sockaddr_in()
@@ -94,7 +94,8 @@ final class MediaDatagrams: @unchecked Sendable {
     @discardableResult
     func send(_ bytes: [UInt8], to remote: TransportAddress) -> Bool { bytes.withUnsafeBytes { send($0, to: remote) } }
 
-    /// Passes one datagram to the body, valid during the call. Returns false if there is none now.
+    /// Receives one datagram and passes it to the body, where it is valid until the body returns. Returns false if no
+    /// datagram is waiting.
     func receive(_ body: (UnsafeMutableRawBufferPointer) -> Void) -> Bool {
         let count = recv(descriptor, memory.baseAddress, memory.count, 0)
         guard count >= 0 else { return false }
@@ -113,7 +114,7 @@ final class MediaDatagrams: @unchecked Sendable {
         return datagrams
     }
 
-    /// Returns the next datagram; nil after the limit.
+    /// Returns the next datagram, or nil if none arrives within the limit.
     func next(within limit: Duration = .seconds(5)) -> [UInt8]? {
         var datagram: [UInt8]?
         guard isReadable(until: .now + limit) else { return nil }
@@ -145,7 +146,7 @@ final class MediaListener {
 
     deinit { closeSocket(descriptor) }
 
-    /// The number of connections since the last read.
+    /// The number of connections since this property was last read.
     var accepted: Int {
         var count = 0
         while true {
@@ -174,12 +175,12 @@ enum MediaWaiting {
 
     private static let origin = ContinuousClock.now
 
-    /// One clock for all robots of this process.
+    /// The current time of the clock that all robots of this process share.
     static var now: MediaTime { MediaTime(nanoseconds: 1_000_000_000) + MediaInterval(ContinuousClock.now - origin) }
 }
 
 extension TransportAddress {
-    /// 127.0.0.1.
+    /// Returns 127.0.0.1 with this port.
     static func loopback(port: Int) -> TransportAddress {
         TransportAddress(v4: 0x7f00_0001, port: UInt16(truncatingIfNeeded: port))
     }

@@ -38,7 +38,7 @@ struct MediaForgery {
         return bytes
     }
 
-    /// - Returns: false if our own transport refuses, because the number was used.
+    /// - Returns: false if our own transport refuses to send, because the sequence number was already used.
     @discardableResult
     func send(over line: MediaLine) -> Bool {
         let header = header
@@ -58,9 +58,9 @@ struct MediaForgery {
     ]
 }
 
-/// RTCP packets as bytes, with arbitrary lengths and counts (RFC 3550 §6, RFC 4585 §6.1).
+/// Encodes RTCP packets with arbitrary lengths and counts (RFC 3550 §6, RFC 4585 §6.1).
 enum MediaControlForgery {
-    /// - Parameter words: the value of the length field; nil for the right one.
+    /// - Parameter words: the value of the length field; nil for the correct value.
     static func packet(_ type: UInt8, _ count: UInt8, _ body: [UInt8], words: UInt16? = nil) -> [UInt8] {
         [0x80 | count & 31, type] + bigEndian(words ?? UInt16(body.count / 4)) + body
     }
@@ -69,7 +69,7 @@ enum MediaControlForgery {
         packet(type, format, bigEndian(UInt32(7)) + bigEndian(media) + rest)
     }
 
-    /// Requests 17 packets for each of the numbers.
+    /// Encodes a NACK that requests 17 packets for each of the numbers.
     static func nack(media: UInt32, _ numbers: some Sequence<UInt16>) -> [UInt8] {
         feedback(205, 1, media: media, numbers.flatMap { bigEndian($0) + [0xff, 0xff] })
     }
@@ -84,32 +84,35 @@ enum MediaControlForgery {
         packet(203, UInt8(sources.count), sources.flatMap { bigEndian($0) })
     }
 
-    /// RTCP that no browser would send for these sources.
+    /// RTCP packets that no browser would send.
     static func nonsense(_ ssrc: UInt32) -> [[UInt8]] {
         let words = bigEndian(ssrc)
         return [
-            // REMB: more sources than present, no rate, the maximum rate, and a different identifier.
+            // REMB with more sources than it contains, without a rate, with the maximum rate, and with another
+            // identifier.
             feedback(206, 15, media: 0, Array("REMB".utf8) + [255, 0xff, 0xff, 0xff] + words),
             feedback(206, 15, media: 0, Array("REMB".utf8) + [1, 0, 0, 0] + words),
             feedback(206, 15, media: 0, Array("REMB".utf8) + [1, 0xff, 0xff, 0xff] + words),
             feedback(206, 15, media: 0, Array("BMER".utf8)), feedback(206, 15, media: 0),
-            // Transport feedback: 65535 packets in one chunk, none, all with two bytes of delta, and without deltas.
+            // Transport feedback about 65535 packets in one chunk, about no packet, with two-byte deltas only, and
+            // without deltas.
             feedback(205, 15, media: ssrc, [0, 0, 0xff, 0xff, 0, 0, 0, 0, 0x1f, 0xff, 0, 0]),
             feedback(205, 15, media: ssrc, [0, 0, 0, 0, 0, 0, 0, 0]),
             feedback(205, 15, media: ssrc, [0, 0, 0x1f, 0xff, 0, 0, 0, 0, 0x5f, 0xff, 0, 0]),
             feedback(205, 15, media: ssrc, [0xff, 0xff, 0, 14, 0x80, 0, 0, 0xff, 0xea, 0xaa, 0x80, 0]),
-            // Reports with more blocks than bytes, from unknown sources, and from the future.
+            // Reports with more blocks than the packet has room for, from unknown sources, and from the future.
             packet(200, 31, words + [UInt8](repeating: 0xff, count: 20)), packet(201, 31, words), packet(201, 0, words),
             packet(200, 0, words + [UInt8](repeating: 0xff, count: 20)),
             packet(201, 1, words + words + [UInt8](repeating: 0xff, count: 20)),
             // Source descriptions without an end, application packets, extended reports, and unknown types.
             packet(202, 31, words + [1, 255, 65, 65]), packet(202, 1, words + [1, 2, 65, 65]),
             packet(204, 0, words + Array("NAME".utf8)), packet(207, 0, words + [4, 0, 0, 255]), packet(223, 31, words),
-            // Wrong lengths in both directions, and a packet that is only a header.
+            // Packets with a length that is too short or too long, and a packet that is only a header.
             packet(201, 0, words, words: 0xffff), packet(201, 0, words + words, words: 0),
             packet(203, 31, [], words: 0) + [0x80], packet(205, 1, words + words, words: 2),
             packet(206, 4, words + words + words, words: 3), packet(206, 1, words, words: 1),
-            // Padding of the whole packet, of zero bytes, and before the last packet.
+            // Packets that are only padding, that have zero bytes of padding, and that have padding before the last
+            // packet.
             [0xa0, 201, 0, 1] + [0, 0, 0, 255], [0xa0, 201, 0, 1] + [0, 0, 0, 0],
             [0xa0, 201, 0, 1] + words + packet(201, 0, words),
             (0..<200).flatMap { _ in packet(201, 0, words) },

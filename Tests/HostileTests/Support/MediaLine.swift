@@ -15,9 +15,9 @@ final class MediaLine: DatagramSink {
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
     private var unread: [UInt8] = []
     private(set) var isClosed = false
-    /// If set, protected packets are also stored here, to be replayed.
+    /// Copies of the encrypted packets, to be replayed. nil if packets are not recorded.
     var captured: [[UInt8]]?
-    /// Bytes received so far.
+    /// The number of bytes received so far.
     private(set) var heard = 0
 
     init(_ transport: PeerTransport, _ carrier: Carrier, server: TransportAddress) {
@@ -65,7 +65,7 @@ final class MediaLine: DatagramSink {
 
     // MARK: Receiving
 
-    /// Reads from the socket, decrypts media and passes it to the body.
+    /// Reads from the socket, decrypts media packets and passes them to the body.
     func receive(now: MediaTime, _ body: (_ isControl: Bool, _ packet: UnsafeRawBufferPointer) -> Void) {
         func take(_ datagram: UnsafeMutableRawBufferPointer) {
             heard += datagram.count
@@ -105,7 +105,7 @@ final class MediaLine: DatagramSink {
         transport.handleTimeout(now: now, sink: self)
     }
 
-    /// Closes the socket without a message.
+    /// Closes the socket without notifying the server.
     func cut() {
         isClosed = true
         if case .tcp(let socket) = carrier { socket.close() }

@@ -8,7 +8,7 @@ struct MediaOffering {
     var candidates: [Candidate] = []
     private let sessionID: UInt64
     private let cname: String
-    /// Changes the text before it is sent.
+    /// Changes the offer's text before it is sent.
     var edit: (String) -> String = { $0 }
 
     struct Answer {
@@ -25,7 +25,7 @@ struct MediaOffering {
         cname = "robot"
     }
 
-    /// Transceivers to receive this many streams: `a0`, `v0`, `a1` and so on.
+    /// Returns the transceivers for receiving this many streams: `a0`, `v0`, `a1` and so on.
     static func slots(_ count: Int) -> [OfferedMedia] {
         (0..<count).flatMap { [OfferedMedia.audio(mid: "a\($0)", .recvonly), .video(mid: "v\($0)", .recvonly)] }
     }

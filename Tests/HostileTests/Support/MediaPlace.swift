@@ -30,7 +30,7 @@ struct MediaPlace: Sendable {
     /// Returns another session of the same server.
     func another() async throws -> MediaPlace { MediaPlace(self, try await Self.makeSession(server)) }
 
-    /// Returns a new token each time, because removed members lose theirs.
+    /// Returns a new token each time, because a member who is removed can no longer use the old one.
     func token(_ role: String) -> String {
         let nonce = UInt32.random(in: .min ... .max)
         return forging.token(forging.sessionClaims(session.text, ["role": "\"\(role)\"", "nonce": "\(nonce)"]))

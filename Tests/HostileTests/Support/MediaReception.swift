@@ -1,6 +1,6 @@
 import RTC
 
-/// What one transceiver of a robot receives, and which packets are missing.
+/// The packets that one transceiver of a robot has received, and those that are missing.
 struct MediaReception {
     let kind: MediaKind
     let ssrc: UInt32
@@ -11,11 +11,11 @@ struct MediaReception {
     private(set) var bytes = 0
     private(set) var repeats = 0
     private(set) var repeatBytes = 0
-    /// Duplicate packets that were not requested.
+    /// The number of duplicate packets that were not requested.
     private(set) var duplicates = 0
-    /// Packets with another publisher's mark.
+    /// The number of packets with another publisher's mark.
     private(set) var foreign = 0
-    /// Packets without a readable mark.
+    /// The number of packets without a readable mark.
     private(set) var unmarked = 0
     private(set) var first: UInt32?
     private(set) var last: UInt32 = 0
@@ -23,7 +23,7 @@ struct MediaReception {
     private(set) var lastAt: MediaTime?
     /// The longest time between two packets since the last reset.
     var longestGap = MediaInterval.zero
-    /// Delay from sending to receiving, without retransmissions.
+    /// The delays from sending to receiving. Retransmissions are not included.
     private(set) var latencies: [MediaInterval] = []
 
     private var unwrapper = SequenceUnwrapper()
@@ -33,7 +33,8 @@ struct MediaReception {
         (self.kind, ssrc, repairSSRC) = (kind, source.ssrc, source.rtxSSRC)
     }
 
-    /// The publisher's packets that did not arrive, from the first received one to `end`, which was not sent.
+    /// Returns the number of the publisher's packets that did not arrive, from the first received packet up to, but not
+    /// including, `end`.
     func missing(before end: UInt32) -> Int {
         guard let first, end > first else { return 0 }
         return Int(end - first) - numbers.count

@@ -3,25 +3,25 @@ import RTC
 import Testing
 import Wire
 
-/// A client with routed media: it joins a session, negotiates two connections, publishes and subscribes. Its owner
-/// calls `run` to let it work. It has no lock, because only one thread at a time uses it.
+/// A client with routed media. It joins a session, negotiates two connections, publishes and subscribes. It works only
+/// during calls of `run`. It has no lock, because only one thread at a time uses it.
 final class MediaRobot: @unchecked Sendable {
     let person: Person
     let session: SessionID
     let connection: ConnectionID
-    /// All streams that existed when it joined.
+    /// All streams that existed when the robot joined.
     let streams: [StreamInfo]
     private(set) var lines: [MediaSide: MediaLine] = [:]
     private(set) var source: MediaSource?
     private(set) var published: StreamID?
-    /// By mid.
+    /// What the robot receives, by mid.
     private(set) var receptions: [String: MediaReception] = [:]
     private var midsBySSRC: [UInt32: String] = [:]
-    /// Packets of streams that were not announced.
+    /// The number of packets of streams that were not announced.
     private(set) var strayPackets = 0
-    /// Connections that the server ended, such as "send dtls_failed".
+    /// The connections that the server has ended, and why, such as "send dtls_failed".
     private(set) var endings: [String] = []
-    /// Called with every message from the server while it runs.
+    /// Called with every message that the server sends while the robot runs.
     var onMessage: (ServerMessage) throws -> Void = { _ in }
     private let origin: String?
     private let usesTCP: Bool
@@ -41,10 +41,10 @@ final class MediaRobot: @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Shared by all robots of this process; the server also uses one certificate.
+    /// The certificate that all robots of this process share. The server uses only one certificate too.
     static let certificate = DTLSCertificate.make()
 
-    /// Negotiates one side. It connects while the robot runs.
+    /// Negotiates one side's connection, which is then established while the robot runs.
     @discardableResult
     func open(_ side: MediaSide, _ sections: [OfferedMedia], _ change: (inout MediaOffering) -> Void = { _ in }) throws
         -> MediaLine
@@ -101,7 +101,7 @@ final class MediaRobot: @unchecked Sendable {
         }
     }
 
-    /// Negotiates sending, and receiving this many streams, and connects both.
+    /// Negotiates a connection to send and one to receive this many streams, and waits until both are connected.
     func openBoth(slots: Int = 1) throws {
         let source = MediaSource(using: &random, now: MediaWaiting.now)
         self.source = source
@@ -152,7 +152,7 @@ final class MediaRobot: @unchecked Sendable {
         try ask(.session(.unpublish(.init(session: session, stream: stream))))
     }
 
-    /// Subscribes to a stream in the slot with this number.
+    /// Subscribes to a stream, to receive it in the slot with this number.
     func watch(_ stream: StreamID, slot: Int = 0, from mark: UInt64? = nil) throws {
         let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
         for mid in [mids.audio, mids.video] { receptions[mid ?? ""]?.expected = mark }
@@ -161,7 +161,7 @@ final class MediaRobot: @unchecked Sendable {
 
     // MARK: Running
 
-    /// Sends what is due and receives, for this long.
+    /// Sends the packets that are due and receives packets, for this long.
     func run(for duration: Duration) throws {
         let deadline = ContinuousClock.now + duration
         repeat {
@@ -213,9 +213,9 @@ final class MediaRobot: @unchecked Sendable {
         }
     }
 
-    /// Resets the measurements of a phase.
+    /// Resets the measurements for a new phase.
     func beginMeasure() { for mid in receptions.keys { receptions[mid]?.longestGap = .zero } }
 
-    /// Stops sending. Sent packets may still be requested again.
+    /// Stops sending new media. The server may still request retransmissions.
     func hush() { published = nil }
 }

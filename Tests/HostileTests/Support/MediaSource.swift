@@ -16,14 +16,14 @@ final class MediaSource {
     let audioSSRC: UInt32
     let videoSSRC: UInt32
     let repairSSRC: UInt32
-    /// Number of packets so far, which is the number of the next one.
+    /// The number of packets sent so far, which is also the number of the next packet.
     private(set) var audioCount: UInt32 = 0
     private(set) var videoCount: UInt32 = 0
-    /// Keyframes and retransmissions that the server requested.
+    /// The number of keyframes and of retransmissions that the server has requested.
     private(set) var keyframesAsked = 0
     private(set) var retransmissionsRequested = 0
     private var wantsKeyframe = true
-    /// The last sequence number of each SSRC. Forged packets continue from there.
+    /// The most recent sequence number of each SSRC. Forged packets continue from these numbers.
     var sequences: [UInt32: UInt16] {
         [audioSSRC: audioSequence, videoSSRC: videoSequence, repairSSRC: repairSequence]
     }
@@ -61,7 +61,7 @@ final class MediaSource {
 
     func sendDue(over line: MediaLine, now: MediaTime) {
         guard line.isConnected else { return }
-        // After a pause of the machine it continues from now, like a microphone.
+        // If the machine paused, continue from the current time without catching up, like a microphone.
         let longestPause = MediaInterval.milliseconds(200)
         if now - audioDue > longestPause { audioDue = now }
         if now - frameDue > longestPause { frameDue = now }
@@ -128,7 +128,7 @@ final class MediaSource {
         return writer.finish()
     }
 
-    /// Publisher, number and time in 20 bytes.
+    /// Encodes the publisher, the packet's number and the time in 20 bytes.
     private func label(_ count: UInt32, _ now: MediaTime) -> [UInt8] {
         withUnsafeBytes(of: (mark.bigEndian)) { Array($0) } + withUnsafeBytes(of: count.bigEndian) { Array($0) }
             + withUnsafeBytes(of: now.nanoseconds.bigEndian) { Array($0) }

@@ -1,12 +1,12 @@
 import Foundation
 import Wire
 
-/// A `confab.v1` client that sends what a test tells it, keeps what it receives, and explains what it waits for when a
-/// message does not arrive. It has no lock, because only one thread at a time uses it.
+/// A `confab.v1` client that sends the test's messages and stores all messages that it receives. If an expected message
+/// does not arrive, the error names that message. The client has no lock, because only one thread at a time uses it.
 final class Person: @unchecked Sendable {
     let line: RawWebSocket
     private(set) var welcome = Welcome()
-    /// The highest number received. All lower ones were received too.
+    /// The highest message number received. All messages with lower numbers were received too.
     private(set) var received: UInt64 = 0
     private(set) var heard: [ServerMessage] = []
     private var seq: UInt64 = 0
@@ -47,12 +47,12 @@ final class Person: @unchecked Sendable {
 
     /// The server's close code, or 1006 if there was none; nil while it is open.
     var closeCode: UInt16? { line.closeCode }
-    /// Errors received so far.
+    /// The errors received so far.
     var errors: [WireError] { heard.compactMap { if case .error(let message) = $0 { message.error } else { nil } } }
 
     // MARK: Sending
 
-    /// Sends a message with the next number, or unnumbered. Returns the number.
+    /// Sends a message and returns its number. The number is the next one, or 0 for a message without a number.
     @discardableResult
     func say(_ message: ClientMessage) throws -> UInt64 {
         guard !message.isUnnumbered else {
@@ -92,14 +92,14 @@ final class Person: @unchecked Sendable {
         throw TimedOut("no \(what): closed with \(closeCode ?? 1006) after \(heard.suffix(20)) ")
     }
 
-    /// Returns the next message and answers pings; nil when the server closes.
+    /// Answers pings and returns the next message, or nil when the server closes.
     func next(until deadline: ContinuousClock.Instant) throws -> ServerMessage? {
         guard let text = try line.readText(within: max(.zero, deadline - ContinuousClock.now)) else { return nil }
         let envelope: Envelope<ServerMessage>
         do {
             envelope = try Envelope<ServerMessage>.decode(Array(text.utf8))
         } catch {
-            throw TimedOut("the server said what is not ours: \(text.prefix(200))")
+            throw TimedOut("the server sent an unreadable message: \(text.prefix(200))")
         }
         if let number = envelope.seq {
             guard number == received + 1 else { throw TimedOut("number \(number) came after \(received)") }
@@ -109,8 +109,8 @@ final class Person: @unchecked Sendable {
         return envelope.message
     }
 
-    /// Reads the message whose first bytes have arrived. Returns nil for a ping, which it answers, and at the end. For
-    /// callers that must not block after a ping.
+    /// Reads the message whose first bytes have arrived. Returns nil at the end of the connection, and for a ping,
+    /// which it answers. For callers that must not block after a ping.
     func nextUnlessPing(within limit: Duration = .seconds(5)) throws -> ServerMessage? {
         guard let frame = try line.read(within: limit) else { return nil }
         if frame.opcode == 9 { line.socket.sendWhatGoes(RawFrame.pong(frame.payload).bytes) }
@@ -119,7 +119,7 @@ final class Person: @unchecked Sendable {
         return try next(until: .now + limit)
     }
 
-    /// Forgets the received messages, for clients that receive many.
+    /// Discards the stored messages, for clients that receive many.
     func forget() { heard.removeAll(keepingCapacity: true) }
 
     /// Waits until the server has closed and returns the code; 1006 if there was none.
@@ -143,7 +143,7 @@ final class Person: @unchecked Sendable {
 
     // MARK: Matches
 
-    /// Presses Start and waits for a match.
+    /// Starts a search and waits for a match.
     func meet(_ start: RouletteVerb.Start = RouletteVerb.Start(), within limit: Duration = .seconds(20)) throws
         -> RouletteNotice.Matched
     {
@@ -161,7 +161,7 @@ final class Person: @unchecked Sendable {
 
     // MARK: Disconnecting
 
-    /// Leaves with a close frame.
+    /// Closes the connection with a close frame.
     func close(_ code: UInt16 = 1000) throws { try line.close(code) }
 
     /// Drops the connection without a close frame.

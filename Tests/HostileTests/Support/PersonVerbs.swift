@@ -2,11 +2,11 @@ import Foundation
 import Wire
 
 extension ServerMessage {
-    /// The message type or the error code, for tables.
+    /// The message's type, or the code if it is an error, for tables.
     var verdict: String { if case .error(let message) = self { message.error.code.rawValue } else { type } }
 }
 
-/// Requests of people nearby and their answers.
+/// Shortcuts for requests about people, and for their answers.
 extension Person {
     /// Sends a request and waits for its answer or error.
     func ask(_ message: ClientMessage) throws -> ServerMessage { try hearReply(to: say(message)) }
@@ -18,7 +18,7 @@ extension Person {
     /// Sends a request and returns the answer's type or the error code.
     func verdict(_ message: ClientMessage) throws -> String { try ask(message).verdict }
 
-    /// A new person who is online, or an existing identity or user.
+    /// Connects a person and goes online, as a new person or with an existing identity or user token.
     static func present(
         _ name: String, port: Int, visible: Bool = true, identity: String? = nil, token: String? = nil,
         from source: String? = nil
@@ -46,7 +46,7 @@ extension Person {
         .nearby(.move(.init(latitude: place.latitude, longitude: place.longitude)))
     }
 
-    /// Moves to a location and returns the error if it is refused.
+    /// Moves to a location. Returns the error if the server refuses the move.
     func move(_ place: GlobePlace) throws -> WireError? { try hearAnswer(to: say(Self.move(place))) }
 
     func watch(_ watch: NearbyVerb.Watch = NearbyVerb.Watch(unit: .miles, radius: 200)) throws -> NearbyNotice.List {
@@ -63,7 +63,7 @@ extension Person {
         try hear("nearby.changed") { if case .nearby(.changed(let changed)) = $0 { changed } else { nil } }
     }
 
-    /// Whether a change of the list was received.
+    /// Whether any change of the list was received.
     var wasTold: Bool { heard.contains { if case .nearby(.changed) = $0 { true } else { false } } }
 
     // MARK: Other people
@@ -75,7 +75,7 @@ extension Person {
         return found.person.online
     }
 
-    /// What is received when looking a person up and calling them, without the values that differ each time.
+    /// Looks a person up, calls them, and returns what is received, without the values that differ each time.
     func learn(of id: PersonID) throws -> [String] {
         forget()
         _ = try ask(.presence(.find(.init(person: id))))
@@ -96,14 +96,14 @@ extension Person {
     /// All call notices received so far.
     var callNews: [CallNotice] { heard.compactMap { if case .call(let news) = $0 { news } else { nil } } }
 
-    /// The calls that have rung here, each once.
+    /// The calls that have rung here, each listed once.
     var rung: [CallID] {
         callNews.reduce(into: []) { calls, news in
             if case .incoming(let incoming) = news, !calls.contains(incoming.call) { calls.append(incoming.call) }
         }
     }
 
-    /// The calls that this device has been admitted to.
+    /// The notices that admitted this device to a call.
     var entered: [CallNotice.Accepted] {
         callNews.compactMap { if case .accepted(let accepted) = $0 { accepted } else { nil } }
     }
@@ -120,7 +120,7 @@ extension Person {
         try hear("ring") { if case .call(.incoming(let incoming)) = $0, incoming.call == call { () } else { nil } }
     }
 
-    /// The end of that call, if this device was notified.
+    /// The notice of that call's end, or nil if this device has not received it.
     func end(of call: CallID) -> CallNotice.Ended? {
         for case .ended(let ended) in callNews where ended.call == call { return ended }
         return nil

@@ -37,7 +37,7 @@ final class Trap: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The number of connections since the last call.
+    /// Returns the number of connections since this function was last called.
     func caught() -> Int {
         var count = 0
         while true {
@@ -69,7 +69,7 @@ final class TLSAnswerer: Sendable {
 
     init(_ process: Process, _ line: RawSocket) { (self.process, self.line) = (process, line) }
 
-    /// Waits for a request's head and sends the response.
+    /// Waits for a request, sends the response, and returns the request's head.
     func answer(_ text: String) throws -> String {
         let head = try line.receive(until: Array("\r\n\r\n".utf8), within: .seconds(30))
         try line.send(text)

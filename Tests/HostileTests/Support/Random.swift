@@ -3,7 +3,8 @@ struct Random: RandomNumberGenerator {
     private var state: UInt64
     init(seed: UInt64) { state = seed }
 
-    /// Seeds it for a case of attacks and prints the seed, so that a run can be reproduced.
+    /// Creates a generator with a random seed for a case of attacks, and prints the seed so that a run can be
+    /// reproduced.
     init(ofCase number: Int) {
         let seed = UInt64.random(in: 0 ... .max)
         print("hostile \(number): seed \(seed)")

@@ -19,11 +19,11 @@ struct SocketError: Error, CustomStringConvertible {
     init(_ what: String, _ number: Int32) { description = "\(what): \(String(cString: strerror(number)))" }
 }
 
-/// A TCP connection that sends arbitrary bytes and has a limit for every wait. It has no lock, because only one thread
-/// at a time uses it.
+/// A TCP connection that sends arbitrary bytes. Every wait has a limit. There is no lock, because only one thread at a
+/// time uses the connection.
 final class RawSocket: @unchecked Sendable {
     let descriptor: Int32
-    /// Bytes received and not yet consumed.
+    /// Bytes that were received but not yet consumed.
     private(set) var pending: [UInt8] = []
     /// True if the peer reset the connection instead of closing it.
     private(set) var wasReset = false
@@ -43,7 +43,7 @@ final class RawSocket: @unchecked Sendable {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
 
-    /// Uses a connected descriptor, such as a tunnel's.
+    /// Uses a descriptor that is already connected, such as a tunnel's.
     init(descriptor: Int32) {
         self.descriptor = descriptor
         prepare(nil)
@@ -58,7 +58,7 @@ final class RawSocket: @unchecked Sendable {
         #if canImport(Darwin)
         set(SOL_SOCKET, SO_NOSIGPIPE, 1)
         #endif
-        // A server process started meanwhile must not inherit it.
+        // A server process that is started meanwhile must not inherit this descriptor.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
@@ -103,8 +103,8 @@ final class RawSocket: @unchecked Sendable {
         throw SocketError("send", EPIPE)
     }
 
-    /// Sends until all is sent, the peer has closed, or it has accepted nothing for this long. Returns the number of
-    /// bytes sent.
+    /// Sends until everything is sent, the peer closes, or the peer accepts nothing for this long. Returns the number
+    /// of bytes sent.
     @discardableResult
     func sendWhatGoes(_ bytes: [UInt8], within limit: Duration = .seconds(10)) -> Int {
         #if canImport(Darwin)
@@ -128,7 +128,8 @@ final class RawSocket: @unchecked Sendable {
 
     // MARK: Receiving
 
-    /// Reads what is available and waits for the first byte. Returns an empty array at the end of the connection.
+    /// Waits for at least one byte and returns all available bytes. Returns an empty array at the end of the
+    /// connection.
     func receive(atMost count: Int = 65536, within limit: Duration = .seconds(10)) throws -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         if pending.isEmpty, !isAtEnd {
@@ -151,7 +152,7 @@ final class RawSocket: @unchecked Sendable {
         }
     }
 
-    /// Reads exactly this many bytes; returns nil if the connection ends before.
+    /// Reads exactly this many bytes. Returns nil if the connection ends first.
     func receive(exactly count: Int, within limit: Duration = .seconds(10)) throws -> [UInt8]? {
         let deadline = ContinuousClock.now + limit
         while pending.count < count {
@@ -245,14 +246,14 @@ final class RawSocket: @unchecked Sendable {
     private func closeDescriptor() { platformClose(descriptor) }
 }
 
-/// Inside the class, `send` and `close` mean its own methods.
+/// Aliases for the system's functions, because inside the class `send` and `close` are its own methods.
 private func platformSend(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: Int32) -> Int {
     send(descriptor, bytes, count, flags)
 }
 
 private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }
 
-/// Raises the limit of open descriptors of this process and the servers it starts. Returns the new limit.
+/// Raises the limit of open descriptors for this process and the servers that it starts. Returns the new limit.
 @discardableResult
 func raiseDescriptorLimit(to wanted: Int = 20_000) -> Int {
     var limit = rlimit()

@@ -3,7 +3,7 @@ import Foundation
 
 /// A frame in which a hostile client can set every bit (RFC 6455 §5.2).
 struct RawFrame: Sendable {
-    /// How the length is encoded. The standard requires the shortest form.
+    /// The form in which the length is encoded. The standard requires the shortest one.
     enum LengthEncoding: Sendable { case shortest, sixteenBits, sixtyFourBits }
 
     var opcode: UInt8
@@ -12,7 +12,7 @@ struct RawFrame: Sendable {
     /// The three reserved bits: 4 is RSV1, 2 is RSV2, 1 is RSV3.
     var rsv: UInt8 = 0
     var masked = true
-    /// A false value for the length field.
+    /// An incorrect value for the length field.
     var claimedLength: UInt64?
     var lengthEncoding = LengthEncoding.shortest
     var mask: [UInt8] = [0x37, 0xFA, 0x21, 0x3D]
@@ -80,7 +80,7 @@ struct ServerFrame: Equatable, Sendable {
     }
 }
 
-/// A WebSocket client that can break every rule, and checks that the server breaks none.
+/// A WebSocket client that can break every rule of the protocol, and checks that the server breaks none.
 final class RawWebSocket: @unchecked Sendable {
     let socket: RawSocket
     let answer: HTTPAnswer
@@ -140,7 +140,8 @@ final class RawWebSocket: @unchecked Sendable {
 
     // MARK: Receiving
 
-    /// Returns the next frame; nil at the end of the connection. Throws for a frame that a server must not send.
+    /// Returns the next frame, or nil at the end of the connection. Throws if the frame is one that a server must not
+    /// send.
     func read(within limit: Duration = .seconds(10)) throws -> ServerFrame? {
         let deadline = ContinuousClock.now + limit
         func more(_ count: Int) throws -> [UInt8]? {
@@ -162,7 +163,7 @@ final class RawWebSocket: @unchecked Sendable {
         return frame
     }
 
-    /// Returns the next text and answers pings; nil when the server closes.
+    /// Answers pings and returns the next text message, or nil when the server closes.
     func readText(within limit: Duration = .seconds(10)) throws -> String? {
         let deadline = ContinuousClock.now + limit
         while let frame = try read(within: max(.zero, deadline - ContinuousClock.now)) {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A child process with its output in files, because a full pipe would block it.
+/// A child process whose output goes to files, because a full pipe would block the process.
 final class RunningProcess: @unchecked Sendable {
-    // Foundation's Process is thread-safe, and nothing else changes.
+    // Sendable, because Foundation's Process is thread-safe and no other member changes.
     private let process = Process()
 
     init(
@@ -29,10 +29,10 @@ final class RunningProcess: @unchecked Sendable {
 
     var id: Int32 { process.processIdentifier }
     var isRunning: Bool { process.isRunning }
-    /// The exit status, once it has ended.
+    /// The exit status, or 0 while the process is running.
     var status: Int32 { process.isRunning ? 0 : process.terminationStatus }
 
-    /// How it failed, such as "status 1" or "signal 5"; nil if it exited normally.
+    /// How the process failed, such as "status 1" or "signal 5"; nil if it exited normally.
     var misfortune: String? {
         guard !process.isRunning else { return nil }
         if process.terminationReason == .uncaughtSignal { return "signal \(process.terminationStatus)" }
@@ -41,14 +41,15 @@ final class RunningProcess: @unchecked Sendable {
 
     func send(_ signal: Int32) { if process.isRunning { kill(id, signal) } }
 
-    /// Waits up to the limit and returns whether it has ended.
+    /// Waits up to the limit and returns whether the process has ended.
     func waits(within limit: Duration) -> Bool {
         (try? eventually("the process runs", within: limit) { !process.isRunning }) != nil
     }
 }
 
 enum Executable {
-    /// The server under attack: CONFAB_BINARY, or the one built next to the tests.
+    /// The path of the server to attack: the environment variable CONFAB_BINARY, or the server that was built with the
+    /// tests.
     static func confab() throws -> String {
         let environment = ProcessInfo.processInfo.environment
         if let named = environment["CONFAB_BINARY"], !named.isEmpty {
@@ -79,17 +80,17 @@ enum Executable {
         if let path = try? FileManager.default.destinationOfSymbolicLink(atPath: own) {
             return URL(fileURLWithPath: path)
         }
-        // Elsewhere the test runner belongs to the toolchain and gets the bundle as an argument.
+        // On other systems the test runner belongs to the toolchain, and the test bundle is one of its arguments.
         let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
         return URL(fileURLWithPath: bundle)
     }
 }
 
-/// Process statistics of the operating system.
+/// Process statistics from the operating system.
 enum ProcessFigures {
     static func memory(_ id: Int32) -> Int { status(id, "VmRSS") ?? residentByCommand(id) }
 
-    /// Where the system has no maximum, this is the current value.
+    /// The maximum memory in bytes. On systems that do not record a maximum, this is the current value.
     static func peakMemory(_ id: Int32) -> Int { status(id, "VmHWM") ?? residentByCommand(id) }
 
     static func descriptors(_ id: Int32) -> Int {
@@ -105,7 +106,7 @@ enum ProcessFigures {
     }
 
     private static func status(_ id: Int32, _ field: String) -> Int? {
-        // Files in /proc have size 0, so read to the end.
+        // Read to the end of the file, because files in /proc have size 0.
         guard let handle = FileHandle(forReadingAtPath: "/proc/\(id)/status") else { return nil }
         defer { try? handle.close() }
         let text = String(decoding: (try? handle.readToEnd()) ?? Data(), as: UTF8.self)

@@ -10,7 +10,7 @@ struct CommandResult: Sendable {
     var errors: String
 }
 
-/// `confab serve` as a separate process, so that its memory can be measured and a crash does not end the tests.
+/// `confab serve` in a separate process. Its memory can be measured, and a crash does not end the tests.
 final class ServerProcess: Sendable {
     private struct State: Sendable {
         var process: RunningProcess?
@@ -18,13 +18,13 @@ final class ServerProcess: Sendable {
         var wasKilled = false
     }
 
-    /// The server's settings in addition to the test's.
+    /// Settings that every server in these tests has, besides those of the test.
     private static let defaults = ["CONFAB_MEDIA_PORT": "0", "CONFAB_METRICS_ENABLED": "false"]
     private static let startTimeout: Duration = .seconds(30)
     private static let stopTimeout: Duration = .seconds(10)
 
     let dataDirectory: String
-    /// The test's settings, without the defaults.
+    /// The settings of this test, without the defaults above.
     let settings: [String: String]
     private let flags: [String]
     private let directory: String
@@ -38,7 +38,7 @@ final class ServerProcess: Sendable {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     }
 
-    /// Starts a server, runs `body` where blocking is allowed, and stops the server.
+    /// Starts a server, runs `body` on threads that may block, and stops the server.
     ///
     /// - Parameters:
     ///   - settings: variables such as `CONFAB_LIMITS_HANDSHAKE_TIMEOUT`.
@@ -94,7 +94,7 @@ final class ServerProcess: Sendable {
             .merging(settings) { $1 }
     }
 
-    /// Stops the server as an operator would, and checks how it ended.
+    /// Stops the server as an operator would, and checks its exit status and its log.
     private func stop() {
         let (process, wasKilled) = state.withLock { ($0.process, $0.wasKilled) }
         guard let process, !wasKilled else { return judge() }
@@ -112,14 +112,14 @@ final class ServerProcess: Sendable {
     }
 
     private func judge() {
-        // Messages of Swift's runtime, and of its backtracer even if the server ended only by a signal.
+        // Look for messages of Swift's runtime, and of its backtracer, which also reports signals.
         let log = log
         if log.contains("Fatal error") || log.contains("*** Signal ") {
             Issue.record("The server trapped: \(log.suffix(20000))")
         }
     }
 
-    /// Sends SIGKILL, which affects the data like a crash or a power failure.
+    /// Sends SIGKILL, which leaves the data as a crash would.
     func kill() {
         let process = state.withLock {
             $0.wasKilled = true
@@ -129,7 +129,7 @@ final class ServerProcess: Sendable {
         _ = process?.waits(within: Self.stopTimeout)
     }
 
-    /// Restarts it on the same port with the same data. Stops it first if necessary.
+    /// Restarts the server on the same port with the same data. Stops it first if it is running.
     func restart() throws {
         if isRunning {
             state.withLock { $0.process }?.send(SIGTERM)
@@ -149,12 +149,12 @@ final class ServerProcess: Sendable {
         String(decoding: FileManager.default.contents(atPath: directory + "/log") ?? Data(), as: UTF8.self)
     }
 
-    /// Physical memory in bytes, current and maximum.
+    /// The physical memory in bytes. `peakMemory` is its maximum.
     var memory: Int { ProcessFigures.memory(processID) }
     var peakMemory: Int { ProcessFigures.peakMemory(processID) }
-    /// Open descriptors: sockets, files and those of the event loop.
+    /// The number of open descriptors: sockets, files and those of the event loop.
     var descriptors: Int { ProcessFigures.descriptors(processID) }
-    /// Open descriptors by kind.
+    /// The number of open descriptors by kind.
     var openFiles: [String: Int] { ProcessFigures.openFiles(processID) }
     var sockets: Int { openFiles["socket", default: 0] }
 

@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// The `openssl` command, which creates a certificate and serves as a TLS client and server.
+/// The `openssl` command, used to create a certificate and as a TLS client and server.
 struct TLSTunnel: Sendable {
     private let openssl: String
     private let directory: String
@@ -44,7 +44,7 @@ struct TLSTunnel: Sendable {
 
     var certificate: String { directory + "/certificate.pem" }
 
-    /// A TLS server on that port of this machine.
+    /// Starts a TLS server on that port of this machine.
     func answerer(port: Int) throws -> TLSAnswerer {
         let (process, line) = try run([
             "s_server", "-quiet", "-accept", "127.0.0.1:\(port)", "-cert", certificate, "-key", directory + "/key.pem",
@@ -61,7 +61,7 @@ struct TLSTunnel: Sendable {
     private func run(_ arguments: [String]) throws -> (process: Process, line: RawSocket) {
         var ends: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, streamSocket, 0, &ends) == 0 else { throw SocketError("socketpair", errno) }
-        // If another process inherited it, closing our end would have no effect.
+        // If another process inherited our end of the socket pair, closing it here would have no effect.
         _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
         let inner = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
         let process = Process()

@@ -1,20 +1,20 @@
 import Foundation
 
-/// A point of the globe, in degrees.
+/// A point on the globe, in degrees.
 struct GlobePlace: Hashable, Sendable {
     static let radius = 6_371_008.8
 
     var latitude: Double
     var longitude: Double
 
-    /// Distance along the ground in meters (haversine formula).
+    /// Returns the distance along the ground in meters (haversine formula).
     func distance(to other: GlobePlace) -> Double {
         let (south, north) = (latitude * .pi / 180, other.latitude * .pi / 180)
         let (half, across) = (sin((north - south) / 2), sin((other.longitude - longitude) * .pi / 360))
         return 2 * Self.radius * asin(min(1, (half * half + cos(south) * cos(north) * across * across).squareRoot()))
     }
 
-    /// The point at this distance in meters, in a direction in radians from north.
+    /// Returns the point at this distance in meters, in a direction in radians from north.
     func going(_ meters: Double, towards bearing: Double) -> GlobePlace {
         let (angle, from) = (meters / Self.radius, latitude * .pi / 180)
         let to = asin(sin(from) * cos(angle) + cos(from) * sin(angle) * cos(bearing))
@@ -23,8 +23,8 @@ struct GlobePlace: Hashable, Sendable {
     }
 }
 
-/// The cell of about 2 km in protocol §11, computed as documented and not with the server's code, because an attacker
-/// knows it too.
+/// The cell of about 2 km from protocol §11. It is computed from the documentation, as an attacker would, and not with
+/// the server's code.
 struct GlobeCell: Hashable, Sendable {
     private static let rows = 10_000.0
 
@@ -39,7 +39,8 @@ struct GlobeCell: Hashable, Sendable {
         column = ((place.longitude + 180) / 360 * columns).rounded(.down).truncatingRemainder(dividingBy: columns)
     }
 
-    /// A point in the cell, as fractions of its height and width from the south-western corner.
+    /// Returns a point in the cell. The arguments are fractions of the cell's height and width, from its southwestern
+    /// corner.
     func place(_ north: Double, _ east: Double) -> GlobePlace {
         GlobePlace(
             latitude: (row + north) / Self.rows * 180 - 90, longitude: (column + east) / columns * 360 - 180)
@@ -52,10 +53,10 @@ struct GlobeCell: Hashable, Sendable {
     }
 }
 
-/// The bucket that one fake location received for a person, or none.
+/// The distance bucket of a person, as seen from one fake location.
 struct Sighting: Sendable {
     private static let miles = [0, 2, 5, 10, 25, 50, 100, 200]
-    /// Maximum difference between two ways of computing a distance, in meters.
+    /// The maximum difference in meters between this distance computation and the server's.
     private static let slack = 1.0
     static let edges = miles.map { Double($0) * 1609.344 }
 
@@ -63,7 +64,7 @@ struct Sighting: Sendable {
     /// The received bucket; nil if the person is not listed within 200 miles.
     var label: Int?
 
-    /// Whether a person in that cell would get this bucket.
+    /// Returns whether a person in that cell would be shown in this bucket.
     func allows(_ cell: GlobeCell) -> Bool {
         let distance = from.center.distance(to: cell.center)
         guard let label else { return distance > (Self.edges.last ?? 0) - Self.slack }
@@ -73,9 +74,9 @@ struct Sighting: Sendable {
     }
 }
 
-/// Where a person may be, according to what a crowd of fake locations received.
+/// The region where a person may be, according to the buckets seen from many fake locations.
 struct Region: Sendable {
-    /// Radius of the search around the known approximate location, in meters.
+    /// The radius in meters of the search around the known approximate location.
     private static let reach = 6000.0
     private static let step = 100.0
 

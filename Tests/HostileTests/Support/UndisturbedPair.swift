@@ -1,11 +1,11 @@
 import Foundation
 import Wire
 
-/// How a chat between two people went during an attack.
+/// Measurements of a chat between two people during an attack.
 struct PairReport: Sendable {
-    /// Messages received by both.
+    /// The number of messages that both people received.
     var messages: Int
-    /// Time from sending a message to receiving it.
+    /// Percentiles and the maximum of the time from sending a message to receiving it.
     var p50: Duration
     var p99: Duration
     var longest: Duration
@@ -16,14 +16,15 @@ struct PairReport: Sendable {
 }
 
 /// Two people who chat in the roulette while their server is attacked. Messages are numbered, and each person waits for
-/// the answer before the next one, so that a stall of the server shows as one long wait.
+/// the answer to a message before sending the next, so a stall of the server appears as one long wait.
 final class UndisturbedPair: Sendable {
     /// Settings that let each of them send a hundred messages per second.
     static let settings = ["CONFAB_LIMITS_VERBS_PER_SECOND": "500", "CONFAB_LIMITS_VERB_BURST": "1000"]
     private static let fastest: Double = 100
-    /// Uses less than the budget, because the refill is counted in whole milliseconds.
+    /// The fraction of the message budget that the pair uses. It is less than 1, because the refill is counted in whole
+    /// milliseconds.
     private static let shareOfBudget = 0.8
-    /// A message without an answer after this time is lost.
+    /// The time after which a message without an answer counts as lost.
     private static let replyTimeout: Duration = .seconds(30)
 
     private let first: Background<Side>
@@ -31,7 +32,7 @@ final class UndisturbedPair: Sendable {
     private let isEnding: Flag
     private let answered: Counter
 
-    /// What one of them sent and received.
+    /// The messages that one of the two people has sent and received.
     fileprivate struct Side: Sendable {
         var said = 0
         var heard = 0
@@ -45,9 +46,9 @@ final class UndisturbedPair: Sendable {
         self.second = Background { try second.chat(counting: answered) { isEnding.isSet } }
     }
 
-    /// Lets two people be paired and start to chat.
+    /// Connects two people, waits until they are paired, and starts their chat.
     ///
-    /// - Parameter connect: how each connects to the server, if not over plain TCP.
+    /// - Parameter connect: how each person connects to the server, if not over plain TCP.
     static func start(
         _ server: ServerProcess, connect: (ServerProcess) throws -> RawSocket = { try RawSocket(port: $0.port) }
     ) throws -> UndisturbedPair {
@@ -62,7 +63,7 @@ final class UndisturbedPair: Sendable {
         let matches = try [ann, bob].map { person in
             try person.hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
         }
-        guard matches[0].match == matches[1].match else { throw TimedOut("the pair met somebody else") }
+        guard matches[0].match == matches[1].match else { throw TimedOut("the two were not paired with each other") }
         let joined = try zip([ann, bob], matches).map { try $0.join($1.publish) }
         return UndisturbedPair(
             Chatter(ann, joined[0].session, interval, partner: joined[1].connection.id),
@@ -70,13 +71,13 @@ final class UndisturbedPair: Sendable {
         )
     }
 
-    /// Messages sent and answered so far.
+    /// The number of messages that were sent and answered so far.
     var messages: Int { answered.count }
 
-    /// Whether both are still chatting. Long attacks check this.
+    /// Whether both people are still chatting. Long attacks check this.
     var isChatting: Bool { !first.isFinished && !second.isFinished }
 
-    /// Lets both finish. Fails if a message was lost, duplicated or reordered, or if one of them was disconnected.
+    /// Ends the chat. Fails if a message was lost, duplicated or reordered, or if one of the two was disconnected.
     func finish() throws -> PairReport {
         isEnding.set()
         let sides = try [first.join(), second.join()]
@@ -84,14 +85,14 @@ final class UndisturbedPair: Sendable {
             throw TimedOut("of \(sides.map(\.said)) lines said, \(sides.reversed().map(\.heard)) were heard")
         }
         let latencies = sides.flatMap(\.latencies).sorted()
-        guard let longest = latencies.last else { throw TimedOut("the pair had no time to say anything") }
+        guard let longest = latencies.last else { throw TimedOut("the pair exchanged no messages") }
         return PairReport(
             messages: latencies.count, p50: latencies[latencies.count / 2],
             p99: latencies[latencies.count * 99 / 100], longest: longest
         )
     }
 
-    /// One of the two people, on its own thread.
+    /// One of the two people, on a separate thread.
     private final class Chatter: Sendable {
         private let person: Person
         private let session: SessionID
@@ -103,7 +104,8 @@ final class UndisturbedPair: Sendable {
             (self.person, self.session, self.interval, self.partner) = (person, session, interval, partner)
         }
 
-        /// Sends a message each interval until told to end, then a goodbye, and receives until the partner's goodbye.
+        /// Sends a message per interval until told to end, and then a goodbye. Receives messages until the partner's
+        /// goodbye.
         func chat(counting answered: Counter, until isEnding: () -> Bool) throws -> Side {
             var side = Side()
             var unanswered: UInt64?
@@ -148,7 +150,7 @@ final class UndisturbedPair: Sendable {
             )
         }
 
-        /// Handles the partner's next message; returns true for its goodbye.
+        /// Handles the partner's next message. Returns true if it is the goodbye.
         private func hear(_ data: String?, _ side: inout Side) throws -> Bool {
             let parts = (data ?? "").split(separator: " ")
             guard parts.count == 2, let said = Int64(parts[1]) else {
@@ -163,7 +165,7 @@ final class UndisturbedPair: Sendable {
             return false
         }
 
-        /// One clock for both threads.
+        /// The current time of the clock that both threads use.
         private static let origin = ContinuousClock.now
         private static var nanoseconds: Int64 {
             let (seconds, attoseconds) = (ContinuousClock.now - origin).components

@@ -5,10 +5,10 @@ import Testing
 @testable import Robots
 @testable import SFU
 
-/// A router and robots on a simulated network, determined by one seed.
+/// A router and robots on a simulated network. One seed determines everything that happens.
 final class RobotWorld {
     static let server = TransportAddress(v4: 0x0a00_0001, port: 40_000)
-    /// Shared, because creating one takes longer than a test.
+    /// A certificate for all tests, because creating one takes longer than a test.
     static let certificate = DTLSCertificate.make()
 
     let network: SimulatedMediaNetwork
@@ -38,7 +38,7 @@ final class RobotWorld {
         }
     }
 
-    /// Returns a robot's connection on its own host.
+    /// Creates a robot's connection on a separate host.
     func connection() throws -> RobotConnection {
         robots += 1
         let address = TransportAddress(v4: 0xc0a8_0000 | UInt32(robots), port: 5000)
@@ -107,7 +107,8 @@ private final class RouterSink: MediaSink {
     func queuedTime(on path: Path) -> MediaInterval { .zero }
 }
 
-/// Two robots without a server. One makes the offer, sends synthetic media and is controlling; the other is ICE-lite.
+/// Two robots without a server. One makes the offer, sends synthetic media and is the controlling ICE agent. The other
+/// is ICE-lite.
 struct RobotPair {
     let one: RobotConnection
     let other: RobotConnection
@@ -161,7 +162,7 @@ final class Witness: RobotHandler {
 
     func of(_ mid: String) -> [Arrival] { arrivals.filter { $0.mid == mid } }
 
-    /// Packet numbers between the first and the last that were not received.
+    /// Returns the numbers of missing packets between the first and the last received one.
     func missing(_ mid: String) -> Set<Int64> {
         let numbers = Set(of(mid).map(\.number))
         guard let first = numbers.min(), let last = numbers.max() else { return [] }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import SFU
 
-/// A client's `RTCPeerConnection` with the server. It offers, sends the media of its sources and answers feedback, or
-/// receives media into its slots and reports losses.
+/// A client's `RTCPeerConnection` with the server. A sending connection sends the media of its sources and responds to
+/// feedback. A receiving connection receives media in its slots and reports losses.
 final class SimulatedConnection {
     let client: Key
     let side: Side
@@ -30,7 +30,7 @@ final class SimulatedConnection {
     private(set) var strayPackets = 0
     private(set) var receivedBytes: [UInt32: Int] = [:]
     var nacksSent = 0
-    /// Whether the subscriber sends no feedback automatically.
+    /// Whether the subscriber does not send feedback automatically.
     var isMute = false
 
     init(
@@ -44,7 +44,7 @@ final class SimulatedConnection {
         transport = PeerTransport(client: ICECredentials(using: &random), certificate: certificate, random: random)
         host = server.network.host(address)
         sessionID = random.next() >> 2
-        // Client clocks can be wrong by days.
+        // A client's clock can be wrong by days.
         clock = NTPTime(0xe000_0000_0000_0000 + UInt64.random(in: 0..<(1 << 50), using: &random))
         (mediaAt, reportAt) = (server.network.now, server.network.now)
         host.receive = { [unowned self] in receive($0, on: $1) }
@@ -58,7 +58,7 @@ final class SimulatedConnection {
     var isReady: Bool { isConnected || transport.state == .closed }
     var address: TransportAddress { host.addresses[0] }
 
-    /// Disappears without notice.
+    /// Stops responding without notifying the server.
     func vanish() {
         host.addresses = []
         (host.receive, host.handleTimeout, host.nextTimeout) = ({ _, _ in }, {}, { nil })
@@ -178,14 +178,14 @@ final class SimulatedConnection {
         return header.finish()
     }
 
-    /// A packet before it is encrypted.
+    /// Returns a packet's bytes before encryption.
     func plain(_ packet: OutgoingPacket, of source: SimulatedSource) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 128)
         let length = bytes.withUnsafeMutableBytes { writeHeader(of: packet, source, to: $0) }
         return bytes[..<length] + packet.payload
     }
 
-    /// Sends an arbitrary packet, correctly encrypted. `header` writes its header and returns the length.
+    /// Encrypts and sends an arbitrary packet. `header` writes the packet's header and returns its length.
     func sendRaw(payload: [UInt8], _ header: (UnsafeMutableRawBufferPointer) -> Int) {
         guard let path = transport.selectedPath else { return }
         let memory = host.prepare(2048)

@@ -4,15 +4,15 @@ import Testing
 
 @testable import SFU
 
-/// A publisher with a simulcast camera, and its subscribers.
+/// A publisher that sends its camera in several simulcast layers, and its subscribers.
 final class SimulatedLayers {
     let room: SimulatedRoom
     let publisher: SimulatedClient
     let watchers: [SimulatedClient]
-    /// In the order of the description.
+    /// The layers, in the order of the description.
     let layers: [SimulatedSource]
 
-    /// Labels the packets of each layer by its index: 10, 11 …
+    /// The packets of a layer are labeled with 10 plus its index.
     init(
         seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), watchers count: Int = 1,
         sizes: [(UInt16, UInt16)?] = [(1280, 720), (640, 360), (320, 180)], rids: [String] = ["f", "h", "q", "x"]
@@ -53,7 +53,7 @@ final class SimulatedLayers {
         watchers[index].prefer(VideoPreference(width: width, height: height, frameRate: frameRate), of: publisher)
     }
 
-    /// The announcements to the publisher, in order.
+    /// The announcements of needed layers to the publisher, in order.
     var wanted: [[String]] {
         room.server.events.compactMap { event in
             if case .layersWanted(let stream, "s", let client, let rids) = event, stream == publisher.stream,
@@ -73,7 +73,7 @@ extension SimulatedSlot {
         return zip(times, times.dropFirst()).map { ($1 - $0).milliseconds }.max() ?? 0
     }
 
-    /// Pictures that refer to one that was not received.
+    /// The pictures that refer to a picture that was not received.
     var orphans: [String] {
         let seen = Set(arrivals.map { [$0.tag.label, $0.tag.frame] })
         return arrivals.filter { arrival in

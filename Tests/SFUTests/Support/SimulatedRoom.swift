@@ -30,13 +30,13 @@ final class SimulatedClient {
         return TransportAddress(v4: 0xc0a8_0000 | number, port: 5000 + connections)
     }
 
-    /// Each client chooses its own ids, like payload types.
+    /// Returns random extension IDs, because each client chooses its own.
     private func extensions() -> [HeaderExtension: UInt8] {
         let ids = (1...14).shuffled(using: &room.random)
         return Dictionary(uniqueKeysWithValues: zip(HeaderExtension.allCases, ids.map { UInt8($0) }))
     }
 
-    /// Connects to send, and publishes. A second call replaces the connection with a new one.
+    /// Connects in order to send, and publishes. A second call replaces the connection with a new one.
     func publish(
         audio: Codec? = Codec(.opus, payloadType: 111),
         video: Codec? = Codec(.vp8, payloadType: 96, rtxPayloadType: 97),
@@ -61,7 +61,7 @@ final class SimulatedClient {
         )
     }
 
-    /// Connects to receive in `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" …
+    /// Connects in order to receive, with `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" …
     func watch(
         slots: Int = 2, audio: Codec = Codec(.opus, payloadType: 109),
         video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
@@ -114,7 +114,7 @@ extension SimulatedConnection {
     }
 }
 
-/// Clients and their server on one network.
+/// Several clients and their server on one network.
 final class SimulatedRoom {
     let network: SimulatedMediaNetwork
     let server: SimulatedServer
@@ -135,7 +135,7 @@ final class SimulatedRoom {
         return client
     }
 
-    /// Creates connected clients that publish and can subscribe.
+    /// Creates clients that are connected, publish, and can subscribe.
     func clients(_ count: Int, slots: Int = 2) throws -> [SimulatedClient] {
         let new = (0..<count).map { _ in client() }
         for client in new {

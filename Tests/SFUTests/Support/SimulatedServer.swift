@@ -5,7 +5,7 @@ import Testing
 
 @testable import SFU
 
-/// The sink of a router's datagrams: the network, and for TCP a queue whose length the test sets.
+/// Sends a router's datagrams to the simulated network. For TCP, the test sets how long the send queue is.
 final class SimulatedSink: MediaSink {
     let host: SimulatedHost
     /// The socket numbers of TCP connections, by remote address.
@@ -18,7 +18,7 @@ final class SimulatedSink: MediaSink {
     func prepare(_ capacity: Int) -> UnsafeMutableRawBufferPointer { host.prepare(capacity) }
 
     func send(_ count: Int, on path: Path) {
-        // Do not count the network's allocations as the router's.
+        // Do not count the simulated network's allocations as the router's.
         let counted = confab_allocations_pause()
         defer { confab_allocations_resume(counted) }
         sentBytes[path.remote, default: 0] += count
@@ -45,22 +45,22 @@ struct AllocationCount {
     }
 }
 
-/// A router on a host of a simulated network. Like the media loop, it passes several datagrams at once, in memory that is
-/// reused afterwards.
+/// A router on a host of a simulated network. Like the media loop, it passes several datagrams to the router at once,
+/// in memory that is reused afterwards.
 final class SimulatedServer {
     static let address = TransportAddress(v4: 0x0a00_0001, port: 40_000)
-    /// Shared, because creating one takes longer than a test.
+    /// A certificate for all tests, because creating one takes longer than a test.
     private static let certificate = DTLSCertificate.make()
     private static let burst = 4
 
-    /// The router's allocations for datagrams, and in ticks; counted only while `isOn`.
+    /// The number of the router's allocations for datagrams and for ticks, counted only while `isOn`.
     var onPackets = AllocationCount()
     var onTicks = AllocationCount()
     let network: SimulatedMediaNetwork
     let sink: SimulatedSink
     let router: Router
     private(set) var events: [RouterEvent] = []
-    /// Events of opened and lost connections, apart because most tests do not need them.
+    /// Events about opened and lost connections. They are not in `events`, because most tests do not need them.
     private(set) var connections: [RouterEvent] = []
     private var tickAt: MediaTime
     private var flushAt: MediaTime?

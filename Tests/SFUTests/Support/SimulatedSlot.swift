@@ -14,11 +14,11 @@ struct Arrival {
     var tag: PayloadTag
     var at: MediaTime
     var isRetransmission: Bool
-    /// The elements by the subscriber's ids.
+    /// The extension elements, by the subscriber's IDs.
     var extensions: [UInt8: [UInt8]]
 }
 
-/// A receiving transceiver of a client: what a browser has between the network and the decoder.
+/// A receiving transceiver of a client, which stands for the parts of a browser between the network and the decoder.
 final class SimulatedSlot {
     let mid: String
     let kind: MediaKind
@@ -61,7 +61,7 @@ final class SimulatedSlot {
         guard numbers.insert(number).inserted else { return duplicates += 1 }
         let descriptor = kind == .video ? VP8Descriptor(payload) : nil
         var length = descriptor.map { $0.length + 1 } ?? 0
-        // A keyframe begins with ten bytes that contain its size (RFC 6386 §9.1).
+        // A keyframe begins with ten bytes that contain the picture's size (RFC 6386 §9.1).
         if descriptor?.isKeyframeStart ?? false, payload.count > length + 9, payload[length + 2] == 0x9d { length += 9 }
         guard let tag = PayloadTag(UnsafeRawBufferPointer(rebasing: payload[length...])) else { return unreadable += 1 }
         var extensions: [UInt8: [UInt8]] = [:]
@@ -96,11 +96,11 @@ final class SimulatedSlot {
 
     // MARK: Results
 
-    /// The labels of the received sources in order, without consecutive duplicates.
+    /// The labels of the sources in the order received, without consecutive duplicates.
     var labels: [UInt32] { inOrder.map(\.tag.label).reduce(into: []) { if $0.last != $1 { $0.append($1) } } }
     var inOrder: [Arrival] { arrivals.sorted { $0.number < $1.number } }
 
-    /// The frames that were at least partly received, in order.
+    /// The frames of which at least one packet was received, in order.
     var frames: [(label: UInt32, frame: UInt32, isKeyframe: Bool, isComplete: Bool)] {
         var frames: [(label: UInt32, frame: UInt32, isKeyframe: Bool, isComplete: Bool)] = []
         var parts = 0
@@ -116,7 +116,8 @@ final class SimulatedSlot {
         return frames
     }
 
-    /// Problems for a decoder or jitter buffer, as text. `clock` is the tolerance between timestamps and arrival times.
+    /// Returns descriptions of problems that a decoder or jitter buffer would have. `clock` is the allowed difference
+    /// between timestamps and arrival times.
     func faults(clock: MediaInterval = .milliseconds(60)) -> [String] {
         var faults: [String] = []
         let inOrder = inOrder

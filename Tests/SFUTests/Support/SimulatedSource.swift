@@ -1,10 +1,10 @@
 import RTC
 import TestSupport
 
-/// The content of each payload of a `SimulatedSource`, so that the receiver can check it.
+/// The content of each payload of a `SimulatedSource`, with which the receiver can check a packet.
 struct PayloadTag: Equatable {
     static let length = 20
-    /// Identifies the source.
+    /// The number that identifies the source.
     var label: UInt32
     var frame: UInt32
     var index: UInt8
@@ -49,7 +49,7 @@ struct OutgoingPacket {
     var payload: [UInt8]
 }
 
-/// A microphone or a camera of a client.
+/// A simulated microphone or camera of a client.
 final class SimulatedSource {
     let mid: String
     let kind: MediaKind
@@ -63,11 +63,12 @@ final class SimulatedSource {
     /// Whether packets are wrapped in redundant audio (RFC 2198).
     var isRedundant = false
 
-    /// The size in its keyframes, if any.
+    /// The picture size in the source's keyframes, if any.
     var size: PictureSize?
     var frameInterval = MediaInterval.milliseconds(33)
-    /// Three temporal layers as in libvpx: each picture refers to the one before it in a lower layer, and those that mark a
-    /// step up (`Y`) to none in their own layer.
+    /// The temporal layers of successive pictures. `threeLayers` is libvpx's pattern: each picture refers to the
+    /// previous picture in a lower layer. A picture that allows a switch up (`Y`, `isSync`) refers to no picture in its
+    /// own layer.
     var temporalPattern: [(layer: UInt8, isSync: Bool)] = [(0, false)]
     static let threeLayers: [(layer: UInt8, isSync: Bool)] = [(0, false), (2, true), (1, true), (2, false)]
     private var position = 0
@@ -99,7 +100,7 @@ final class SimulatedSource {
         self.random = SeededGenerator(seed: random.next())
     }
 
-    /// Returns the packets of the frame captured now; often none.
+    /// Returns the packets of a frame if one is due now. Often none is due.
     func produce(now: MediaTime) -> [OutgoingPacket] {
         guard isOn, nextAt.map({ $0 <= now }) ?? true else { return [] }
         let interval = kind == .audio ? .milliseconds(20) : frameInterval
@@ -128,7 +129,7 @@ final class SimulatedSource {
         frame += 1
         let tag = PayloadTag(label: label, frame: frame, index: 0, count: 1, isKeyframe: false, captured: now)
         let block = bytes(tag, before: [], filler: 20)
-        // One redundant block of 3 bytes, 20 ms older.
+        // One redundant block of 3 bytes, for audio that is 20 ms older.
         let header: [UInt8] = isRedundant ? [0x80 | 111, 0x0f, 0x00, 0x03, 111, 9, 9, 9] : []
         return packet(now, marker: false, header + block)
     }
@@ -145,7 +146,7 @@ final class SimulatedSource {
         if isKeyframe { keyframesMade += 1 }
         let count = isKeyframe ? 6 : Int.random(in: 1...3, using: &random)
         return (0..<count).map { index in
-            // X, S; I, L, T; 15 bits of a picture id; TL0PICIDX; TID, Y (RFC 7741 §4.2).
+            // The bits X and S, the bits I, L and T, a 15-bit picture ID, TL0PICIDX, TID and Y (RFC 7741 §4.2).
             let first: UInt8 = index == 0 ? 0x90 : 0x80
             let number = 0x8000 | picture
             let descriptor: [UInt8] = [
@@ -161,7 +162,7 @@ final class SimulatedSource {
         }
     }
 
-    /// RFC 6386 §9.1.
+    /// Returns the beginning of a VP8 keyframe (RFC 6386 §9.1).
     private var keyframeHeader: [UInt8] {
         guard let size else { return [0] }
         let (width, height) = (size.width, size.height)

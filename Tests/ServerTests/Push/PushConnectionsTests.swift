@@ -7,7 +7,7 @@ import Wire
 
 @testable import Server
 
-/// Tests against local servers that act as push services.
+/// Tests push connections with local servers that act as push services.
 @Suite("Push connections over real sockets", .timeLimit(.minutes(2))) struct PushConnectionsTests {
     private let certificate: TestCertificate
 
@@ -63,7 +63,7 @@ import Wire
                 #expect(answer == PushAnswer(status: 429, retryAfter: "12", body: Array("later".utf8)))
             }
         }
-        #expect(resolver.asked == 1, "the HTTP client does not resolve the name again")
+        #expect(resolver.asked == 1, "the HTTP client must not resolve the name again")
         #expect(service.connections == 1, "connections are reused")
         let received = try #require(service.requests.first)
         #expect(received.method == "POST" && received.uri == "/x?y=%20z" && received.body == [1, 2, 3])
@@ -110,7 +110,7 @@ import Wire
         await service.stop()
     }
 
-    @Test("another address is tried when the first does not answer")
+    @Test("a second address is tried when the first does not answer")
     func secondAddress() async throws {
         let service = try await PushServiceDouble.start(certificate)
         // Nothing listens at 127.0.0.77.
@@ -146,7 +146,7 @@ import Wire
     }
 
     @Test(
-        "an untrusted certificate or one for another name is rejected",
+        "an untrusted certificate, or a certificate for another name, is rejected",
         arguments: ["push.example.org", "other.example.org"])
     func certificates(host: String) async throws {
         let service = try await PushServiceDouble.start(certificate)
@@ -174,7 +174,7 @@ import Wire
         await service.stop()
     }
 
-    @Test("an answer that never ends times out, but its status counts", arguments: ["h2", "http/1.1"])
+    @Test("an endless answer times out, but its status is used", arguments: ["h2", "http/1.1"])
     func trickle(version: String) async throws {
         let service = try await PushServiceDouble.start(certificate, protocols: [version]) { _, _ in .trickle(410) }
         try await withConnections(timeIsOver: {
@@ -201,7 +201,7 @@ import Wire
         await service.stop()
     }
 
-    @Test("a request that waits for a service can be canceled")
+    @Test("a request that is waiting for a service can be canceled")
     func canceling() async throws {
         let service = try await PushServiceDouble.start(certificate) { _, _ in .silence }
         try await withConnections { connections in
@@ -225,7 +225,7 @@ import Wire
         return configuration
     }
 
-    @Test("a push to a busy service of a browser is retried, signed and encrypted")
+    @Test("a push to a busy browser push service is signed, encrypted and retried")
     func webPush() async throws {
         let (browser, key) = (BrowserDouble(), P256.Signing.PrivateKey())
         let service = try await PushServiceDouble.start(certificate) { number, _ in
@@ -256,7 +256,7 @@ import Wire
         certificate.remove()
     }
 
-    @Test("Apple's service gets calls over HTTP/2, and unregistered devices are removed")
+    @Test("Apple's service receives calls over HTTP/2, and unregistered devices are removed")
     func apns() async throws {
         let key = PushSamples.apnsKey()
         let gone = String(repeating: "0b", count: 32)

@@ -8,7 +8,7 @@ import Wire
 
 @testable import Server
 
-/// A subscribed browser. It has the private key and decrypts messages with an independent implementation of RFC 8291.
+/// A subscribed browser with its private key. It decrypts messages with an independent implementation of RFC 8291.
 struct BrowserDouble {
     let key = P256.KeyAgreement.PrivateKey()
     let secret = (0..<16).map { _ in UInt8.random(in: 0...255) }
@@ -18,7 +18,7 @@ struct BrowserDouble {
             kind: .web, endpoint: url, p256dh: text(Array(key.publicKey.x963Representation)), auth: text(secret))
     }
 
-    /// Encodes with Foundation, to test our Base64 too.
+    /// Encodes the keys with Foundation's Base64, to test ours too.
     private func text(_ bytes: [UInt8]) -> String {
         Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
             .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
@@ -38,7 +38,7 @@ struct BrowserDouble {
         try #require(ownLength == 65 && body.count - header <= size && body.count <= 4096)
         let sender = Array(body[21..<header])
         let shared = try key.sharedSecretFromKeyAgreement(with: .init(x963Representation: sender))
-        // Use HMAC directly (RFC 5869), where the server uses HKDF.
+        // Use HMAC directly (RFC 5869), because the server uses HKDF.
         let first = hmac(key: secret, shared.withUnsafeBytes { Array($0) })
         let own = Array(key.publicKey.x963Representation)
         let material = hmac(key: first, Array("WebPush: info\0".utf8) + own + sender + [1])
@@ -143,11 +143,11 @@ actor TransportDouble: PushTransport {
     func close() async { isClosed = true }
 }
 
-/// A resolver that returns the test's addresses and counts the lookups.
+/// A resolver that returns addresses chosen by the test and counts the lookups.
 final class ResolverDouble: PushResolver {
     private let state: NIOLockedValueBox<(answers: [[String]], asked: Int)>
 
-    /// - Parameter answers: one per lookup. The last one is repeated.
+    /// - Parameter answers: one answer per lookup. The last answer is repeated.
     init(_ answers: [[String]]) { state = NIOLockedValueBox((answers, 0)) }
 
     var asked: Int { state.withLockedValue { $0.asked } }

@@ -38,7 +38,7 @@ import Wire
         PushJob(PushSamples.notice(kind, until: time.now + duration), to: PushSamples.identity)
     }
 
-    @Test("a browser gets the call's ID and kind, with a TTL until the ring ends")
+    @Test("a browser gets the call's ID and kind, and the push expires when the call stops ringing")
     func webRequest() async throws {
         let transport = TransportDouble { _, _ in PushAnswer(status: 201, retryAfter: nil) }
         let sender = sender(transport)
@@ -87,7 +87,7 @@ import Wire
     }
 
     @Test(
-        "an unregistered device is removed, but not one that Apple assigns to another app",
+        "an unregistered device is removed, but a device token that belongs to another app is not",
         arguments: [
             (400, "BadDeviceToken", PushOutcome.removed), (410, "Unregistered", .removed),
             (410, "ExpiredToken", .removed),
@@ -129,7 +129,7 @@ import Wire
     }
 
     @Test(
-        "there are no retries after the ring has ended",
+        "there are no retries after the call has stopped ringing",
         arguments: [nil, "3600", "99999999999999999999", "-5", "x"])
     func expiry(retryAfter: String?) async throws {
         let transport = TransportDouble { _, _ in PushAnswer(status: 503, retryAfter: retryAfter) }
@@ -193,7 +193,7 @@ import Wire
         #expect(await transport.isClosed)
     }
 
-    @Test("a newer notice of a call waits for the running one and cancels its retries")
+    @Test("a newer notice about a call waits for the notice being sent and cancels that notice's retries")
     func order() async throws {
         let endpoint = try endpoint()
         let directory = DirectoryDouble([PushSamples.identity: [endpoint]])
@@ -255,7 +255,7 @@ import Wire
             return count == 10 ? nil : "\(count) were sent"
         }
         #expect(now.withLockedValue { $0.most } == 2)
-        #expect(await transport.requests.count { $0.host == APNS.host } <= 2, "the queue has three")
+        #expect(await transport.requests.count { $0.host == APNS.host } <= 2, "the queue holds at most three notices")
         running.cancel()
         try await running.value
     }

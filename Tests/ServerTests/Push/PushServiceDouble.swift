@@ -11,8 +11,8 @@ import X509
 
 @testable import Server
 
-/// A local push service for tests, with HTTPS over HTTP/2 or HTTP/1.1. It records the requests, and the test defines the
-/// answers.
+/// A local push service for tests, with HTTPS over HTTP/2 or HTTP/1.1. It records the requests and sends the answers
+/// that the test defines.
 final class PushServiceDouble: Sendable {
     struct Request: Sendable {
         var method: String
@@ -51,7 +51,7 @@ final class PushServiceDouble: Sendable {
 
     /// - Parameters:
     ///   - protocols: the offered protocols (ALPN).
-    ///   - respond: returns the reply to a request. Its first argument is the request's number, from 0.
+    ///   - respond: returns the reply to a request. The first argument is the request's number, starting at 0.
     static func start(
         _ certificate: TestCertificate, protocols: [String] = ["h2", "http/1.1"],
         respond: @escaping @Sendable (Int, Request) -> Reply = { _, _ in .answer(201) }
@@ -87,13 +87,13 @@ final class PushServiceDouble: Sendable {
 
     var requests: [Request] { state.withLockedValue { $0.requests } }
     var connections: Int { state.withLockedValue { $0.connections } }
-    /// The number of pieces sent in endless answers.
+    /// The number of pieces sent so far in endless answers.
     var pieces: Int { state.withLockedValue { $0.pieces } }
 
     func stop() async { try? await channel.close() }
 }
 
-/// A handler for one request.
+/// Handles one request.
 private final class PushServiceHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -114,7 +114,7 @@ private final class PushServiceHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) { isOpen = false }
-    /// Some tests disconnect during an answer.
+    /// Ignore the error, because some tests disconnect during an answer.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func answer(_ context: ChannelHandlerContext) {
@@ -158,7 +158,7 @@ private final class PushServiceHandler: ChannelInboundHandler {
     }
 }
 
-/// A server certificate, and a file with the authority that issued it.
+/// A server certificate, and the path of a file with the certificate authority that issued it.
 struct TestCertificate {
     let certificate: NIOSSLCertificate
     let key: NIOSSLPrivateKey

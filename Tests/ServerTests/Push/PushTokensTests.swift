@@ -77,7 +77,7 @@ import Wire
         #expect((kept?.count ?? .max) <= VAPIDTokens.maxCached)
     }
 
-    @Test("Apple's token is reused for 50 minutes and never older than an hour")
+    @Test("Apple's token is reused for 50 minutes and is never older than an hour")
     func apns() throws {
         let key = PushSamples.apnsKey()
         var tokens = APNSToken(key: key)
@@ -98,7 +98,7 @@ import Wire
         }
     }
 
-    @Test("a token rejected as expired is replaced unless it is too new")
+    @Test("a token that was rejected as expired is replaced, unless it is too new")
     func apnsReplacement() throws {
         var tokens = APNSToken(key: PushSamples.apnsKey())
         let first = try tokens.token(now: start)

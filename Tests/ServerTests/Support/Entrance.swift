@@ -4,16 +4,16 @@ import Wire
 
 @testable import Server
 
-/// A way for clients to reach an admission point over a real connection.
+/// A way to reach an admission point over a real connection.
 struct Entrance: Sendable, CustomTestStringConvertible {
     /// Tries to get admitted, and returns the error if it is rejected.
     typealias Knock = @Sendable () async throws -> WireError.Code?
 
     let name: String
     let door: Gateway.AdmissionPoint
-    /// Whether the page's origin is checked, by the admission point or by the HTTP endpoint before it.
+    /// Whether the page's origin is checked, either by the admission point or by the HTTP endpoint before it.
     let checksOrigin: Bool
-    /// Performs the steps before admission, and returns the remaining ones.
+    /// Performs the steps that precede admission, and returns a function for the remaining steps.
     let approach: @Sendable (TestServer, _ origin: String?) async throws -> Knock
 
     var testDescription: String { name }
@@ -27,7 +27,8 @@ struct Entrance: Sendable, CustomTestStringConvertible {
 
     static let all = Gateway.AdmissionPoint.allCases.flatMap(entrances)
 
-    /// The switch forces a new admission point to have an entrance here.
+    /// The entrances of an admission point. The switch does not compile until a new admission point has an entrance
+    /// here.
     private static func entrances(to door: Gateway.AdmissionPoint) -> [Entrance] {
         switch door {
         case .upgrade: [Entrance("a WebSocket", door, upgrade)]
@@ -39,7 +40,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
                 Entrance("WHIP", door) { server, origin in
                     try post(server, origin, SampleOffer.obs) { $0.whip }
                 },
-                // There is no publisher, so an admitted client gets the error that there is no stream.
+                // There is no publisher, so an admitted client gets an error about a missing stream.
                 Entrance("WHEP", door) { server, origin in
                     try post(server, origin, SampleOffer.player) { $0.whep }
                 },
@@ -55,7 +56,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         try await SocketClient.connect(port: server.port, headers: origin.map { [("Origin", $0)] } ?? [])
     }
 
-    /// Sends nothing. An admitted client then gets the error that a hello was expected.
+    /// Sends nothing. An admitted client then gets an error about a missing hello.
     private static func upgrade(_ server: TestServer, _ origin: String?) -> Knock {
         {
             let code = try await refusal(of: open(server, origin))
@@ -98,7 +99,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         let place = try WHIPPlace(server)
         return {
             let answer = try await place.ask("GET", "/socket.io/1/?t=1", originHeader(origin))
-            // "code: sentence"
+            // The body has the format "code: sentence".
             return answer.status == 200 ? nil : WireError.Code(rawValue: String(answer.text.prefix { $0 != ":" }))
         }
     }

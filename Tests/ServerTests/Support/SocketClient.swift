@@ -6,8 +6,8 @@ import NIOWebSocket
 import Synchronization
 import Wire
 
-/// A `ClientLine` on a real socket, for tests. It stores received messages and waits for specific ones. Before its hello it can
-/// also send messages that a client must not send.
+/// A `ClientLine` on a real socket, for tests. It stores received messages and can wait for specific ones. Before its
+/// hello, it can also send messages that a client must not send.
 actor SocketClient {
     struct TimedOut: Error, CustomStringConvertible {
         let description: String
@@ -32,8 +32,8 @@ actor SocketClient {
     private var unread: ArraySlice<ServerMessage> = []
     private(set) var heard: [ServerMessage] = []
     private(set) var closeCode: UInt16?
-    /// The last error that does not answer a request. The `ClientLine` reports no errors before its hello, and none after
-    /// which it reconnects.
+    /// The most recent error that does not answer a request. `ClientLine` does not report errors before its hello, nor
+    /// errors after which it reconnects.
     private(set) var refusal: WireError?
 
     private init(port: Int, headers: [(String, String)], _ channel: any Channel, _ incoming: Inbox) {
@@ -42,7 +42,7 @@ actor SocketClient {
         for case .open(let socket) in line.handle(.connect, now: Self.now) { self.socket = socket }
     }
 
-    /// Constant, because no test lasts long enough for the timeouts of `ClientLine`.
+    /// The time for `ClientLine`. It is constant, because no test lasts long enough for the timeouts of `ClientLine`.
     private static let now = Timestamp(milliseconds: 0)
 
     /// Opens a WebSocket and sends nothing yet.
@@ -76,7 +76,7 @@ actor SocketClient {
                             channel.close().flatMapThrowing { throw ChannelError.eof }
                         }
                     )
-                    // A server that rejects the client may send the error in the same packet as its 101.
+                    // A server that rejects the client may send the error in the same packet as its 101 response.
                     configuration.leftOverBytesStrategy = .forwardBytes
                     return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
                         configuration: configuration
@@ -88,7 +88,7 @@ actor SocketClient {
 
     // MARK: Sending
 
-    /// Sends a request. Before the welcome, sends the message unchanged.
+    /// Sends a request. Before the welcome, the message is sent unchanged.
     ///
     /// - Returns: the number of the message.
     @discardableResult
@@ -115,7 +115,7 @@ actor SocketClient {
                 do {
                     try await send(opcode: .text, bytes)
                 } catch ChannelError.ioOnClosedChannel {
-                    // The server closed the socket in the meantime. The close is handled next.
+                    // The server has closed the socket meanwhile. The close is handled next.
                 }
             case .connected(let welcome, _): unread.append(.welcome(welcome))
             case .answered(_, let message), .event(let message): unread.append(message)
@@ -132,7 +132,7 @@ actor SocketClient {
         try await channel.writeAndFlush(frame)
     }
 
-    /// Leaves with a close frame.
+    /// Closes the connection with a close frame.
     func close(_ code: UInt16 = 1000) async throws {
         try await send(opcode: .connectionClose, [UInt8(code >> 8), UInt8(code & 0xFF)])
     }
@@ -144,7 +144,7 @@ actor SocketClient {
     func reconnect() async throws -> Welcome {
         guard let socket else { throw TimedOut(description: "no socket to replace") }
         try await report(.closed(socket, .abnormal))
-        // Do not wait for the backoff.
+        // Connect at once, without waiting for the backoff.
         if let next = line.nextTimeout { try await carryOut(line.handleTimeout(now: next)) }
         (channel, incoming) = try await Self.open(port: port, headers: headers)
         return try await sayHello()
@@ -157,7 +157,7 @@ actor SocketClient {
 
     // MARK: Receiving
 
-    /// Returns the next message for which `pick` returns a value. Keeps other messages in `heard`.
+    /// Returns the next message for which `pick` returns a value. Stores other messages in `heard`.
     func hear<T: Sendable>(
         _ what: String, within limit: Duration = .seconds(20), _ pick: @Sendable (ServerMessage) -> T?
     ) async throws -> T {
@@ -213,7 +213,7 @@ actor SocketClient {
         return try await hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
     }
 
-    /// Joins the session that a match named.
+    /// Joins the session of a match.
     func join(_ admission: Admission) async throws -> SessionNotice.Joined {
         try await say(.session(.join(.init(session: admission.session, token: admission.token))))
         return try await hear("session.joined") { if case .session(.joined(let joined)) = $0 { joined } else { nil } }

@@ -13,7 +13,7 @@ struct TestServer: Sendable {
 
     /// Starts a server, runs `body` and stops the server.
     ///
-    /// - Parameter configure: changes settings. All timeouts are settings, so tests can shorten them.
+    /// - Parameter configure: changes settings, for example to shorten timeouts.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result

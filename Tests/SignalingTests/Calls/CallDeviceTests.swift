@@ -28,7 +28,7 @@ import Wire
         phone.decline(call)
         #expect(phone.takeCallEnds() == [.declined])
         #expect(bob.takeCallEnds() == [.declinedElsewhere])
-        #expect(stage.logged(bob).map(\.outcome) == [.declined], "one ending for one person")
+        #expect(stage.logged(bob).map(\.outcome) == [.declined], "the call log has one outcome for the person")
     }
 
     @Test func aDeviceThatGoesOnlineRingsToo() throws {
@@ -41,7 +41,7 @@ import Wire
         #expect(incoming.expiresIn == .seconds(35))
         #expect(ada.takeCalls() == [.ringing(.init(call: call, devices: 2))])
         phone.appear()
-        #expect(phone.takeCalls().isEmpty, "once is enough")
+        #expect(phone.takeCalls().isEmpty, "the device is notified only once")
     }
 
     @Test func theCallKeepsRingingWhenOneOfTwoDevicesLeaves() throws {
@@ -65,7 +65,7 @@ import Wire
     @Test func anotherDeviceTakesOverFromOneThatDropped() throws {
         let phone = stage.another(of: bob)
         let talk = try stage.talk(ada, bob)
-        #expect(phone.rejoin(talk.call)?.errorCode == .elsewhere, "it is on the other device")
+        #expect(phone.rejoin(talk.call)?.errorCode == .elsewhere, "the call is on the other device")
         bob.drop()
         ada.take()
         let again = try #require(phone.rejoin(talk.call)?.call?.accepted)
@@ -94,7 +94,7 @@ import Wire
         #expect(bob.takeCalls().compactMap(\.ended).map(\.call) == [first.call])
         #expect(stage.hub.callCount == 1)
         let third = stage.arrive()
-        #expect(third.enter(first.caller) == nil, "the first one's tokens are dead")
+        #expect(third.enter(first.caller) == nil, "the first call's tokens are revoked")
     }
 
     @Test func aThirdCallerGetsBusy() throws {
@@ -136,7 +136,7 @@ import Wire
 
     // MARK: Mutual calls
 
-    /// The call ids are random, so both orders occur.
+    /// Call IDs are random, so both orders of the IDs occur.
     @Test func mutualCallsMergeIntoOne() throws {
         var winners: Set<Bool> = []
         for _ in 0..<12 {
@@ -152,7 +152,7 @@ import Wire
             #expect(left.map(\.call) == [on])
             #expect(right.map(\.call) == [on])
             #expect(left.first?.admission.session == right.first?.admission.session)
-            // Each device was notified that the other call ended, and which call it merged into.
+            // Each device was notified that one call ended, and into which call it was merged.
             let over = (hers + his).compactMap(\.ended)
             #expect(over.allSatisfy { $0.reason == .merged && $0.into == on && $0.call == max(first, second) })
             #expect(his.compactMap(\.ended).count == 1)
@@ -163,7 +163,7 @@ import Wire
             stage.pass(.seconds(40))
             two.end(on)
             #expect(one.takeCallEnds() == [.hungUp])
-            #expect(stage.logged(one).count == 1, "it was one call")
+            #expect(stage.logged(one).count == 1, "the two calls are logged as one")
             #expect(stage.logged(two).count == 1)
         }
         #expect(winners.count == 2)
@@ -202,7 +202,7 @@ import Wire
         ada.call(stage.person(bob))
         #expect(ada.takeCallEnds() == [.unreachable])
         #expect(stage.noticesOf(bob).isEmpty)
-        #expect(roulette.takeCallEnds() == [], "it never appeared")
+        #expect(roulette.takeCallEnds() == [], "the roulette page never went online")
     }
 
     @Test func aLinkedDeviceKeepsItsPushEndpoint() throws {
@@ -213,7 +213,7 @@ import Wire
         #expect(ada.call(stage.person(bob))?.type == "call.placed")
         #expect(ada.takeCallEnds().isEmpty)
         #expect(stage.noticesOf(bob) == [.incoming])
-        #expect(roulette.takeCalls().isEmpty, "it never appeared")
+        #expect(roulette.takeCalls().isEmpty, "the roulette page never went online")
     }
 
     @Test(arguments: [true, false]) func anUnlinkedDeviceGetsNoPushes(another: Bool) throws {
@@ -236,7 +236,7 @@ import Wire
         stage.register(bob)
         let call = try stage.ring(ada, bob)
         bob.leave()
-        #expect(ada.takeCallEnds().isEmpty, "a sleeping device may still wake")
+        #expect(ada.takeCallEnds().isEmpty, "a device may still be woken by a push")
         ada.cancel(call)
         #expect(stage.noticesOf(bob) == [.incoming, .over])
         #expect(stage.logged(bob).map(\.isSeen) == [false])

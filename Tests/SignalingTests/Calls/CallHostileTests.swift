@@ -17,7 +17,7 @@ import Wire
 
     @Test func callingAnUnknownPersonIsUnreachable() {
         #expect(ada.call(PersonID(high: 1, low: 2))?.errorCode == .notFound)
-        #expect(ada.call(stage.person(bob))?.type == "call.placed", "a mistake does not count")
+        #expect(ada.call(stage.person(bob))?.type == "call.placed", "a refused attempt does not use up the limit")
     }
 
     @Test func callingRequiresBeingOnline() {
@@ -29,10 +29,10 @@ import Wire
         bob.ask(.presence(.block(.init(person: stage.person(ada)))))
         bob.take()
         #expect(ada.call(stage.person(bob))?.type == "call.placed")
-        #expect(ada.takeCallEnds() == [.unreachable], "like an offline person")
+        #expect(ada.takeCallEnds() == [.unreachable], "the outcome is the same as for an offline person")
         #expect(bob.takeCalls().isEmpty)
         #expect(stage.logged(bob).isEmpty)
-        #expect(bob.call(stage.person(ada))?.errorCode == .callNotAllowed, "requires unblocking first")
+        #expect(bob.call(stage.person(ada))?.errorCode == .callNotAllowed, "the caller must unblock the callee first")
     }
 
     @Test(arguments: [true, false]) func blockingEndsTheCall(_ isAccepted: Bool) throws {
@@ -75,7 +75,7 @@ import Wire
         if isHere { #expect(bob.takeCallEnds() == [.hungUp]) }
         #expect(eve.takeCallEnds() == [.declined])
         for guest in [bob, eve] {
-            #expect(stage.logged(guest).map(\.otherName) == [""], "the call belongs to them, the name does not")
+            #expect(stage.logged(guest).map(\.otherName) == [""], "the log keeps the call without the name")
         }
         bob.arrive()
         bob.appear()
@@ -84,7 +84,7 @@ import Wire
         bob.take()
         #expect(stage.hub.callCount == 0)
         #expect(stage.archive.openCalls.isEmpty)
-        #expect(stage.logged(ada).isEmpty, "nothing is held of her any more")
+        #expect(stage.logged(ada).isEmpty, "no data of the deleted person is left")
         #expect(bob.call(stage.person(ada))?.errorCode == .notFound)
     }
 
@@ -106,7 +106,7 @@ import Wire
                 stage.effects.firstIndex { if case .transmit = $0 { true } else { false } })
             #expect(stored < sent, "\(verb)")
             #expect(guest.takeTypes().filter { $0 == "ok" || $0 == "call.ended" } == ["ok", "call.ended"])
-            // Spaced out, so that the limit on unanswered calls does not apply.
+            // The calls are spaced out, so the limit on unanswered calls does not apply.
             stage.pass(.seconds(700))
         }
     }
@@ -139,7 +139,7 @@ import Wire
         #expect(ada.cancel(call)?.errorCode == .callState)
         #expect(ada.call(stage.person(eve))?.errorCode == .elsewhere)
         #expect(ada.call(stage.person(bob))?.errorCode == .elsewhere)
-        #expect(bob.enter(mine)?.type == "session.joined", "nothing was lost")
+        #expect(bob.enter(mine)?.type == "session.joined", "the callee can still join the call")
         bob.end(call)
         for guest in [ada, bob] {
             #expect(guest.end(call)?.errorCode == .notFound)
@@ -166,7 +166,7 @@ import Wire
         bob.take()
         eve.take()
         let call = try stage.ring(ada, bob)
-        #expect(bob.isMatched, "it rings during the chat")
+        #expect(bob.isMatched, "the call rings during the chat, which continues")
         bob.accept(call)
         #expect(!bob.isMatched)
         #expect(eve.takeEnds() == [.partnerLeft])
@@ -178,7 +178,7 @@ import Wire
         let call = try stage.ring(ada, bob)
         bob.say(.call(.accept(.init(call: call, video: true))))
         let heard = bob.take()
-        #expect(heard.first?.errorCode == .elsewhere, "the page that searched is notified")
+        #expect(heard.first?.errorCode == .elsewhere, "the page that was searching is notified")
         #expect(heard.contains { $0.call?.accepted != nil })
         #expect(stage.hub.waitingCount == 0)
     }
@@ -255,6 +255,6 @@ import Wire
                 #expect(news.compactMap(\.ended).map(\.reason) == [.busy])
             }
         }
-        #expect(stage.logged(bob).count == 20, "the flood is not in the log either")
+        #expect(stage.logged(bob).count == 20, "the log does not contain the flood either")
     }
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random events among people who call each other. A model checks every rule after each event.
+/// Random events among people who call each other. All rules are checked after each event.
 @Suite struct CallModelTests {
     private func run(_ world: CallWorld, events: Int) {
         print("calls: seed \(world.seed), \(events) events, \(world.identities.count) people")
@@ -27,7 +27,7 @@ import Wire
         run(CallWorld(seed: ModelRun.seed, people: 50, unlimited), events: ModelRun.events * 7 / 10)
     }
 
-    /// With so few people, calls constantly cross, wait and find the callee busy.
+    /// There are so few people that calls often cross, wait, or find the callee busy.
     @Test func everyRuleOfCallsHoldsAmongVeryFewPeople() {
         run(CallWorld(seed: ModelRun.seed, people: 6, unlimited), events: ModelRun.events * 2 / 10)
     }

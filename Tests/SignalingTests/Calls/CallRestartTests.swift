@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// The server is killed and restarted while calls ring and while they are active.
+/// The server is killed and restarted, both while calls ring and while they are active.
 @Suite struct CallRestartTests {
     private let stage = Stage()
     private let ada: Guest
@@ -56,7 +56,7 @@ import Wire
         #expect(ada.takeCallEnds().isEmpty)
     }
 
-    /// Which of two mutual calls is dropped depends on their ids. Both cases occur among these seeds.
+    /// Which of two mutual calls is dropped depends on their ids. These seeds cover both cases.
     @Test func aReturningDeviceIsNotToldOfACallFromAnotherDevice() throws {
         var givenUp: Set<Bool> = []
         for seed in UInt64(0)..<16 {
@@ -162,7 +162,7 @@ import Wire
         let eve = stage.present("Eve")
         #expect(ada.call(stage.person(eve))?.errorCode == .elsewhere)
         #expect(ada.start()?.errorCode == .elsewhere)
-        #expect(ada.end(talk.call)?.type == "ok", "it can be ended without being rejoined")
+        #expect(ada.end(talk.call)?.type == "ok", "a call can be ended without rejoining it")
         #expect(bob.takeCallEnds() == [.hungUp])
         #expect(ada.call(stage.person(eve))?.type == "call.placed")
     }

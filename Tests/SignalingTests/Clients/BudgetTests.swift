@@ -30,7 +30,7 @@ import Wire
         let ada = stage.arrive()
         for _ in 0..<20 { #expect(ada.ask(.roulette(.count))?.type == "roulette.count") }
         guard case .error(let refusal)? = ada.ask(.roulette(.count)) else {
-            return #expect(Bool(false), "the 21st is over the budget")
+            return #expect(Bool(false), "the 21st request exceeds the budget")
         }
         #expect(refusal.error.code == .rateLimited)
         #expect(refusal.error.retryable)
@@ -60,7 +60,7 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
-    /// An occasional accepted verb must not reset the count of a flood.
+    /// An occasional accepted verb must not reset the count of a flood's refused ones.
     @Test func anAcceptedVerbDoesNotResetAFlood() {
         let ada = stage.arrive()
         for _ in 0..<20 { ada.say(.roulette(.count)) }
@@ -135,7 +135,7 @@ import Wire
         #expect(ada.take().map(\.errorCode) == Array(repeating: .unknownType, count: 15))
         #expect(ada.closeCode == nil)
         for _ in 0..<30 { ada.mumble(WireError(.unknownType, "")) }
-        #expect(ada.closeCode == .tooMany, "but they cost what any verb costs")
+        #expect(ada.closeCode == .tooMany, "unknown requests cost as much as any verb")
     }
 
     @Test func aVerbWithoutANumberIsMalformed() {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// RouletteTok's six events on this server: what legacy clients receive, and that RouletteTok's faults do not occur.
+/// Tests RouletteTok's six events: what legacy clients receive, and that RouletteTok's faults do not occur.
 @Suite("RouletteTok's protocol") struct LegacyClientTests {
     private let stage = Stage()
 
@@ -108,7 +108,7 @@ import Wire
         ada.vanish(leaving: leaving)
         #expect(bob.take() == [.disconnectPartner])
         #expect(stage.hub.clientCount == 1)
-        #expect(stage.hub.personCount == 1, "a client that cannot return leaves nothing behind")
+        #expect(stage.hub.personCount == 1, "a client that cannot resume leaves nothing behind")
         #expect(stage.hub.matchCount == 0)
     }
 
@@ -130,7 +130,8 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    /// Both may press the button, or one of them twice. The second press must not end a chat that started in between.
+    /// Both people may press the button, or one of them twice. The second press must not end a chat that started in
+    /// between.
     @Test("a second disconnectPartners does nothing")
     func disconnectPartnersTwice() {
         let (ada, bob) = pair()
@@ -147,7 +148,7 @@ import Wire
         #expect(ada.partner?.session == eve.home.session)
     }
 
-    /// Fault 4: the person left behind was removed from a new chat when the old partner left.
+    /// Fault 4 of RouletteTok: the person left behind was removed from a new chat when the old partner left.
     @Test("next during a chat ends it for the partner, and the sender receives only the next partner")
     func nextInAChat() {
         let (ada, bob) = pair()
@@ -162,7 +163,7 @@ import Wire
         #expect(ada.take() == [])
     }
 
-    /// Fault 9: the token for a former partner's session also opened that partner's next chat.
+    /// Fault 9 of RouletteTok: the token for a former partner's session also opened that partner's next chat.
     @Test("a token is revoked when its match ends, and its holder is removed")
     func deadToken() throws {
         let (ada, bob) = pair()
@@ -240,7 +241,7 @@ import Wire
         ada.next()
         bob.next()
         #expect(bob.take() == [.empty])
-        #expect(stage.hub.waitingCount == 1, "one entry of that address is Ada's")
+        #expect(stage.hub.waitingCount == 1, "Ada's entry is the only one of that address")
         ada.vanish()
         #expect(stage.hub.waitingCount == 0)
         stage.pass(.seconds(61))

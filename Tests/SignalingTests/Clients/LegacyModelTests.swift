@@ -21,7 +21,7 @@ import Wire
         private var legacyGuests: [LegacyGuest] = []
         private var guests: [Guest] = []
         private(set) var figures: [String: Int] = [:]
-        /// Every admission to a match, and that match.
+        /// All admissions to matches, each with its match.
         private var known: Set<String> = []
 
         init(seed: UInt64) {
@@ -63,7 +63,7 @@ import Wire
             }
             let chatting = legacyGuests.count { $0.partner != nil } + guests.count { $0.match != nil }
             guard stage.hub.matchCount * 2 == chatting else {
-                return "\(stage.hub.matchCount) matches, and \(chatting) people believe to be in one"
+                return "\(stage.hub.matchCount) matches, and \(chatting) people believe that they are in one"
             }
             for guest in guests {
                 if let match = guest.match, let fault = mixed(match) { return fault }
@@ -71,7 +71,7 @@ import Wire
             return nil
         }
 
-        /// A client receives no errors, and its own session only once.
+        /// Checks that a client has received no errors, and its own session only once.
         private func order(_ legacy: LegacyGuest) -> String? {
             for heard in legacy.take() {
                 switch heard {
@@ -86,7 +86,7 @@ import Wire
             guard let partner = legacy.partner else { return nil }
             guard partner.session != legacy.home.session else { return "paired with himself" }
             guard let grant = grant(partner), grant.role == .subscriber, grant.match != nil else {
-                return "a partner's token is not a watcher's of that match"
+                return "a partner's token is not a subscriber token of that match"
             }
             let isNew = known.insert(partner.token).inserted
             if let other = legacyGuests.first(where: { $0.home.session == partner.session }) {
@@ -103,8 +103,8 @@ import Wire
 
         private func mixed(_ match: RouletteNotice.Matched) -> String? {
             let isLegacy = legacyGuests.contains { $0.home.session == match.subscribe.session }
-            if match.textChat == isLegacy { return "text chat with an legacy, or none with a native" }
-            if !match.textChat, match.publish.session == match.subscribe.session { return "one session on two wires" }
+            if match.textChat == isLegacy { return "text chat with a legacy client, or no text chat with a native one" }
+            if !match.textChat, match.publish.session == match.subscribe.session { return "both share a session" }
             return nil
         }
 

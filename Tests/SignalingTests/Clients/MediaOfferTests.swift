@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// The negotiation of a client's two peer connections with the server.
+/// Tests how a client negotiates its two peer connections with the server.
 @Suite struct MediaOfferTests {
     private let stage = Stage {
         $0.routesMedia = true
@@ -129,7 +129,7 @@ import Wire
     @Test func anOfferCostsMoreTheLargerItIs() {
         let ada = stage.arrive()
         let large = offer(size: 200 * 1024)
-        // Each costs 51 of the burst of 500.
+        // Each offer costs 51 of the burst of 500.
         for _ in 0..<9 { ada.say(large) }
         #expect(stage.media.count == 1)
         #expect(ada.ask(large)?.errorCode == .rateLimited)

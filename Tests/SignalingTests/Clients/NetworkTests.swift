@@ -3,9 +3,9 @@ import Signaling
 import Testing
 import Wire
 
-/// Client and hub over a bad network. Resuming loses and duplicates nothing, or reports the failure.
+/// Clients and a hub on a bad network. Resuming loses and duplicates nothing, or reports a failure.
 ///
-/// `CONFAB_NETWORK_SEEDS` sets how many networks each test tries. `CONFAB_NETWORK_SEED` sets the first seed, to
+/// `CONFAB_NETWORK_SEEDS` sets how many networks each test simulates. `CONFAB_NETWORK_SEED` sets the first seed, to
 /// reproduce a run.
 @Suite struct NetworkTests {
     /// Runs a bad network for some minutes and then a perfect one. Afterwards all clients are connected, every request

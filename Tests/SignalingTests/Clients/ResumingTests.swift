@@ -43,8 +43,8 @@ import Wire
         #expect(texts(ada.take()) == ["once"])
     }
 
-    /// The answer was in flight when the connection dropped. The answer is sent again, and the request is not executed
-    /// again.
+    /// The answer was in flight when the connection dropped. The server must send the answer again without executing
+    /// the request again.
     @Test func aLostAnswerIsSentAgain() {
         let before = bob.received
         let seq = bob.say(.session(.signal(.init(session: session, type: nil, data: "hello"))))
@@ -70,7 +70,7 @@ import Wire
         #expect(thief.refusals.map(\.code) == [.resumeFailed])
         #expect(thief.welcome?.resumed == false)
         #expect(thief.connection != bob.connection)
-        #expect(bob.signal(session)?.type == "ok", "the owner does not notice")
+        #expect(bob.signal(session)?.type == "ok", "the owner is not affected")
     }
 
     @Test func thePreviousSecretIsValidWhileTheWelcomeMayBeLost() throws {
@@ -89,7 +89,7 @@ import Wire
         bob.signal(session)
         bob.drop()
         bob.resume(secret: first)
-        #expect(bob.welcome?.resumed == false, "the first message revokes the old one")
+        #expect(bob.welcome?.resumed == false, "the first message revokes the old secret")
     }
 
     @Test func resumingReplacesTheOldSocketUnnoticedByOthers() throws {
@@ -110,10 +110,10 @@ import Wire
         #expect(eve.welcome?.resumed == false)
         #expect(eve.welcome?.received == 0)
         #expect(eve.welcome?.state == Snapshot())
-        #expect(eve.enter(session, on: stage) != nil, "numbers begin again at one, and everything works")
+        #expect(eve.enter(session, on: stage) != nil, "numbering restarts at one, and requests work")
     }
 
-    /// All members of a session know a connection's id. It must not be enough to take over or end the connection.
+    /// All members of a session know a connection's ID. The ID must not suffice to take over or end the connection.
     @Test func aWrongSecretForAKnownConnectionDoesNothing() throws {
         let secret = try #require(bob.welcome?.resume.secret)
         let eve = Guest(on: stage, as: stage.identity())

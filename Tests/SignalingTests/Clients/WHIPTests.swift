@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// WHIP and WHEP resources, from the first request to the end.
+/// Tests WHIP and WHEP resources, from the initial request to the end.
 @Suite struct WHIPTests {
     private let stage = Stage { $0.routesMedia = true }
     private let session: SessionID
@@ -23,17 +23,17 @@ import Wire
         try client.post()
         let offered = try #require(client.offered)
         #expect((offered.side, offered.sdp) == (.send, WHIPClient.sdp(WHIPClient.credentials)))
-        #expect(client.take() == nil, "nothing is answered before the media plane has")
-        #expect(ada.take().map(\.type) == ["session.connectionCreated"], "others are not told of a pending stream")
+        #expect(client.take() == nil, "the request is not answered before the media plane answers")
+        #expect(ada.take().map(\.type) == ["session.connectionCreated"], "others are not notified of a pending stream")
         client.answer()
         guard case .created("answer", let tag, let ice)? = client.take() else {
-            Issue.record("no resource was made")
+            Issue.record("no resource was created")
             return
         }
         #expect(tag.utf8.count == 16)
         #expect(ice == ICEConfiguration())
         guard case .session(.streamCreated(let created))? = ada.take().first else {
-            Issue.record("nobody hears of the stream")
+            Issue.record("the members are not notified of the stream")
             return
         }
         #expect(created.stream.connection == offered.client)
@@ -54,7 +54,7 @@ import Wire
         #expect(ada.take().map(\.type) == ["session.streamDestroyed", "session.connectionDestroyed"])
         #expect(stage.media.last == .leave(connection))
         #expect(stage.hub.resourceCount == 0)
-        #expect(client.ask(.delete) == nil, "the shell knows that there is none")
+        #expect(client.ask(.delete) == nil, "the server finds no such resource and does not ask the hub")
     }
 
     @Test func aRelayedSessionIsRefused() throws {
@@ -63,7 +63,7 @@ import Wire
         #expect(client.take()?.error == .sessionRelayed)
         #expect(client.isOver)
         #expect(stage.media == [])
-        #expect(stage.hub.sessionCount == 1, "the session is forgotten again")
+        #expect(stage.hub.sessionCount == 1, "the hub forgets the session of the refused request")
     }
 
     @Test func tokensWithoutPermissionAreRefusedBeforeJoining() {
@@ -119,7 +119,7 @@ import Wire
         (mute.session, mute.active) = (session, true)
         moderator.ask(.session(.forceMute(mute)))
         guard case .update(let stream, audio: false, video: true)? = stage.media.last else {
-            Issue.record("it is not silenced")
+            Issue.record("the resource's audio is not muted")
             return
         }
         mute.active = false
@@ -199,7 +199,7 @@ import Wire
         _ = client.ask(.patch(WHIPClient.others, .any))
         client.answer("new")
         guard case .restarted(re: 1, "new", let next)? = client.take() else {
-            Issue.record("it is not answered")
+            Issue.record("the request is not answered")
             return
         }
         #expect(next != tag)
@@ -250,7 +250,7 @@ import Wire
         stage.pass(.seconds(1))
         #expect(client.isOver)
         guard case .session(.streamDestroyed(let destroyed))? = ada.take().dropFirst(2).first else {
-            Issue.record("nobody hears that the stream is over")
+            Issue.record("the members are not notified of the end of the stream")
             return
         }
         #expect(destroyed.reason == .networkDisconnected)
@@ -309,11 +309,11 @@ import Wire
         let (one, two) = (stage.token(session), stage.token(session))
         #expect(try post("a", one) == nil)
         #expect(try post("a", one) == nil)
-        #expect(try post("a", two)?.error == .tooManyConnections, "two are open from that address")
+        #expect(try post("a", two)?.error == .tooManyConnections, "two resources are open from that address")
         #expect(try post("b", one) == nil)
-        #expect(try post("b", one)?.error == .tooManyConnections, "three are open with the token")
+        #expect(try post("b", one)?.error == .tooManyConnections, "three resources are open with that token")
         #expect(try post("b", two) == nil)
-        #expect(try post("c", two)?.error == .mediaUnavailable, "there are four in total")
+        #expect(try post("c", two)?.error == .mediaUnavailable, "four resources are open in total")
         stage.pass(.seconds(5))
         #expect(stage.hub.resourceCount == 0)
         #expect(try post("c", one) == nil)

@@ -43,7 +43,7 @@ import Wire
         stage.handle(.banned(ban(bob)))
         bob.resume()
         #expect(bob.welcome?.resumed == false)
-        #expect(bob.start()?.errorCode == .banned, "the ban is remembered while the person is")
+        #expect(bob.start()?.errorCode == .banned, "the ban applies as long as the person is in memory")
     }
 
     @Test func aStoredBanHoldsUntilItsEnd() {

@@ -2,14 +2,14 @@ import Signaling
 import Testing
 import Wire
 
-/// A blocked person must not be able to tell the person who blocked them from someone who is offline.
+/// To a blocked person, the person who blocked them must look exactly like someone who is offline.
 @Suite struct BlockedTests {
-    /// What Ada does before Bob looks.
+    /// What Ada does before Bob sends his requests.
     enum Deed: CaseIterable {
         case isAway, blocks, blocksAndIsInACall, blocksAndIsAway, blocksAndCanBeWoken
     }
 
-    /// Returns everything Bob receives when he sends every request that concerns a person.
+    /// Returns everything that Bob receives when he sends each request that concerns a person.
     private func told(_ deed: Deed, _ adjust: (Guest) -> Void = { _ in }) -> [String] {
         let stage = Stage()
         let (ada, bob, eve) = (stage.nearby("Ada"), stage.nearby("Bob"), stage.nearby("Eve"))
@@ -20,7 +20,7 @@ import Wire
         case .isAway, .blocksAndIsAway: ada.leave()
         case .blocks, .blocksAndCanBeWoken, .blocksAndIsInACall: break
         }
-        // Long enough for an offline person to be dropped from memory.
+        // Wait long enough for an offline person to be dropped from memory.
         stage.pass(stage.rules.personIdle + .seconds(1))
         if deed == .blocksAndIsInACall { ada.call(stage.person(eve)) }
         bob.take()
@@ -74,7 +74,8 @@ import Wire
         #expect(ada.takeCalls().contains { $0.incoming != nil })
     }
 
-    /// Requests about people in memory must not be answered sooner than requests that need storage.
+    /// Requests about people in memory must not be answered sooner than requests that need storage. Otherwise the time
+    /// would reveal a block.
     @Test func theOrderOfAnswersDoesNotRevealWhoIsOnline() {
         let stage = Stage()
         let (here, hidden, gone) = (stage.present("Here"), stage.present("Hidden"), stage.present("Gone"))

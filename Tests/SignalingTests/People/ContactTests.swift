@@ -24,7 +24,7 @@ import Wire
 
     private func news(_ guest: Guest) -> [ContactNotice] { guest.take().compactMap(\.contact) }
 
-    /// Lets the two talk in a call and become contacts.
+    /// Makes two people talk in a call and become contacts.
     private func befriend() throws {
         let talk = try stage.talk(ada, bob)
         for guest in [ada, bob] { _ = keep(guest, MeetingReference(call: talk.call)) }
@@ -40,7 +40,7 @@ import Wire
         #expect(news(bob) == [.asked(meeting)])
         #expect(contacts(ada).isEmpty)
         #expect(keep(ada, meeting)?.type == "ok")
-        #expect(news(bob).isEmpty, "agreeing twice is not both agreeing")
+        #expect(news(bob).isEmpty, "one person agreeing twice does not count as both agreeing")
         #expect(keep(bob, meeting)?.type == "ok")
         let (hers, his) = (stage.person(ada), stage.person(bob))
         #expect(
@@ -93,7 +93,7 @@ import Wire
         kim.stop()
         lee.stop()
         kim.appear()
-        #expect(kim.call(stage.person(lee))?.type == "call.placed", "they can be found from now on")
+        #expect(kim.call(stage.person(lee))?.type == "call.placed", "contacts can be called from now on")
         stage.pass(.seconds(100))
         #expect(keep(ada, MeetingReference(match: match))?.errorCode == .notFound, "it was not her chat")
     }
@@ -135,7 +135,7 @@ import Wire
         #expect(contacts(ada).isEmpty && contacts(bob).isEmpty)
         let call = try #require(stage.archive.logs[ada.person]?.last?.call)
         #expect(keep(ada, MeetingReference(call: call))?.type == "ok")
-        #expect(news(bob).isEmpty, "no second request")
+        #expect(news(bob).isEmpty, "the request is not sent twice")
     }
 
     @Test func deletedPeopleAreRemovedFromContacts() throws {

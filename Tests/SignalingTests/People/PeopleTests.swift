@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Invariants of one person, and blocks.
+/// Tests the rules for one person with several tabs, and blocks.
 @Suite struct PeopleTests {
     private let stage = Stage { ($0.entriesPerAddress, $0.maxBlocks) = (3, 3) }
 
@@ -20,10 +20,10 @@ import Wire
         let ada = stage.arrive()
         ada.start()
         #expect(one.isMatched)
-        #expect(two.start()?.errorCode == .elsewhere, "nor is there a second chat")
+        #expect(two.start()?.errorCode == .elsewhere, "the other tab cannot start a second chat")
         #expect(two.next()?.errorCode == .notMatched)
         #expect(two.stop()?.type == "ok")
-        #expect(one.isMatched, "and the other tab cannot stop it")
+        #expect(one.isMatched, "the other tab cannot stop the chat")
         #expect(stage.hub.matchCount == 1)
     }
 
@@ -47,7 +47,7 @@ import Wire
         #expect(two.start()?.type == "roulette.waiting")
         #expect(ada.takeEnds() == [.partnerLeft])
         one.resume()
-        #expect(one.welcome?.state.roulette == Snapshot.Roulette(), "the first tab is told that it is idle")
+        #expect(one.welcome?.state.roulette == Snapshot.Roulette(), "the first tab is notified that it is idle")
         #expect(one.next()?.errorCode == .notMatched)
         #expect(stage.hub.waitingCount == 2)
     }
@@ -139,7 +139,7 @@ import Wire
         #expect(stage.hub.waitingCount == 2)
         elsewhere.leave()
         stage.arrive(address: "203.0.113.7").start()
-        #expect(guests[3].isMatched, "and a paired person frees a place")
+        #expect(guests[3].isMatched, "a paired person frees a place in the queue")
     }
 
     // MARK: Blocks
@@ -174,7 +174,7 @@ import Wire
         stage.pass(.seconds(9))
         #expect(ada.block(matched.match)?.type == "ok")
         stage.pass(.seconds(60))
-        #expect(!ada.isMatched, "the block applies to people who already wait")
+        #expect(!ada.isMatched, "the block applies to people who are already waiting")
         #expect(ada.block(matched.match)?.errorCode == .notMatched)
     }
 

@@ -7,7 +7,7 @@ import Wire
 @Suite struct PresenceDeviceTests {
     private let stage = Stage()
 
-    /// A person with two devices. The second one was linked.
+    /// Returns a person's two devices. The second one was linked.
     private func linked() throws -> (ada: Guest, phone: Guest) {
         let (ada, phone) = (stage.arrive(), stage.arrive())
         ada.appear("Ada")
@@ -98,15 +98,15 @@ import Wire
         let devices = (0..<4).map { _ in stage.arrive() }
         let first = try #require(ada.linkCode())
         let second = try #require(ada.linkCode())
-        #expect(devices[0].useLink(first)?.errorCode == .linkInvalid, "a new one revokes the old")
+        #expect(devices[0].useLink(first)?.errorCode == .linkInvalid, "a new code revokes the old one")
         #expect(devices[0].useLink(second)?.presence != nil)
-        #expect(devices[1].useLink(second)?.errorCode == .linkInvalid, "it is used")
+        #expect(devices[1].useLink(second)?.errorCode == .linkInvalid, "the code was already used")
         let third = try #require(ada.linkCode())
         stage.pass(.milliseconds(299_999))
         #expect(devices[1].useLink(third)?.presence != nil)
         let fourth = try #require(ada.linkCode())
         stage.pass(.seconds(300))
-        #expect(devices[2].useLink(fourth)?.errorCode == .linkInvalid, "it is too old")
+        #expect(devices[2].useLink(fourth)?.errorCode == .linkInvalid, "the code has expired")
     }
 
     @Test func aCodeIsValidAfterItsDeviceLeft() throws {
@@ -138,7 +138,7 @@ import Wire
         for _ in 0..<10 { #expect(eve.useLink("0000-0000")?.errorCode == .linkInvalid) }
         let other = stage.arrive(address: "203.0.113.7")
         guard case .error(let refusal)? = other.useLink(code) else {
-            Issue.record("another identity guesses on")
+            Issue.record("another identity can continue to guess")
             return
         }
         #expect(refusal.error.code == .rateLimited)
@@ -148,10 +148,10 @@ import Wire
 
     @Test func codesAreLimitedByPerson() throws {
         let (ada, phone) = try linked()
-        // One code was already used for the phone.
+        // One code was already created for the phone.
         for number in 0..<9 { #expect((number % 2 == 0 ? ada : phone).linkCode() != nil) }
         guard case .error(let refusal)? = phone.ask(.presence(.link)) else {
-            Issue.record("an eleventh code is made")
+            Issue.record("an eleventh code is created")
             return
         }
         #expect(refusal.error.code == .rateLimited)
@@ -188,7 +188,7 @@ import Wire
         ben.appear()
         #expect(ada.useLink(try #require(ada.linkCode()))?.errorCode == .linkInvalid, "oneself")
         #expect(phone.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "linked already")
-        #expect(ada.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "it has its own devices")
+        #expect(ada.useLink(try #require(ben.linkCode()))?.errorCode == .linkInvalid, "Ada has linked devices")
         #expect(carol.useLink(try #require(ben.linkCode()), label: "a\nb")?.errorCode == .invalidName)
         #expect(ada.devices?.count == 2)
     }
@@ -213,7 +213,7 @@ import Wire
         #expect(phone.closeCode == .replaced)
         phone.arrive()
         #expect(phone.appear()?.own?.person == device)
-        #expect(phone.useLink(code)?.errorCode == .linkInvalid, "its earlier code is revoked")
+        #expect(phone.useLink(code)?.errorCode == .linkInvalid, "the device's earlier code is revoked")
         #expect(ada.devices?.count == 1)
     }
 
@@ -272,7 +272,7 @@ import Wire
         let person = ada.person
         for guest in [ada, phone] {
             guest.arrive()
-            #expect(guest.appear()?.own?.person != id, "its secret is invalid now")
+            #expect(guest.appear()?.own?.person != id, "the deleted person's secret is invalid now")
         }
         #expect(ada.person != person)
         #expect(ada.devices?.count == 1)
@@ -293,7 +293,7 @@ import Wire
         #expect(ben.openRequests == 0)
         #expect(stage.hub.personCount == (isGone ? 1 : 2))
         #expect(stage.hub.callCount == (isGone ? 0 : 1))
-        #expect(ben.find(id)?.found?.online == (isGone ? nil : true), "nor is the next question confused")
+        #expect(ben.find(id)?.found?.online == (isGone ? nil : true), "the next answer is not affected either")
     }
 
     @Test func recordsFromBeforeALinkAreIgnored() throws {
@@ -312,7 +312,7 @@ import Wire
         ada.ask(.presence(.unlink(.init(device: id))))
         phone.arrive()
         #expect(phone.appear()?.own?.person == id)
-        #expect(ben.find(id)?.found?.online == true, "it is its own person again")
+        #expect(ben.find(id)?.found?.online == true, "the unlinked device is a separate person again")
     }
 
     @Test func aDeletedPersonLeavesNothingInMemory() {

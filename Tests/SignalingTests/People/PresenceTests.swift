@@ -2,7 +2,7 @@ import Signaling
 import Testing
 import Wire
 
-/// Presence: names, visibility, and how long people stay in memory.
+/// Tests presence: names, visibility, and how long people stay in memory.
 @Suite struct PresenceTests {
     private let stage = Stage()
 
@@ -37,7 +37,7 @@ import Wire
         #expect(ada.set(doNotDisturb: true)?.own?.ringable == .contacts)
         let stored = stage.changes.count
         ada.set(name: "Ada")
-        #expect(stage.changes.count == stored, "no change, nothing to store")
+        #expect(stage.changes.count == stored, "without a change, nothing is stored")
         stage.restart()
         ada.arrive()
         let own = ada.appear()?.own
@@ -65,7 +65,7 @@ import Wire
     func invalidNamesAreRefusedAndNothingChanges(name: String) {
         let ada = stage.arrive()
         #expect(ada.appear(name)?.errorCode == .invalidName)
-        #expect(ada.move(1, 1)?.errorCode == .notPresent, "it did not appear")
+        #expect(ada.move(1, 1)?.errorCode == .notPresent, "the device did not send presence.appear")
         ada.appear("Ada")
         #expect(ada.set(name: name)?.errorCode == .invalidName)
         #expect(ada.set(visible: true)?.own?.name == "Ada")
@@ -111,19 +111,19 @@ import Wire
         let heard = phone.take().compactMap(\.own)
         #expect(heard.map(\.name) == ["Ada L."])
         #expect(heard.first?.re == nil)
-        #expect(ada.take().isEmpty, "the sender has the answer")
+        #expect(ada.take().isEmpty, "the sender gets only the answer")
         #expect(tab.take().isEmpty, "a device that is not online is not notified")
         stage.pass(stage.rules.ownPresenceInterval)
         phone.move(1, 1)
         #expect(ada.take().compactMap(\.own).map(\.hasPosition) == [true])
         phone.move(1.05, 1)
-        #expect(ada.take().isEmpty, "the location is not repeated")
+        #expect(ada.take().isEmpty, "the location is not announced again")
         stage.pass(stage.rules.ownPresenceInterval)
         phone.ask(.nearby(.forget))
         #expect(ada.take().compactMap(\.own).map(\.hasPosition) == [false])
     }
 
-    @Test("many changes in a moment reach the other devices as the first and the last")
+    @Test("of many changes in a short time, other devices receive the first and the last")
     func changesAreCoalesced() {
         let ada = stage.arrive()
         let phone = stage.arrive(ada.identity)
@@ -139,7 +139,7 @@ import Wire
         #expect(ada.take().compactMap(\.own).isEmpty, "the device that made the changes knows them")
     }
 
-    @Test("one connection more than a person may have closes the oldest")
+    @Test("a connection beyond a person's limit closes the oldest one")
     func connectionsPerPerson() {
         let first = stage.arrive()
         let second = stage.arrive(first.identity)
@@ -184,7 +184,7 @@ import Wire
         ben.arrive()
         #expect(ben.find(id)?.found == PersonInfo(id: id, name: "Ada", online: false))
         ada.arrive()
-        #expect(ben.find(id)?.found?.online == false, "not before it goes online")
+        #expect(ben.find(id)?.found?.online == false, "a person looks offline before going online")
         ada.appear()
         #expect(ben.find(id)?.found?.online == true)
         #expect(stage.hub.personCount == 2)
@@ -262,7 +262,7 @@ import Wire
         ben.take()
         ada.block(person: stage.person(ben))
         #expect(ada.takeEnds() == [.blocked])
-        #expect(ben.takeEnds() == [.partnerNext], "and is not told why")
+        #expect(ben.takeEnds() == [.partnerNext], "the blocked person does not get the reason")
         stage.pass(.seconds(60))
         #expect(!ada.isMatched && !ben.isMatched, "they are not paired again")
     }
@@ -309,6 +309,6 @@ import Wire
         ada.move(1, 1)
         ada.ask(.presence(.leave))
         #expect(ada.move(1, 1)?.errorCode == .notPresent)
-        #expect(ada.appear()?.own?.hasPosition == false, "its location is forgotten too")
+        #expect(ada.appear()?.own?.hasPosition == false, "the person's location is forgotten too")
     }
 }

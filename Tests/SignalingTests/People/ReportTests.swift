@@ -48,7 +48,7 @@ import Wire
         #expect(reports.first?.lines.map(\.text) == (10..<30).map(String.init))
     }
 
-    /// A chat line sent only to the partner is displayed like any other. It must not be missing from the report.
+    /// A chat line that is sent only to the partner is displayed like any other, so the report must contain it.
     @Test func linesSentOnlyToThePartnerAreReportedToo() {
         let (ada, bob, matched) = chat()
         bob.signal(matched.publish.session, "chat", "between us", to: ada.connection)
@@ -75,7 +75,7 @@ import Wire
         #expect(reports.first?.against == bob.identity)
         stage.pass(.seconds(2))
         #expect(bob.report("no, her")?.errorCode == .notMatched)
-        #expect(stage.hub.sessionCount == 0, "the chat is forgotten")
+        #expect(stage.hub.sessionCount == 0, "the hub has forgotten the chat")
     }
 
     @Test func theLastChatCanBeReportedDuringTheNextOne() {
@@ -190,7 +190,7 @@ import Wire
         #expect(stage.hub.sessionCount == 0)
         ada.say(.roulette(.report(.init(reason: "rude"))))
         #expect(isPersistedBeforeAnythingIsSent(stage.effects))
-        #expect(stage.changes.count == 1, "the report is stored although the chat is forgotten")
+        #expect(stage.changes.count == 1, "the report is stored although the hub has forgotten the chat")
     }
 
     @Test func aRepeatedBlockIsStoredOnce() {

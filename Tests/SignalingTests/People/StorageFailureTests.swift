@@ -6,9 +6,7 @@ import Wire
 @Suite("A change that could not be stored") struct StorageFailureTests {
     private let stage = Stage()
 
-    private func fail(_ guest: Guest, re: UInt64? = nil) {
-        stage.handle(.storageFailed([guest.identity], socket: guest.socket, re: re))
-    }
+    private func fail(_ guest: Guest) { stage.handle(.storageFailed([guest.identity])) }
 
     @Test("closes every device of the person with 1012")
     func devices() {
@@ -24,7 +22,7 @@ import Wire
         #expect(stage.hub.personCount == 0)
     }
 
-    @Test("ends the person's chat; the partner is told and searches on")
+    @Test("ends the person's chat; the partner is notified and continues to search")
     func chat() {
         let (ada, bob, _) = stage.pair()
         fail(ada)
@@ -33,7 +31,7 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    @Test("cannot be resumed: what memory knew is gone, and storage is asked")
+    @Test("leaves nothing to resume, because the person's state in memory is discarded")
     func noResume() {
         let ada = stage.arrive()
         ada.start()
@@ -43,20 +41,20 @@ import Wire
         #expect(stage.hub.waitingCount == 0)
     }
 
-    @Test("concerns the person whose request it was, if the change names nobody")
-    func requester() {
-        let (ada, bob) = (stage.arrive(), stage.arrive())
-        stage.handle(.storageFailed([], socket: ada.socket, re: nil))
-        #expect(ada.closeCode == .serviceRestart)
-        #expect(bob.closeCode == nil)
-    }
-
-    @Test("changes nothing for a person who is not in memory, nor for a socket that has closed")
+    @Test("has no effect on a person who is not in memory or on a closed socket")
     func absent() {
         let ada = stage.arrive()
-        let socket = ada.socket
         ada.leave()
-        stage.handle(.storageFailed([stage.identity()], socket: socket, re: 1))
+        stage.handle(.storageFailed([stage.identity(), ada.identity]))
         #expect(stage.hub.clientCount == 0)
+    }
+
+    @Test("leaves no page of people nearby behind")
+    func watches() {
+        let ada = stage.nearby("Ada")
+        ada.watch()
+        #expect(stage.hub.watchCount == 1)
+        fail(ada)
+        #expect(stage.hub.watchCount == 0)
     }
 }

@@ -5,7 +5,7 @@ import Wire
 
 @testable import Signaling
 
-/// The grid of cells, the only thing computed from a location.
+/// Tests the grid of cells. A cell is all that the server computes from a location.
 @Suite struct NearbyCellTests {
     @Test func sinesAndTheirInversesAreThoseOfTheSystem() {
         for step in -2000...2000 {

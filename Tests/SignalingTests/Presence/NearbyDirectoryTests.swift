@@ -5,13 +5,13 @@ import Wire
 
 @testable import Signaling
 
-/// Compares the directory with a simple model: random people who go online, move, change, block each other and go
-/// offline, and random pages of their lists.
+/// Compares the directory with a simple model. Random people go online, move, change, block each other and go offline,
+/// and random pages of their lists are compared.
 @Suite struct NearbyDirectoryTests {
     /// The expected list, computed by checking every person.
     private struct Model {
         var people: [IdentityID: Listing] = [:]
-        /// Cached, because it is a keyed hash.
+        /// Cached, because computing this keyed hash is slow.
         var orders: [PersonID: UInt64] = [:]
 
         func bucket(_ one: Cell, _ other: Cell) -> Int? {
@@ -48,9 +48,9 @@ import Wire
         var model = Model()
         var now = Timestamp(milliseconds: 1_790_000_000_000)
         private var turn: Turn
-        /// Centers of the people's locations, including unusual places of the globe.
+        /// The centers of the people's locations, including unusual places on the globe.
         let places: [(latitude: Double, longitude: Double)]
-        /// Distance from the centers, in degrees of latitude.
+        /// The maximum distance from a center, in degrees of latitude.
         let spread: Double
         let project: Project
 
@@ -100,7 +100,7 @@ import Wire
             _ = handle(.hide(identity))
         }
 
-        /// Returns all pages of a viewer's list, in order; nil if they do not end.
+        /// Returns all pages of a viewer's list in order, or nil if there is no last page.
         func pages(
             _ viewer: IdentityID, _ blocked: Set<IdentityID>, _ cell: Cell, radius: Int, limit: Int
         ) -> [NearbyRow]? {

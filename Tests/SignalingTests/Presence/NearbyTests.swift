@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Who is listed for whom and when, and how viewers are notified.
+/// Tests who is listed for whom and when, and how viewers are notified.
 @Suite struct NearbyTests {
     private let stage = Stage()
 
@@ -55,25 +55,25 @@ import Wire
         #expect(listed() == ["Ben"])
         ben.drop()
         stage.pass(.seconds(30))
-        #expect(listed() == [], "nor one that did not return")
+        #expect(listed() == [], "a connection that did not return is not listed")
         ben.arrive()
-        #expect(listed() == [], "nor one that did not go online")
+        #expect(listed() == [], "a person who did not go online is not listed")
         ben.appear()
-        #expect(listed() == [], "nor one without a location")
+        #expect(listed() == [], "a person without a location is not listed")
         ben.move(52.52, 13.405)
         #expect(listed() == ["Ben"])
         ben.set(visible: false)
-        #expect(listed() == [], "nor an invisible one")
+        #expect(listed() == [], "an invisible person is not listed")
         ben.set(visible: true)
         ben.ask(.nearby(.forget))
-        #expect(listed() == [], "nor one that removed its location")
+        #expect(listed() == [], "a person who removed the location is not listed")
         ben.move(52.52, 13.405)
         ben.ask(.presence(.leave))
-        #expect(listed() == [], "nor one that left")
+        #expect(listed() == [], "a person who went offline is not listed")
         ben.appear()
         ben.move(52.52, 13.405)
         ben.leave()
-        #expect(listed() == [], "nor one whose page was closed")
+        #expect(listed() == [], "a person whose page was closed is not listed")
     }
 
     @Test func afterACrashOnlyReturningPeopleAreListed() {
@@ -158,7 +158,7 @@ import Wire
         tab.appear()
         for _ in 0..<30 { #expect(ada.watch() != nil) }
         guard case .error(let refusal)? = tab.ask(.nearby(.watch(.init(unit: .miles, radius: 5)))) else {
-            Issue.record("another device asks on")
+            Issue.record("another device can continue to request pages")
             return
         }
         #expect(refusal.error.code == .rateLimited)
@@ -265,7 +265,7 @@ import Wire
         #expect(ada.takeChanges().map(\.order) == [[]], "without a location no one is nearby")
         ada.move(48.85, 2.35)
         stage.pass(.seconds(1))
-        #expect(ada.takeChanges().map { $0.people.map(\.name) } == [["Carol"]], "and the page goes on")
+        #expect(ada.takeChanges().map { $0.people.map(\.name) } == [["Carol"]], "the page continues to be updated")
     }
 
     @Test func watchingEndsOnRequestAndWithTheDevice() {
@@ -283,7 +283,7 @@ import Wire
         }
         #expect(heard {} == 2)
         #expect(heard { ada.ask(.nearby(.unwatch)) } == 0)
-        #expect(heard { ada.watch(2) } == 2, "another watch replaces the first")
+        #expect(heard { ada.watch(2) } == 2, "a second watch replaces the first")
         #expect(heard { ada.ask(.presence(.leave)) } == 0)
         ada.appear()
         ada.move(52.52, 13.405)
@@ -354,13 +354,13 @@ import Wire
         let (ada, ben) = (stage.nearby("Ada"), stage.nearby("Ben"))
         stage.pass(.seconds(60))
         guard case .error(let refusal)? = ben.move(48.85, 2.35) else {
-            Issue.record("from Berlin to Paris in a minute")
+            Issue.record("a move from Berlin to Paris in a minute is accepted")
             return
         }
         #expect(refusal.error.code == .positionTooFast)
         #expect(refusal.error.retryable)
         #expect(ada.watch()?.names == ["Ben"])
-        // Neither forgetting the location nor a new connection circumvents the limit.
+        // Neither forgetting the location nor reconnecting circumvents the speed limit.
         ben.ask(.nearby(.forget))
         #expect(ben.move(48.85, 2.35)?.errorCode == .positionTooFast)
         ben.leave()

@@ -4,9 +4,10 @@ import Wire
 
 @testable import Signaling
 
-/// What a thousand fake identities around a person can learn of their location: the cell, and nothing more precise.
+/// A thousand fake identities around a person can learn the cell of the person's location, and nothing more precise.
 @Suite struct TrilaterationTests {
-    /// Locations in one cell of 2 km: its center, corners a centimeter from its edges, and random ones.
+    /// Returns locations in one cell of 2 km: its center, its corners a centimeter from the edges, and random
+    /// locations.
     private func placesInOneCell(_ random: inout SeededGenerator) throws -> [(latitude: Double, longitude: Double)] {
         let cell = try #require(Cell(latitude: 47.3769, longitude: 8.5417))
         let (south, north) = (Double(cell.row) / 10_000 * 180 - 90, Double(cell.row + 1) / 10_000 * 180 - 90)
@@ -39,9 +40,10 @@ import Wire
         target.appear("Target")
         let crowd = (0..<spies).map { number in
             let spy = stage.arrive()
-            // Most are invisible, as attackers would be, so that they see the target and not each other.
+            // Most spies are invisible, as attackers would be, so they see the target but not each other.
             spy.appear("\(number)", visible: number % 25 == 0)
-            // From all directions: some within meters of a cell's edge, others at the largest listed distance.
+            // The spies are in all directions, some within meters of a cell's edge, others at the largest listed
+            // distance.
             let scale = [0.001, 0.02, 0.2, 4.0][number % 4]
             spy.move(
                 47.3769 + .random(in: -scale...scale, using: &random),
@@ -73,7 +75,7 @@ import Wire
                 if case .changed(let changed) = $0 { changed.people.contains { $0.name == "Target" } } else { false }
             }
         }
-        #expect(seen > 200, "they see other people")
+        #expect(seen > 200, "the spies must see other people")
         #expect(try told([places[4], places[6]], spies: 1000, seed: seed) == first)
     }
 
@@ -144,7 +146,7 @@ import Wire
         }
     }
 
-    /// Spearman's rank correlation between values and their positions.
+    /// Returns Spearman's rank correlation between the values and their positions in the list.
     private func rankCorrelation(_ values: [Double]) -> Double {
         let ranks = values.indices.sorted { values[$0] < values[$1] }
         let count = Double(values.count)

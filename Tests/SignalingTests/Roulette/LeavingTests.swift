@@ -6,7 +6,7 @@ import Wire
 @Suite struct LeavingTests {
     private let stage = Stage()
 
-    /// Two people in one session. The second one publishes.
+    /// Returns two people in one session. The second one publishes.
     private func room() throws -> (Guest, Guest, SessionID, StreamID) {
         let session = stage.room()
         let (ada, bob) = (stage.arrive(), stage.arrive())
@@ -120,7 +120,7 @@ import Wire
         #expect(bob.start()?.type == "roulette.waiting")
         tab.take()
         tab.resume()
-        #expect(tab.take().map(\.errorCode) == [.elsewhere], "it was told that the search ended")
+        #expect(tab.take().map(\.errorCode) == [.elsewhere], "the tab was notified that its search ended")
     }
 
     @Test func aPartnerWhoDoesNotReturnEndsTheMatchOnce() {
@@ -130,7 +130,7 @@ import Wire
         stage.pass(.seconds(30))
         #expect(ada.takeEnds() == [.partnerLeft])
         #expect(stage.hub.matchCount == 0)
-        #expect(stage.hub.waitingCount == 1, "and searching again")
+        #expect(stage.hub.waitingCount == 1, "the person is searching again")
     }
 
     @Test func aPartnerWhoLeavesEndsTheMatchAndItsSessionOnce() {

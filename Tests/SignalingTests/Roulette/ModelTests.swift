@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random events against the hub. An independent model checks every rule of people and roulette after each event.
+/// Random events on the hub. After each event, an independent model checks every rule of people and roulette.
 @Suite struct ModelTests {
     private func run(_ world: ModelWorld, events: Int, most: Int) {
         print("model: seed \(world.seed), \(events) events, \(most) people")
@@ -20,12 +20,13 @@ import Wire
         run(ModelWorld(seed: ModelRun.seed), events: ModelRun.events * 7 / 10, most: 24)
     }
 
-    /// With so few people the same ones meet repeatedly, so former partners, blocks and penalties are common.
+    /// There are so few people that the same two meet repeatedly. So former partners, blocks and penalties are common.
     @Test func everyRuleHoldsAmongVeryFewPeople() {
         run(ModelWorld(seed: ModelRun.seed), events: ModelRun.events * 2 / 10, most: 5)
     }
 
-    /// With only two candidates per attempt, the results must be the same, a little later. The queue has few places.
+    /// The matcher checks only two candidates per attempt. The pairings must be the same, only a little later. The
+    /// queue has few places.
     @Test func everyRuleHoldsWithFewCandidatesPerAttempt() {
         let world = ModelWorld(seed: ModelRun.seed, slack: .seconds(30)) {
             ($0.candidatesPerAttempt, $0.entriesPerAddress) = (2, 2)

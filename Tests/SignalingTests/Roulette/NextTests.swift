@@ -11,7 +11,7 @@ import Wire
         bob.start()
         let first = ada.match?.match
         cat.start()
-        // Bob stops, and Ada is matched with Cat before her own press arrives.
+        // Bob stops, and Ada is matched with Cat before her own Next arrives.
         bob.stop()
         let second = ada.match?.match
         #expect(second != first)

@@ -8,7 +8,7 @@ import Wire
 @Suite struct OldFaultTests {
     private let stage = Stage()
 
-    /// 1. Pressing Next while waiting paired a person with themselves.
+    /// Fault 1: pressing Next while waiting paired a person with themselves.
     @Test func pressingNextWhileWaitingNeverPairsAPersonWithThemselves() {
         let ada = stage.arrive()
         #expect(ada.start()?.type == "roulette.waiting")
@@ -19,7 +19,8 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    /// 2. "Never the same partner again" compared new objects, so the same two were paired again immediately.
+    /// Fault 2: "never the same partner again" compared new objects, so the same two people were paired again
+    /// immediately.
     @Test func formerPartnersAreNotPairedImmediately() {
         let (ada, bob, _) = stage.pair()
         ada.next()
@@ -32,11 +33,11 @@ import Wire
         #expect(eve.isMatched)
     }
 
-    /// 3. The scan removed entries while iterating, so it skipped the one after a dead entry.
+    /// Fault 3: the scan removed entries while iterating, so it skipped the entry after a dead one.
     @Test func aWaiterBehindADeadEntryIsFound() {
         let names = ["one", "two", "three"]
         let people = names.map { _ in stage.identity() }
-        // They have blocked each other, so all three wait at the same time.
+        // All three wait at the same time, because they have blocked each other.
         let waiting = zip(names, people).map { stage.arrive($1, name: $0, record: PersonRecord(blocked: people)) }
         for guest in waiting { guest.start() }
         waiting[0].drop()
@@ -49,7 +50,7 @@ import Wire
         #expect(!bob.isMatched)
     }
 
-    /// 4. A person left behind was removed from a new chat when the old partner left.
+    /// Fault 4: a person left behind was removed from a new chat when the old partner left.
     @Test func aFormerPartnerCannotEndANewChat() {
         let (ada, bob, _) = stage.pair()
         let eve = stage.arrive(name: "Eve")
@@ -72,7 +73,7 @@ import Wire
         #expect(eve.takeEnds() == [])
     }
 
-    /// 5. Nobody was notified when a partner's socket closed.
+    /// Fault 5: nobody was notified when a partner's socket closed.
     @Test func aPartnerIsNotifiedOfDropsAndLeaving() {
         let (ada, bob, matched) = stage.pair()
         bob.drop()
@@ -86,7 +87,7 @@ import Wire
         #expect(ada.takeEnds() == [.partnerLeft])
     }
 
-    /// 6. Two presses of Next, by both partners or by a double click, ended the next chat too.
+    /// Fault 6: two presses of Next, by both partners or by a double click, ended the next chat too.
     @Test func simultaneousNextEndsTheChatOnce() {
         let (ada, bob, _) = stage.pair()
         let (eve, dan) = (stage.arrive(), stage.arrive())
@@ -101,7 +102,7 @@ import Wire
         for guest in [ada, bob, eve, dan] { #expect(guest.takeEnds() == []) }
     }
 
-    /// 7. Entries of closed sockets stayed in the queue.
+    /// Fault 7: entries of closed sockets stayed in the queue.
     @Test func disconnectedPeopleLeaveTheQueue() {
         for leaving in [true, false] {
             let guest = stage.arrive()
@@ -116,7 +117,7 @@ import Wire
         #expect(stage.hub.nextTimeout == nil)
     }
 
-    /// 8. `next` without its argument threw, and the whole server crashed.
+    /// Fault 8: `next` without its argument threw an error, which crashed the whole server.
     @Test(arguments: [
         #"{"type":"roulette.next","seq":1}"#, #"{"type":"roulette.next","seq":1,"args":[{}]}"#,
         #"{"type":"roulette.next","seq":1,"sessionId":null}"#,
@@ -129,7 +130,7 @@ import Wire
         #expect(ada.ask(message)?.type == "roulette.waiting")
     }
 
-    /// 9. The client named the session, so naming someone else's session returned a token for it.
+    /// Fault 9: the client named the session, so naming someone else's session returned a token for that session.
     @Test func aNamedSessionGrantsNoToken() throws {
         let victim = stage.room()
         let (ada, bob, matched) = stage.pair()
@@ -142,7 +143,8 @@ import Wire
         #expect(ada.closeCode == .token)
     }
 
-    /// 10. `initial` arrived when a remote service had created a session, or never. There was no error.
+    /// Fault 10: `initial` arrived only after a remote service had created a session. If that failed, there was no
+    /// error.
     @Test func everyStartIsAnsweredImmediately() {
         let ban = Ban(subject: .address(""), reason: "", createdAt: stage.now)
         #expect(stage.arrive().start()?.type == "roulette.waiting")
@@ -153,12 +155,12 @@ import Wire
         #expect(stage.arrive().next()?.errorCode == .notMatched, "Next before Start")
     }
 
-    /// 11. Everyone was a moderator without expiry.
+    /// Fault 11: everyone got a moderator token that never expired.
     @Test func aMatchMakesPublishersWhoseTokensExpire() throws {
         let (ada, bob, matched) = stage.pair()
         let session = matched.publish.session
         guard case .session(.joined(let joined))? = ada.join(session, token: matched.publish.token) else {
-            return #expect(Bool(false), "the token lets its holder in")
+            return #expect(Bool(false), "the token must let its holder join")
         }
         #expect(joined.capabilities == Capabilities(.publisher))
         let token = try #require(bob.match).publish.token
@@ -169,7 +171,7 @@ import Wire
         #expect(throws: WireError.self) { try stage.project.verifySessionToken(token, for: session, now: stage.now) }
     }
 
-    /// 12. There were no limits, blocks, reports or interests.
+    /// Fault 12: there were no limits, blocks, reports or interests.
     @Test func blocksReportsInterestsAndLimitsWork() {
         let ada = stage.arrive()
         ada.start(["chess"])

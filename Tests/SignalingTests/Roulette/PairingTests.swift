@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// Who is paired with whom.
+/// Tests who is paired with whom.
 @Suite struct PairingTests {
     private let stage = Stage()
 
-    /// People who wait at the same time because they have blocked each other.
+    /// Returns people who can wait at the same time, because they have blocked each other.
     private func strangers(_ names: [String], interests: [String] = []) -> [Guest] {
         let people = names.map { _ in stage.identity() }
         return zip(names, people).map { name, identity in
@@ -26,7 +26,7 @@ import Wire
         #expect(hers.partner == PartnerInfo(name: "Bob", interests: ["jazz"]))
         #expect(his.partner == PartnerInfo(name: "Ada", interests: ["jazz"]))
         #expect((hers.mode, hers.textChat) == (.video, true))
-        #expect(hers.publish == hers.subscribe, "one session between two native clients")
+        #expect(hers.publish == hers.subscribe, "two native clients share one session")
         #expect(hers.publish.session == his.publish.session)
         #expect(hers.publish.token != his.publish.token)
         #expect(stage.project.mediaMode(of: hers.publish.session) == .relayed)
@@ -96,7 +96,7 @@ import Wire
         stage.pass(.milliseconds(3999))
         #expect(!bob.isMatched)
         stage.pass(.milliseconds(1))
-        #expect(bob.isMatched, "after the other person's five seconds")
+        #expect(bob.isMatched, "the two are matched after the other person's five seconds")
     }
 
     @Test func bothHaveToWaitFiveSeconds() {
@@ -194,7 +194,7 @@ import Wire
         eve.start()
         stage.pass(.seconds(60))
         #expect(!ada.isMatched && !eve.isMatched)
-        // Both wait. Ada, Bob's former partner, has waited longer.
+        // Both are waiting. Ada, who is Bob's former partner, has been waiting longer.
         bob.start()
         #expect(bob.isMatched)
         #expect(eve.isMatched)
@@ -213,7 +213,7 @@ import Wire
         ada.next()
         stage.pass(.seconds(6))
         bob.next()
-        // Everyone except these two pairs of former partners may be paired immediately.
+        // Everyone may be paired immediately, except the members of two pairs of former partners with each other.
         #expect([ada, bob, eve, dan].matchedCount >= 2)
     }
 
@@ -229,7 +229,7 @@ import Wire
         picky.start()
         #expect(!picky.isMatched)
         stage.pass(.milliseconds(1999))
-        #expect(!picky.isMatched, "eight were probed so far")
+        #expect(!picky.isMatched, "eight candidates were probed so far")
         stage.pass(.milliseconds(1))
         #expect(picky.partner == "10")
     }

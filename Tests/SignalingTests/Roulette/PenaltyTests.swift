@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// Penalties for frequent quick skips.
+/// Tests the penalties for frequent quick skips.
 @Suite struct PenaltyTests {
     private let stage = Stage()
 
-    /// Pairs with a newcomer and presses Next after the duration. Returns the announced wait.
+    /// Pairs the guest with a newcomer, and presses Next after the duration. Returns the announced wait.
     private func skip(_ ada: Guest, after duration: Duration = .zero, on stage: Stage? = nil) -> Duration? {
         let stage = stage ?? self.stage
         let stranger = stage.arrive()
@@ -15,7 +15,7 @@ import Wire
         #expect(ada.isMatched)
         stage.pass(duration)
         guard case .roulette(.waiting(let waiting))? = ada.next() else {
-            Issue.record("Next was not answered by waiting")
+            Issue.record("Next was not answered with roulette.waiting")
             return nil
         }
         stranger.leave()
@@ -120,7 +120,8 @@ import Wire
         #expect(stage.hub.waitingCount == 1)
     }
 
-    /// Pairs with this many newcomers and ends each chat with the verb. Returns the wait of the next start.
+    /// Pairs the guest with this many newcomers, one after another, and ends each chat with the verb. Returns the
+    /// announced wait of the next start.
     private func wait(afterEnding count: Int, with verb: ClientMessage) -> Duration? {
         let ada = searching()
         for _ in 0..<count {
@@ -135,7 +136,7 @@ import Wire
         }
         ada.stop()
         guard case .roulette(.waiting(let waiting))? = ada.start() else {
-            Issue.record("Start was not answered by waiting")
+            Issue.record("Start was not answered with roulette.waiting")
             return nil
         }
         ada.leave()

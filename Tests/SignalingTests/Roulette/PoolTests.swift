@@ -3,13 +3,13 @@ import TestSupport
 import Testing
 import Wire
 
-/// The pool alone. The test answers its requests to people, also with refusals.
+/// Tests the pool alone. The tests answer the pool's requests to people, sometimes with refusals.
 @Suite struct PoolTests {
     /// Records the pool's requests and answers them.
     private struct Asking {
         var pool: Pool
         var turn: Turn
-        /// Open requests: who, for which match, and with whom.
+        /// The open requests: who was asked, for which match, and with whom.
         var asked: [(who: IdentityID, match: MatchID, with: IdentityID)] = []
         var begun: [Set<IdentityID>] = []
         var released: [IdentityID] = []
@@ -78,7 +78,7 @@ import Wire
         let match = asking.asked[0].match
         asking.tell(.reserved(match, person(1)))
         asking.tell(.reserved(match, person(1)))
-        #expect(asking.begun == [], "agreeing twice is not both agreeing")
+        #expect(asking.begun == [], "one person agreeing twice does not count as both agreeing")
         asking.tell(.reserved(match, person(2)))
         #expect(asking.begun == [[person(1), person(2)]])
         #expect(asking.pool.waitingCount == 0)
@@ -116,7 +116,7 @@ import Wire
         asking.asked = []
         asking.pass(.seconds(60))
         #expect(asking.asked.isEmpty)
-        #expect(asking.pool.waitingIdentities == [person(1), person(2)], "each keeps their place")
+        #expect(asking.pool.waitingIdentities == [person(1), person(2)], "both keep their places")
         asking.tell(.enter(entry(3)))
         #expect(Set(asking.asked.map(\.who)) == [person(1), person(3)])
     }

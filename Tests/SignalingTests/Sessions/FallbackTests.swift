@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// A relayed session whose media cannot connect becomes routed, once and for all its members.
+/// Tests that a relayed session whose media cannot connect becomes routed for all its members, and stays so.
 @Suite struct FallbackTests {
     private let stage = Stage { $0.routesMedia = true }
     private let session: SessionID
@@ -36,7 +36,7 @@ import Wire
         #expect(!hasFallenBack)
         #expect(stage.ledger.streams.isEmpty)
         stage.pass(.milliseconds(1))
-        #expect(stage.media == [published(MediaMids())], "without transceivers yet")
+        #expect(stage.media == [published(MediaMids())], "the stream has no transceivers yet")
         let changed = ServerMessage.session(.mediaModeChanged(.init(session: session, mediaMode: .routed)))
         #expect((ada.take(), bob.take()) == ([changed], [changed]))
         stage.pass(.seconds(60))
@@ -49,12 +49,12 @@ import Wire
         bob.subscribe(session, stream, mids: mids)
         #expect(
             stage.media == [.subscribe(stream, session, by: bob.connection, mids, audio: true, video: true)],
-            "he may be quicker than the publisher")
+            "the subscriber may be quicker than the publisher")
         ada.update(session, stream, mids: mids)
         #expect(stage.media == [published(mids)])
         #expect(stage.ledger.subscriptionCount == 1)
         let eve = stage.arrive()
-        #expect(eve.enter(session, on: stage)?.mediaMode == .routed, "for later members too")
+        #expect(eve.enter(session, on: stage)?.mediaMode == .routed, "the session is routed for later members too")
         #expect(eve.subscribe(session, stream, mids: mids)?.type == "ok")
         bob.leave()
         #expect(stage.media == [.unsubscribe(stream, by: bob.connection)])
@@ -89,7 +89,7 @@ import Wire
         #expect(hasFallenBack)
     }
 
-    /// The first report may arrive while no stream is subscribed, and no other follows.
+    /// The first report may arrive before any subscription, and no other report follows.
     @Test func reportsCountForPairsWithoutSubscriptions() {
         bob.subscribe(session, stream)
         bob.unsubscribe(session, stream)
@@ -134,7 +134,7 @@ import Wire
             #expect(!hasFallenBack)
             bob.subscribe(session, stream)
             stage.pass(.seconds(5))
-            #expect(!hasFallenBack, "and the full time again")
+            #expect(!hasFallenBack, "the full timeout starts again")
             end()
         }
         bob.subscribe(session, stream)

@@ -24,7 +24,7 @@ import Wire
         #expect(second.streams == [stream])
         let screen = try #require(ada.publish(session, name: "screen"))
         let third = try #require(eve.enter(session, on: stage))
-        #expect(third.connections == [first.connection, second.connection], "in the order of joining")
+        #expect(third.connections == [first.connection, second.connection], "they are listed in the order of joining")
         #expect(third.streams == [stream, screen])
     }
 
@@ -67,7 +67,7 @@ import Wire
         for _ in 0..<2 { #expect(stage.arrive().enter(session, on: stage) != nil) }
         let late = stage.arrive()
         guard case .error(let refusal)? = late.join(session, token: stage.token(session)) else {
-            return #expect(Bool(false), "the third must be refused")
+            return #expect(Bool(false), "the third client must be refused")
         }
         #expect(refusal.error.code == .sessionFull)
         #expect(refusal.error.retryable)
@@ -122,7 +122,7 @@ import Wire
                         .init(session: session, connection: bob.connection, reason: .clientDisconnected))),
             ])
         #expect(bob.signal(session)?.errorCode == .notJoined)
-        #expect(bob.enter(session, on: stage) != nil, "and may return")
+        #expect(bob.enter(session, on: stage) != nil, "the client may join again")
     }
 
     @Test func anEmptySessionIsForgottenAndCreatedAgain() {

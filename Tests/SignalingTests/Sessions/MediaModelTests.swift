@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random events in routed sessions, relayed sessions that fall back, and matches. The state of the media plane is
-/// checked after each event. The stage checks that each command is valid after those before it.
+/// Random events in routed sessions, relayed sessions that fall back, and matches. After each event, the state of the
+/// media plane is checked. The stage also checks that each command is valid after the previous ones.
 @Suite struct MediaModelTests {
     @Test func theMediaPlaneForgetsMembersWhoLeft() {
         guard let world = ModelRun.run("media", MediaWorld.init) else { return }
@@ -24,7 +24,7 @@ private final class MediaWorld: RandomWorld {
     let stage: Stage
     private var random: SeededGenerator
     private var guests: [Guest] = []
-    /// Two routed sessions, a relayed one, and one that is relayed only.
+    /// Two routed sessions, a relayed one, and one that must stay relayed.
     private var rooms: [SessionID] = []
     private var relayedOnly: Set<SessionID> = []
     private var matchSessions: Set<SessionID> = []
@@ -36,7 +36,7 @@ private final class MediaWorld: RandomWorld {
         stage = Stage(seed: seed) {
             $0.routesMedia = true
             $0.rouletteMediaMode = .routed
-            // Raised, because this test is not about limits.
+            // The limits are raised, because this test is not about limits.
             $0.verbs = .init(perSecond: 1000, burst: 1000)
         }
         random = SeededGenerator(seed: ~seed)
@@ -128,7 +128,8 @@ private final class MediaWorld: RandomWorld {
         if chance(30) { guest.connected(chosen.session, chosen.publisher, chance(80)) }
     }
 
-    /// Mostly the guest's own stream. Someone else's stream may be gone, or not permitted for this guest.
+    /// Returns a stream, mostly the guest's own. Another guest's stream may be gone, or this guest may not be permitted
+    /// to change it.
     private func withStream(_ guest: Guest, _ verb: (SessionID, StreamID) -> Void) {
         let wanted = chance(80) ? streams.filter { $0.publisher == guest } : streams
         if let chosen = wanted.randomElement(using: &random) { verb(chosen.session, chosen.stream) }
@@ -174,10 +175,10 @@ private final class MediaWorld: RandomWorld {
         for (stream, routed) in stage.ledger.streams {
             if relayedOnly.contains(routed.session) { return "a relayed-only session is routed" }
             for client in [routed.publisher] + routed.subscribers.keys {
-                guard let guest = known[client] else { return "\(stream) is still there for somebody who left" }
+                guard let guest = known[client] else { return "\(stream) still exists although its subscriber left" }
                 // A disconnected guest does not know yet that it was removed.
                 if guest.socket != nil, !guest.places.contains(routed.session) {
-                    return "\(stream) is still there for somebody who is not in its session"
+                    return "\(stream) still exists for a client that is not in its session"
                 }
             }
         }

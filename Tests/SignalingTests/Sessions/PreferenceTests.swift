@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Subscribers' preferences for a video, and the layers that its publisher is asked to send.
+/// Tests subscribers' preferences for a video, and the layers that its publisher is asked to send.
 @Suite struct PreferenceTests: InRoutedRoom {
     let room = RoutedRoom()
 
@@ -24,12 +24,12 @@ import Wire
         var slow = small
         slow.frameRate = 7
         #expect(subscribe(stream.id, preferring: slow)?.type == "ok")
-        #expect(stage.media == [told(stream.id, preferring: slow)], "a preference with other members is a new one")
+        #expect(stage.media == [told(stream.id, preferring: slow)], "a changed preference is sent again")
         #expect(subscribe(stream.id, preferring: VideoPreference())?.type == "ok")
         #expect(
             stage.media == [told(stream.id, preferring: VideoPreference())],
-            "without a preference it is the largest layer again")
-        #expect(ada.takeTypes() == ["session.subscribed"], "the publisher is told of subscribers, not of preferences")
+            "without a preference, the largest layer is selected again")
+        #expect(ada.takeTypes() == ["session.subscribed"], "publishers are notified of subscribers only")
     }
 
     @Test func onlyThePublisherIsToldTheWantedLayers() throws {
@@ -49,11 +49,11 @@ import Wire
         let stream = try #require(ada.publish(session, mids: mids))
         bob.take()
         stage.handle(.media(.layersWanted(stream.id, session, publisher: bob.connection, rids: ["f"])))
-        #expect(bob.take() == [], "it is another member's stream")
+        #expect(bob.take() == [], "Bob does not publish this stream")
         ada.unpublish(session, stream.id)
         ada.take()
         bob.take()
         stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: ["f"])))
-        #expect(ada.take() == [], "its end crossed the preference")
+        #expect(ada.take() == [], "the end of the stream crossed the announcement")
     }
 }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Each verb with each of OpenTok's four roles.
+/// Tests each verb with each of OpenTok's four roles.
 @Suite struct RoleTests {
     private let stage = Stage()
     private let session: SessionID
@@ -70,7 +70,8 @@ import Wire
         #expect(other.take().isEmpty == (role != .moderator))
     }
 
-    /// The role is the one in the token that was used to join. Another token for the same session does not change it.
+    /// A member has the role in the token that was used to join. Another token for the same session does not change the
+    /// role.
     @Test func aRoleCannotBeRaisedByJoiningAgain() {
         let guest = member(.subscriber)
         #expect(guest.join(session, token: stage.token(session, .moderator))?.errorCode == .alreadyJoined)

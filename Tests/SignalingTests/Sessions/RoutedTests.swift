@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Sessions with routed media: the commands to the media plane, and what members receive.
+/// Tests sessions with routed media: the commands to the media plane, and what members receive.
 @Suite struct RoutedTests: InRoutedRoom {
     let room = RoutedRoom()
 
@@ -45,9 +45,9 @@ import Wire
         let stream = try #require(ada.publish(session, mids: MediaMids(audio: "0")))
         bob.take()
         ada.update(session, stream.id, mids: MediaMids(video: "1"))
-        #expect(stage.media == [published(stream.id, mids)], "the omitted mid stays")
+        #expect(stage.media == [published(stream.id, mids)], "a mid that is omitted stays the same")
         ada.update(session, stream.id, mids: mids)
-        #expect(stage.media == [published(stream.id, mids)], "of a new peer connection")
+        #expect(stage.media == [published(stream.id, mids)], "the same mids may belong to a new peer connection")
         #expect(bob.take() == [], "others are not notified")
         ada.update(session, stream.id, audio: false, mids: MediaMids(audio: "4"))
         #expect(stage.media == [published(stream.id, MediaMids(audio: "4", video: "1"), audio: false)])
@@ -58,7 +58,7 @@ import Wire
         let stream = try #require(ada.publish(session, mids: mids))
         #expect(bob.subscribe(session, stream.id, mids: mids)?.type == "ok")
         #expect(stage.media == [subscribed(stream.id, by: bob, mids)])
-        #expect(ada.takeTypes() == ["session.subscribed"], "so that the publisher knows about viewers")
+        #expect(ada.takeTypes() == ["session.subscribed"], "the publisher is notified of its viewers")
         bob.subscribe(session, stream.id, video: false, mids: MediaMids(audio: "2"))
         #expect(stage.media == [subscribed(stream.id, by: bob, MediaMids(audio: "2"), video: false)])
         bob.unsubscribe(session, stream.id)
@@ -98,9 +98,9 @@ import Wire
             stage.media == [
                 .unpublish(own.id), .unsubscribe(other.id, by: ada.connection), .leave(ada.connection),
             ])
-        #expect(stage.ledger.subscriptionCount == 1, "the subscription to the own stream")
+        #expect(stage.ledger.subscriptionCount == 1, "only the subscription to the client's own stream is left")
         bob.ask(.session(.leave(.init(session: session))))
-        #expect(stage.media == [.unpublish(other.id)], "only the session was left")
+        #expect(stage.media == [.unpublish(other.id)], "the client has left only the session")
     }
 
     @Test func aModeratorEndsStreamsAndConnectionsOnTheMediaPlaneToo() throws {
@@ -221,7 +221,7 @@ import Wire
         bob.unsubscribe(session, stream.id)
         stage.handle(
             .media(.videoPaused(stream.id, session, subscriber: bob.connection, paused: true, reason: .codec)))
-        #expect(bob.take() == [], "it crossed the unsubscribe")
+        #expect(bob.take() == [], "the pause crossed the unsubscribe")
     }
 
     @Test func activeSpeakersAreAnnouncedToAll() throws {

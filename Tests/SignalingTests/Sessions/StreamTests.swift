@@ -73,7 +73,7 @@ import Wire
         (verb.session, verb.stream, verb.hasVideo) = (session, stream.id, false)
         #expect(ada.ask(.session(.update(verb)))?.type == "ok")
         guard case .session(.streamChanged(let changed))? = bob.take().first else {
-            return #expect(Bool(false), "Bob was not told")
+            return #expect(Bool(false), "Bob was not notified")
         }
         #expect((changed.stream.hasVideo, changed.stream.hasAudio) == (false, true))
         #expect(ada.take() == [.session(.streamChanged(changed))])
@@ -119,7 +119,7 @@ import Wire
         let stream = try #require(ada.publish(session))
         let elsewhere = stage.room()
         bob.enter(elsewhere, on: stage)
-        #expect(bob.subscribe(elsewhere, stream.id)?.errorCode == .notFound, "it is in another session")
+        #expect(bob.subscribe(elsewhere, stream.id)?.errorCode == .notFound, "the stream is in another session")
     }
 
     @Test func subscribingToOneselfIsRefusedInRelayedSessions() throws {
@@ -147,7 +147,7 @@ import Wire
         bob.take()
         eve.take()
         #expect(bob.ask(negotiate(ada))?.type == "ok")
-        #expect(ada.ask(negotiate(bob))?.type == "ok", "in both directions")
+        #expect(ada.ask(negotiate(bob))?.type == "ok", "the subscriber may negotiate too")
         #expect(ada.takeTypes() == ["session.negotiate"])
         #expect(bob.takeTypes() == ["session.negotiate"])
         #expect(eve.ask(negotiate(ada))?.errorCode == .notPermitted)

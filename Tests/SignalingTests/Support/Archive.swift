@@ -1,11 +1,11 @@
 import Signaling
 import Wire
 
-/// Storage for tests: applies changes, loads the records of people who connect, and answers inquiries.
+/// Storage for tests. It applies changes, loads the records of people who connect, and answers inquiries.
 ///
-/// It has the same effects as the server's storage, and keeps everything in dictionaries.
+/// It behaves like the server's storage, but keeps everything in dictionaries.
 struct Archive {
-    /// The identity that a device's secret proves.
+    /// The person to whom a device's secret belongs: the device's own identity, another person, or nobody anymore.
     enum Resolved: Equatable {
         case itself
         case person(IdentityID)
@@ -13,7 +13,7 @@ struct Archive {
     }
 
     private(set) var openCalls: [CallID: StoredCall] = [:]
-    /// Newest last.
+    /// The call log of each person, with the newest call last.
     private(set) var logs: [IdentityID: [CallRecord]] = [:]
     /// Push endpoints of each person, and the device of each endpoint.
     private(set) var endpoints: [IdentityID: [String: IdentityID]] = [:]
@@ -43,7 +43,7 @@ struct Archive {
         )
     }
 
-    /// A linked device is not found by its own id.
+    /// Returns the identity with this ID. A linked device is not found by its own ID.
     func identity(of person: PersonID) -> IdentityID? {
         persons[person].flatMap { devices[$0] == nil ? $0 : nil }
     }
@@ -56,7 +56,7 @@ struct Archive {
         switch change {
         case .block(let owner, let other, _): block(other, by: owner)
         case .unblock(let owner, let other): blocked[owner]?.removeAll { $0 == other }
-        case .report: break
+        case .report, .revoked, .muted: break
         case .profile(let identity, let person, let profile):
             (profiles[identity], persons[person]) = (profile, identity)
         case .linked(let device, let person):
@@ -84,8 +84,8 @@ struct Archive {
     private mutating func applyToCalls(_ change: Change) {
         switch change {
         case .callPlaced(let call): openCalls[call.id] = call
-        case .callAccepted(let call, let at): openCalls[call]?.acceptedAt = at
-        case .callOver(let call): openCalls[call] = nil
+        case .callAccepted(let call, let at, people: _): openCalls[call]?.acceptedAt = at
+        case .callOver(let call, people: _): openCalls[call] = nil
         case .callLogged(let record, let owner):
             logs[owner]?.removeAll { $0.call == record.call }
             logs[owner, default: []].append(record)
@@ -147,7 +147,7 @@ struct Archive {
         }
     }
 
-    /// The cursor is the number of rows already returned.
+    /// Returns a page of the call log. The cursor is the number of rows already returned.
     private func logPage(_ page: CallVerb.LogPage, of owner: IdentityID) -> Finding {
         let newest = Array((logs[owner] ?? []).reversed())
         let start = page.before.flatMap { Int($0) } ?? 0

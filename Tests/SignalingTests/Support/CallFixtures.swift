@@ -36,10 +36,10 @@ extension Guest {
         return log.calls
     }
 
-    /// Returns the call notices since the last take. All other messages are dropped.
+    /// Returns the call notices received since the previous take. All other messages are dropped.
     func takeCalls() -> [CallNotice] { take().compactMap(\.call) }
 
-    /// Returns the outcomes of the calls that have ended since the last take.
+    /// Returns the outcomes of the calls that have ended since the previous take.
     func takeCallEnds() -> [CallOutcome] { takeCalls().compactMap(\.ended).map(\.reason) }
 
     /// Joins the session of an accepted call.
@@ -84,7 +84,7 @@ extension Stage {
         guest.ask(.push(.register(registration)))
     }
 
-    /// Adds a linked device of the same person.
+    /// Links another device to the same person and returns it.
     func another(of guest: Guest) -> Guest {
         let other = arrive(guest.person)
         other.appear()
@@ -92,7 +92,7 @@ extension Stage {
         return other
     }
 
-    /// Lets one guest call another, whose devices ring. Both inboxes are empty afterwards.
+    /// Makes one guest call another, whose devices ring. Both inboxes are empty afterwards.
     func ring(_ caller: Guest, _ callee: Guest, video: Bool = true) throws -> CallID {
         let placed = try #require(caller.call(person(callee), video: video)?.call?.placed)
         caller.take()
@@ -100,7 +100,7 @@ extension Stage {
         return placed.call
     }
 
-    /// Lets one guest call another, who accepts. Both are in the session and their inboxes are empty.
+    /// Makes one guest call another, who accepts. Afterwards both are in the session, and their inboxes are empty.
     func talk(_ caller: Guest, _ callee: Guest) throws -> Talk {
         let call = try ring(caller, callee)
         let mine = try #require(callee.accept(call)?.call?.accepted)

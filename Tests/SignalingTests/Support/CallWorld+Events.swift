@@ -4,7 +4,7 @@ import Wire
 
 /// The random events of people who call each other.
 extension CallWorld {
-    /// Passes some time and lets one event happen. Returns false after a fault.
+    /// Passes some time and performs one random event. Returns false after a fault.
     func step() -> Bool {
         let pace = Int.random(in: 0..<100, using: &random)
         let range = pace < 70 ? 1...200 : pace < 97 ? 200...2000 : 2000...20_000
@@ -97,7 +97,7 @@ extension CallWorld {
         }
     }
 
-    /// Resumes while that is possible, or connects like a reloaded page.
+    /// Resumes the connection if that is still possible, or connects like a reloaded page.
     private func comeBack(_ device: Device) {
         let resumes = device.droppedAt != nil && chance(80)
         note("\(name(device)) comes back\(resumes ? "" : " with a fresh start")")
@@ -139,7 +139,7 @@ extension CallWorld {
     // MARK: Verbs
 
     private func call() {
-        // Mostly people who are free, calling people who are online.
+        // Choose mostly callers who are free and callees who are online.
         let isLikely = chance(70)
         let others = isLikely ? devices.filter { $0.isLive && $0.isPresent }.map(\.guest.person) : identities
         guard let device = anybody({ $0.isLive && (!isLikely || $0.isPresent && $0.held.isEmpty) }),
@@ -150,7 +150,7 @@ extension CallWorld {
         device.guest.say(.call(.start(.init(person: stage.project.personID(of: other), video: chance(70)))))
     }
 
-    /// Lets a person who is being called call the caller.
+    /// Makes a person who is being called call the caller.
     private func mutual() {
         guard let device = anybody({ $0.isLive && !$0.rings.isEmpty }), let call = device.rings.sorted().first,
             let caller = stored[call]?.caller
@@ -173,7 +173,7 @@ extension CallWorld {
         }
     }
 
-    /// Joins the session of a call, mostly with valid parameters.
+    /// Joins the session of a call, usually with valid parameters.
     private func enter() {
         for device in devices where device.isLive && chance(60) {
             guard let call = device.active, let token = tokens.last(where: { $0.call == call }),
@@ -212,7 +212,7 @@ extension CallWorld {
         settleTakeover(device, call, from: before)
     }
 
-    /// A dropped device that is too late no longer holds the call, although it is not notified yet.
+    /// A dropped device that returns too late is no longer in the call, although it has not been notified yet.
     private func settleTakeover(_ device: Device, _ call: CallID, from other: Device?) {
         settle()
         guard let other, !other.isLive, device.active == call || device.outgoing == call else { return }
@@ -235,7 +235,7 @@ extension CallWorld {
         device.guest.say(.presence(verb))
     }
 
-    /// Uses a token of another call, present or past. Only the members of an active call may join.
+    /// Joins with a token of another call, active or ended. Only the members of an active call may join.
     private func steal() {
         guard let device = anybody(), let token = tokens.randomElement(using: &random) else { return }
         note("\(name(device)) tries a token of \(token.call)")
@@ -251,7 +251,7 @@ extension CallWorld {
         if device.guest.closeCode != nil { devices.removeAll { $0 === device } }
     }
 
-    /// Returns some call, which may not involve this device.
+    /// Returns a random call, which may not involve this device.
     private func someCall(_ device: Device) -> CallID? {
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<5: (device.held + device.remembered).randomElement(using: &random)
@@ -276,7 +276,7 @@ extension CallWorld {
 
     // MARK: End of the run
 
-    /// Disconnects everyone and passes time. Nothing may be left.
+    /// Disconnects everyone, passes time, and checks that nothing is left.
     func empty() {
         for device in devices where device.isLive {
             if chance(50) { device.guest.leave() } else { device.guest.drop() }

@@ -30,7 +30,7 @@ extension CallWorld {
         for device in holders where device.guest.places.contains(call.session) {
             entered[call.id, default: []].insert(device.guest.person)
         }
-        // A member who is offline, or who does not join, is given up after a while.
+        // The call ends after a while if a member is offline or does not join.
         let since = max(acceptedAt, restartedAt)
         let limit = rules.joinTimeout + (acceptedAt < restartedAt ? rules.resumeGrace : .zero)
         if since + limit < now, entered[call.id]?.count != 2 { fail("\(call.id) waits too long for its two") }
@@ -57,7 +57,7 @@ extension CallWorld {
             }
         }
         for (person, count) in engaged where count > 1 { fail("\(name(person)) is in \(count) calls") }
-        for (person, count) in all where count > 2 { fail("\(count) calls have to do with \(name(person))") }
+        for (person, count) in all where count > 2 { fail("\(count) calls involve \(name(person))") }
         for person in stage.hub.peopleInTwoPlaces { fail("\(name(person)) is in the roulette and in a call") }
         for device in devices where device.isLive && device.guest.match != nil {
             if engaged[device.guest.person] != nil { fail("\(name(device)) chats and is in a call") }
@@ -75,7 +75,7 @@ extension CallWorld {
             if open == nil || open?.acceptedAt != nil { fail("\(name(device)) believes that \(call) rings there") }
         }
         if let call = device.active, stage.archive.openCalls[call] == nil {
-            fail("\(name(device)) believes to be in \(call)")
+            fail("\(name(device)) believes that it is in \(call)")
         }
     }
 
@@ -85,7 +85,7 @@ extension CallWorld {
             if logged[call]?.count != 2 { fail("\(call) is over for \(logged[call]?.count ?? 0) of two") }
         }
         for call in merged where logged[call] != nil { fail("\(call) was merged, and is in a log") }
-        // Calls that ended long ago are not checked again.
+        // Skip calls that ended long ago.
         if over.count > 50 {
             for (call, at) in over where at + .seconds(60) < now {
                 over[call] = nil

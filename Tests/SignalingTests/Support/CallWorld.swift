@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random people with several devices each, who call each other on a stage. It tracks what an outside observer knows of
-/// them: what their devices received, and what was stored.
+/// Random people with several devices each, who call each other on a stage. It tracks what an outside observer can
+/// know: what the devices received, and what was stored.
 ///
-/// A run is determined by its seed. It ends at the first fault and prints the events that led to it.
+/// The seed determines everything in a run. A run ends at the first fault and prints the events that led to the fault.
 final class CallWorld {
     /// One device, with the state its page would show.
     final class Device {
@@ -17,7 +17,7 @@ final class CallWorld {
         var rings: Set<CallID> = []
         var outgoing: CallID?
         var active: CallID?
-        /// Calls that the page asks about after a fresh start.
+        /// Calls about which the page asks the server after starting over.
         var remembered: [CallID] = []
         var droppedAt: Timestamp?
 
@@ -42,18 +42,18 @@ final class CallWorld {
     private(set) var fault: String?
     private(set) var log: [String] = []
     private var lastNumber = 0
-    /// Calls in storage, both open and ended.
+    /// Calls in storage, whether open or ended.
     var stored: [CallID: StoredCall] = [:]
     /// The people whose log has the call.
     var logged: [CallID: [IdentityID]] = [:]
-    /// Calls that have ended, and when.
+    /// The times at which calls ended.
     var over: [CallID: Timestamp] = [:]
     /// The members who have joined a call's session since the last restart.
     var entered: [CallID: Set<IdentityID>] = [:]
     /// Mutual calls that were merged into another call.
     var merged: Set<CallID> = []
     var noted = 0
-    /// Clients of pages that were reloaded. Their call is kept until the server gives them up.
+    /// Client connections of pages that were reloaded. Their call continues until the server drops these connections.
     var ghosts: [(person: IdentityID, call: CallID, until: Timestamp)] = []
     /// The time of the last restart.
     var restartedAt = Timestamp(milliseconds: 0)
@@ -116,13 +116,13 @@ final class CallWorld {
             switch change {
             case .callPlaced(let call):
                 if stored.updateValue(call, forKey: call.id) != nil { fail("\(call.id) was placed twice") }
-            case .callAccepted(let call, let at):
+            case .callAccepted(let call, let at, people: _):
                 if over[call] != nil || stored[call]?.acceptedAt != nil {
                     fail("\(call) was accepted too late or twice")
                 }
                 stored[call]?.acceptedAt = at
                 count("accepted")
-            case .callOver(let call):
+            case .callOver(let call, people: _):
                 if stored[call] == nil || over.updateValue(now, forKey: call) != nil { fail("\(call) ended twice") }
             case .callLogged(let record, let owner):
                 if logged[record.call, default: []].contains(owner) {
@@ -139,7 +139,7 @@ final class CallWorld {
 
     private func check(_ record: CallRecord, of owner: IdentityID) {
         guard let call = stored[record.call] else {
-            // It never rang, because it was refused immediately.
+            // The call never rang, because it was refused immediately.
             let isRefusal = [.busy, .unreachable, .missed].contains(record.outcome)
             if !isRefusal { fail("\(record.outcome) of a call that never was") }
             return
@@ -218,7 +218,7 @@ final class CallWorld {
             }
             return
         }
-        // Received by a device that did not know of the call: a missed call, or one whose end was not delivered before.
+        // The device did not know of the call. It is a missed call, or a call whose end had not been delivered.
         let person = device.guest.person
         guard let record = stage.archive.logs[person]?.last(where: { $0.call == call }) else {
             return fail("\(name(device)) hears of the end of a call that is not in the log")
@@ -229,7 +229,7 @@ final class CallWorld {
 }
 
 extension CallOutcome {
-    /// Whether all of the person's devices may be notified, and not only those that took part in the call.
+    /// Whether all of the person's devices may be notified of this end, and not only those that took part in the call.
     fileprivate var endsForPerson: Bool {
         switch self {
         case .answeredElsewhere, .declinedElsewhere, .merged: false

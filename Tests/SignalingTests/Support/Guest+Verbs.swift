@@ -8,7 +8,7 @@ extension Guest {
         ask(.session(.join(.init(session: session, token: token))))
     }
 
-    /// Joins a session and returns the `joined` notice, or nil.
+    /// Joins a session and returns the `joined` notice, or nil if the client may not join.
     @discardableResult func enter(_ session: SessionID, _ role: Role = .publisher, data: String = "", on stage: Stage)
         -> SessionNotice.Joined?
     {
@@ -41,7 +41,7 @@ extension Guest {
         ask(.session(.unpublish(.init(session: session, stream: stream))))
     }
 
-    /// Changes one of its own streams.
+    /// Changes one of the guest's own streams.
     @discardableResult func update(
         _ session: SessionID, _ stream: StreamID, audio: Bool? = nil, video: Bool? = nil, mids: MediaMids = MediaMids()
     ) -> ServerMessage? {
@@ -84,7 +84,7 @@ extension Guest {
     /// Returns the types of the received messages, for tests of their order.
     func takeTypes() -> [String] { take().map(\.type) }
 
-    /// Returns the reasons of the chats that have ended since the last take.
+    /// Returns the reasons for which chats have ended since the previous take.
     func takeEnds() -> [EndReason] {
         take().compactMap { if case .roulette(.ended(let ended)) = $0 { ended.reason } else { nil } }
     }

@@ -2,13 +2,13 @@ import Signaling
 import Testing
 import Wire
 
-/// A client connection driven by a test. It numbers and acknowledges as real clients do, and stores received messages
-/// until they are taken.
+/// A client connection driven by a test. It numbers and acknowledges messages as real clients do, and stores received
+/// messages until the test takes them.
 final class Guest: Hashable {
     private unowned let stage: Stage
-    /// The identity its secret proves. A new one if the old one was deleted.
+    /// The identity that its secret proves. It changes if the identity is deleted.
     private(set) var identity: IdentityID
-    /// The identity of its person. Differs from `identity` on a linked device.
+    /// The identity of the guest's person. It differs from `identity` on a linked device.
     private(set) var person: IdentityID
     let name: String?
     let address: String
@@ -23,7 +23,7 @@ final class Guest: Hashable {
     private(set) var closeCode: CloseCode?
     /// The current chat, as this client knows it.
     private(set) var match: RouletteNotice.Matched?
-    /// The sessions this client is in, as it knows them.
+    /// The sessions that this client believes it is in.
     private(set) var places: Set<SessionID> = []
     private var leaving: [UInt64: SessionID] = [:]
     private(set) var received: UInt64 = 0
@@ -45,7 +45,7 @@ final class Guest: Hashable {
 
     // MARK: Connecting and disconnecting
 
-    /// A name from a token of the embedding program, if any.
+    /// The name in the guest's token from an embedding program, if any.
     var vouched: String?
 
     /// - `record`: what storage knows, if it differs from the stage's archive.
@@ -85,7 +85,7 @@ final class Guest: Hashable {
     /// Closes the tab.
     func leave() { lose(leaving: true) }
 
-    /// Loses the connection because the server is gone.
+    /// Loses the connection because the server was stopped or killed.
     func lostServer() { socket = nil }
 
     private func lose(leaving: Bool) {
@@ -113,7 +113,7 @@ final class Guest: Hashable {
         return inbox.remove(at: index)
     }
 
-    /// Sends a message that is lost: the socket is broken, but neither end knows it yet.
+    /// Sends a message that is lost, because the socket is broken and neither end knows it yet.
     func sayInVain(_ message: ClientMessage) {
         sent += 1
         unanswered.insert(sent)
@@ -147,7 +147,7 @@ final class Guest: Hashable {
 
     // MARK: Receiving
 
-    /// Returns all messages since the last take.
+    /// Returns all messages received since the previous take.
     @discardableResult func take() -> [ServerMessage] {
         defer { inbox = [] }
         return inbox
@@ -194,7 +194,7 @@ final class Guest: Hashable {
         }
     }
 
-    /// Forgets everything after this message, as if it had been in flight when the connection dropped.
+    /// Discards everything after this message, as if it had been in flight when the connection dropped.
     func miss(after seq: UInt64) {
         for (later, re) in answers where later > seq { unanswered.insert(re) }
         (received, acknowledged) = (seq, min(acknowledged, seq))
@@ -218,7 +218,7 @@ final class Guest: Hashable {
         closeCode = code
     }
 
-    /// The number of the last request.
+    /// The number of the most recent request.
     var lastRequest: UInt64 { sent }
 
     /// The number of requests without an answer.

@@ -15,7 +15,7 @@ final class LegacyGuest {
 
     private unowned let stage: Stage
     private(set) var socket = SocketID(rawValue: 0)
-    /// Messages received and not yet taken.
+    /// Messages that were received but not yet taken.
     private var inbox: [Heard] = []
     private(set) var home = Admission()
     /// The current chat, as this client knows it.
@@ -28,7 +28,7 @@ final class LegacyGuest {
         socket = stage.connect(self)
         stage.handle(.legacyArrived(LegacyArrival(socket: socket, address: address)))
         guard case .initial(let home)? = take().first else {
-            Issue.record("the first word was not initial")
+            Issue.record("the first event was not initial")
             return
         }
         self.home = home
@@ -38,10 +38,10 @@ final class LegacyGuest {
 
     func disconnectPartners() { stage.handle(.asked(socket, .disconnectPartners)) }
 
-    /// Closes the socket. Legacy clients see no difference between leaving and a dropped connection.
+    /// Closes the socket. For legacy clients, leaving and dropping the connection are the same.
     func vanish(leaving: Bool = false) { stage.disconnect(socket, leaving: leaving) }
 
-    /// Returns everything received since the last take.
+    /// Returns everything received since the previous take.
     @discardableResult
     func take() -> [Heard] {
         defer { inbox = [] }
@@ -56,7 +56,7 @@ final class LegacyGuest {
         inbox.append(heard)
         switch heard {
         case .subscribe(let admission): partner = admission
-        // A client that requested another partner learns of the end from the next event.
+        // A client that requested another partner is notified of the end only by the next event.
         case .disconnectPartner, .empty: partner = nil
         case .initial, .error: break
         }

@@ -19,7 +19,7 @@ struct MediaLedger {
     }
 
     private(set) var streams: [StreamID: Routed] = [:]
-    /// Streams that have ended. Their ids are never reused.
+    /// The streams that have ended. Their IDs must never be reused.
     private var past: Set<StreamID> = []
     private var left: Set<ConnectionID> = []
 
@@ -32,26 +32,26 @@ struct MediaLedger {
         case .leave(let client): return leave(client)
         case .publish(let stream, let session, let client, let mids, let audio, let video):
             if let fault = naming(client, command) { return fault }
-            guard !past.contains(stream) else { return "\(stream) was unpublished and comes again" }
+            guard !past.contains(stream) else { return "\(stream) was unpublished and is published again" }
             if let known = streams[stream], (known.session, known.publisher) != (session, client) {
-                return "\(stream) is suddenly somebody else's"
+                return "\(stream) suddenly belongs to another client"
             }
             let subscribers = streams[stream]?.subscribers ?? [:]
             streams[stream] = Routed(
                 session: session, publisher: client, mids: mids, audio: audio, video: video, subscribers: subscribers
             )
         case .update(let stream, let audio, let video):
-            guard let known = streams[stream] else { return "\(stream) changes and is not there" }
-            guard (known.audio, known.video) != (audio, video) else { return "\(stream) changes to what it is" }
+            guard let known = streams[stream] else { return "\(stream) is changed but does not exist" }
+            guard (known.audio, known.video) != (audio, video) else { return "\(stream) is changed to itself" }
             streams[stream]?.audio = audio
             streams[stream]?.video = video
         case .unpublish(let stream):
-            guard streams.removeValue(forKey: stream) != nil else { return "\(stream) is not there to be unpublished" }
+            guard streams.removeValue(forKey: stream) != nil else { return "\(stream) is unpublished but missing" }
             past.insert(stream)
         case .subscribe(let stream, let session, let client, let mids, let audio, let video, _):
             if let fault = naming(client, command) { return fault }
             guard streams[stream]?.session == session else { return "\(stream) is not in \(session)" }
-            guard !mids.isEmpty else { return "\(stream) is subscribed to without a place for it" }
+            guard !mids.isEmpty else { return "\(stream) is subscribed to without a transceiver" }
             streams[stream]?.subscribers[client] = Subscription(mids: mids, audio: audio, video: video)
         case .unsubscribe(let stream, let client):
             guard streams[stream]?.subscribers.removeValue(forKey: client) != nil else {
@@ -62,14 +62,14 @@ struct MediaLedger {
     }
 
     private func naming(_ client: ConnectionID, _ command: MediaCommand) -> String? {
-        left.contains(client) ? "\(client) is named after it left: \(command)" : nil
+        left.contains(client) ? "\(client) is used after it left: \(command)" : nil
     }
 
     private mutating func leave(_ client: ConnectionID) -> String? {
         guard left.insert(client).inserted else { return "\(client) left twice" }
         if streams.values.contains(where: { $0.publisher == client }) { return "\(client) left a stream behind" }
         if streams.values.contains(where: { $0.subscribers[client] != nil }) {
-            return "\(client) left and still watches"
+            return "\(client) left but still subscribes"
         }
         return nil
     }

@@ -1,7 +1,7 @@
 import Signaling
 import Wire
 
-/// Timeouts of the model, and its checks of pairings: who may be paired, who is preferred, and who must not be left
+/// The model's timeouts, and its checks of pairings: who may be paired, who is preferred, and who must not be left
 /// waiting.
 extension Model {
     // MARK: Time
@@ -15,7 +15,7 @@ extension Model {
         return (penalties + drops).min()
     }
 
-    /// Handles the timeouts that are due. Returns the visitors who were given up.
+    /// Handles the timeouts that are due. Returns the visitors whose connections were dropped.
     func ring() -> [Visitor] {
         for person in people.values {
             if case .penalized(let until) = person.state, until <= now { enterQueue(person) }
@@ -45,7 +45,7 @@ extension Model {
         one.lastPartner == other.identity || other.lastPartner == one.identity
     }
 
-    /// Whether they may be paired, not considering that they may be former partners.
+    /// Whether two people may be paired, regardless of whether they are former partners.
     private func mayMeet(_ one: Someone, _ other: Someone) -> Bool {
         guard one !== other, let mode = one.search?.mode, mode == other.search?.mode else { return false }
         guard !one.blocked.contains(other.identity), !other.blocked.contains(one.identity) else { return false }
@@ -54,7 +54,8 @@ extension Model {
         return first <= now && second <= now
     }
 
-    /// Returns someone whom the seeker must prefer, if any. Events at this very moment may count as earlier or later.
+    /// Returns a waiting person whom the seeker must prefer to the chosen partner, if any. Events at this very moment
+    /// may count as earlier or later.
     private func better(for seeker: Someone, than candidate: Someone) -> Someone? {
         people.values.first { other in
             guard other !== candidate, let since = other.since, since < now, let chosen = candidate.since else {
@@ -69,13 +70,13 @@ extension Model {
 
     private func fault(seeker: Someone, _ candidate: Someone) -> String? {
         guard mayMeet(seeker, candidate), let one = seeker.since, let other = candidate.since else {
-            return "these two may not meet"
+            return "these two may not be paired"
         }
         if justLeft(seeker, candidate), now < max(one, other) + rules.rematchWait {
             return "they just left each other, and ten seconds are not over"
         }
         if let better = better(for: seeker, than: candidate) {
-            return "\(better.identity) should have been met instead"
+            return "\(better.identity) should have been chosen instead"
         }
         return nil
     }
@@ -86,9 +87,9 @@ extension Model {
     ) -> String? {
         let (one, other) = (first.1, second.1)
         guard let left = people[first.0.identity], let right = people[second.0.identity], left !== right else {
-            return "somebody was paired with himself"
+            return "a person was paired with themselves"
         }
-        guard left.since != nil, right.since != nil else { return "somebody was paired who did not wait" }
+        guard left.since != nil, right.since != nil else { return "a person was paired who was not waiting" }
         guard left.search?.visitor == first.0.number, right.search?.visitor == second.0.number else {
             return "another tab was told"
         }
@@ -97,11 +98,11 @@ extension Model {
         guard one.publish.session == other.publish.session, one.publish == one.subscribe,
             other.publish == other.subscribe,
             one.mode == other.mode, one.mode == left.search?.mode, one.textChat, other.textChat
-        else { return "the two were told different things" }
+        else { return "the two received different matches" }
         guard one.partner.name == right.search?.name, other.partner.name == left.search?.name,
             Set(one.partner.interests ?? []) == sharedInterests(left, right),
             one.partner.interests == other.partner.interests
-        else { return "one was told something wrong of the other" }
+        else { return "one received wrong information about the other" }
         guard pairings[one.match] == nil, !pairings.values.contains(where: { $0.session == one.publish.session }) else {
             return "a match or a session was used twice"
         }
@@ -149,7 +150,7 @@ extension Model {
     var waitingCount: Int { people.values.count { $0.since != nil } }
     var runningCount: Int { pairings.values.count { !$0.isOver } }
 
-    /// Removes pairings that no verb can refer to any more.
+    /// Removes pairings that no verb can refer to anymore.
     func forgetOldPairings() {
         for (match, pairing) in pairings {
             if let ended = pairing.ended, ended + rules.reportWindow + .seconds(60) < now { pairings[match] = nil }

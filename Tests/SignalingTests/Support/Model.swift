@@ -1,8 +1,8 @@
 import Signaling
 import Wire
 
-/// A second, simple implementation of the rules of people and roulette: lists and loops, without a queue, timers or
-/// letters. It predicts what each client receives and checks the announced pairings.
+/// A second implementation of the rules for people and roulette. It is simple: it uses lists and loops, but no queue,
+/// timers or `Letter`s. It predicts what each client receives and checks the announced pairings.
 final class Model {
     let rules: Rules
     var now = Timestamp(milliseconds: 0)
@@ -10,7 +10,7 @@ final class Model {
     var people: [IdentityID: Someone] = [:]
     var pairings: [MatchID: Pairing] = [:]
     var places: [SessionID: Place] = [:]
-    /// Records as storage would have them.
+    /// The records that storage would contain.
     var records: [IdentityID: PersonRecord] = [:]
     var reports = 0
     private var leftBehind: [(Someone, MatchID, EndReason)] = []
@@ -85,7 +85,7 @@ final class Model {
         guard isValid else { return expect(visitor.number, .failure(re: re, .invalidInterests)) }
         if let search = person.search, search.visitor != visitor.number {
             guard isDropped(search.visitor) else { return expect(visitor.number, .failure(re: re, .elsewhere)) }
-            // A disconnected person is notified when it returns.
+            // A disconnected person is notified on return.
             if case .chatting(let match) = person.state {
                 expect(search.visitor, .ended(match, .stopped))
             } else {
@@ -102,7 +102,8 @@ final class Model {
         }
     }
 
-    /// Waits for the end of a penalty, in the queue, or for the connection to return.
+    /// Starts a search: puts the person into the queue, or waits for the end of a penalty or for the connection to
+    /// return.
     private func search(_ person: Someone, re: UInt64?) {
         guard let search = person.search else { return }
         let penalty = person.penaltyUntil.flatMap { now < $0 ? $0 : nil }
@@ -135,7 +136,7 @@ final class Model {
         }
         switch person.state {
         case .chatting(let match) where named != nil && named != match:
-            // Meant for a match that had already ended.
+            // The verb refers to a match that had already ended.
             expect(visitor.number, .ok(re: re))
         case .chatting(let match):
             leave(person, match, .next)
@@ -173,7 +174,7 @@ final class Model {
         leftBehind.append((partner, match, reason == .next || reason == .blocked ? .partnerNext : .partnerLeft))
     }
 
-    /// Notifies the partners left behind, who then search again, after the one who left.
+    /// Notifies the partners left behind. They then search again, behind the person who left.
     func tellLeftBehind() {
         for (partner, match, told) in leftBehind {
             remember(match, partner)
@@ -206,7 +207,8 @@ final class Model {
 
     // MARK: Blocks, reports, bans
 
-    /// The chat a verb refers to: the named one, the current one, or the last one within a minute.
+    /// Returns the chat that a verb refers to: the named one, the current one, or the most recent one if it ended
+    /// within the last minute.
     private func chat(_ person: Someone, _ named: MatchID?) -> MatchID? {
         var chats = person.match.map { [$0] } ?? []
         let recent = person.recentChats.suffix(8).filter { now <= $0.ended + rules.reportWindow }
@@ -240,7 +242,8 @@ final class Model {
         expect(visitor.number, .ok(re: re))
     }
 
-    /// Returns the visitors to disconnect. A person who is not in memory is only banned in storage.
+    /// Bans a person and returns the visitors to disconnect. If the person is not in memory, only storage records the
+    /// ban.
     func ban(_ identity: IdentityID, _ ban: Ban) -> [Visitor] {
         records[identity, default: PersonRecord()].ban = ban
         guard let person = people[identity] else { return [] }
@@ -253,7 +256,7 @@ final class Model {
 
     // MARK: Sessions
 
-    /// Expects the result of joining a session. Returns false if the attempt closes the connection.
+    /// Predicts the result of joining a session. Returns false if the attempt closes the connection.
     func join(_ visitor: Visitor, _ session: SessionID, match: MatchID?, re: UInt64) -> Bool {
         let isIn = places[session]?.members.contains { $0.visitor == visitor.number } ?? false
         if isIn {

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// A system under random events, small enough to be checked after each.
+/// A system with random events that is small enough to be checked after each event.
 protocol RandomWorld {
-    /// Counts of what happened, to print and to verify that it happened at all.
+    /// Counts how often each kind of event happened, to print the counts and to verify that every kind happened.
     var figures: [String: Int] { get }
     mutating func step()
     /// Returns a description of a broken invariant, if any.
@@ -22,7 +22,7 @@ enum ModelRun {
         figures.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
     }
 
-    /// Runs a tenth of the events on a new world and checks it after each. Stops at the first fault.
+    /// Performs a tenth of the events on a new world, and checks the world after each event. Stops at the first fault.
     ///
     /// - Returns: the world, or nil after a fault, which is recorded.
     static func run<World: RandomWorld>(_ name: String, _ make: (_ seed: UInt64) -> World) -> World? {

@@ -2,7 +2,7 @@ import Signaling
 import Wire
 
 /// A message that the model expects a client to receive next. All roulette messages and answers of a client are in one
-/// sequence, so that a missing, duplicate or misplaced one is found immediately.
+/// sequence, so a missing, duplicate or misplaced message is found immediately.
 enum Expectation: Equatable, CustomStringConvertible {
     case ok(re: UInt64)
     case failure(re: UInt64?, WireError.Code)
@@ -12,7 +12,7 @@ enum Expectation: Equatable, CustomStringConvertible {
     case partner(MatchID, PartnerState)
     case signal(String)
 
-    /// nil for messages that are checked elsewhere: pairings and session membership.
+    /// The expected message, or nil for messages that are checked elsewhere: pairings and session membership.
     init?(_ message: ServerMessage) {
         switch message {
         case .ok(let answer): self = .ok(re: answer.re)
@@ -39,7 +39,7 @@ enum Expectation: Equatable, CustomStringConvertible {
     }
 }
 
-/// A client connection in the model: what it sent and received, and what it still expects.
+/// A client connection in the model, with what it sent and received, and what it still expects.
 final class Visitor {
     let number: Int
     let identity: IdentityID
@@ -50,13 +50,14 @@ final class Visitor {
     var sent: UInt64 = 0
     var received: UInt64 = 0
     var expected: [Expectation] = []
-    /// Members of each session, as this client knows them.
+    /// The members of each session, as far as this client knows.
     var views: [SessionID: Set<ConnectionID>] = [:]
-    /// Sessions it has asked to leave, by request. The answer removes the view.
+    /// Sessions that the client has requested to leave, by request. Once the answer arrives, the client no longer
+    /// tracks the session.
     var leaving: [UInt64: SessionID] = [:]
     /// The matches of this client, newest last.
     var matches: [MatchID] = []
-    /// When the connection dropped.
+    /// The time when the connection dropped.
     var droppedAt: Timestamp?
 
     init(number: Int, identity: IdentityID, address: String) {
@@ -66,9 +67,9 @@ final class Visitor {
     var isLive: Bool { socket != nil }
 }
 
-/// A session in the model, joined with a match's token or with a token of a program.
+/// A session in the model. Clients join it with a token of a match or of an embedding program.
 struct Place {
-    /// In the order of joining, with the match of each token.
+    /// The members in the order of joining, each with the match of its token.
     var members: [(visitor: Int, match: MatchID?)] = []
 }
 
@@ -87,7 +88,7 @@ struct Pairing {
     func partner(of identity: IdentityID) -> IdentityID { people[0] == identity ? people[1] : people[0] }
 }
 
-/// One identity, in the simplest terms of the rules.
+/// The model's state of one identity.
 final class Someone {
     struct Search: Equatable {
         var visitor: Int
@@ -101,7 +102,7 @@ final class Someone {
         case penalized(until: Timestamp)
         case waiting(since: Timestamp)
         case chatting(MatchID)
-        /// Searching while disconnected.
+        /// The person is searching but disconnected.
         case away
     }
 
@@ -112,7 +113,7 @@ final class Someone {
     var blocked: Set<IdentityID>
     var ban: Ban?
     var lastPartner: IdentityID?
-    /// Newest last.
+    /// The person's recent chats, with the newest last.
     var recentChats: [(match: MatchID, ended: Timestamp)] = []
     var skips: [Timestamp] = []
     var penaltyUntil: Timestamp?

@@ -9,11 +9,11 @@ extension ModelWorld {
     private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     private func anybody(_ isWanted: (Visitor) -> Bool = { $0.isLive }) -> Visitor? {
-        // Sorted, because dictionary order differs between runs and a seed must reproduce them.
+        // Sorted, because the order of a dictionary differs between runs and a seed must reproduce a run.
         visitors.keys.sorted().compactMap { visitors[$0] }.filter(isWanted).randomElement(using: &random)
     }
 
-    /// Passes some time and lets one event happen. Returns false after a fault.
+    /// Passes some time and performs one random event. Returns false after a fault.
     func step(most: Int) -> Bool {
         if let lately, let impatient = visitors[lately], impatient.isLive, chance(30) {
             pass(.milliseconds(Int.random(in: 1...2000, using: &random)))
@@ -199,7 +199,7 @@ extension ModelWorld {
 
     // MARK: End of the run
 
-    /// Disconnects everyone and passes time. Nothing may be left.
+    /// Disconnects everyone, passes time, and checks that nothing is left.
     func empty() {
         while fault == nil, let visitor = visitors.values.first(where: \.isLive) { lose(visitor, leaving: chance(50)) }
         pass(.seconds(7200))

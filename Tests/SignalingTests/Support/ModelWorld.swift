@@ -2,9 +2,10 @@ import Signaling
 import TestSupport
 import Wire
 
-/// Random people on a hub, next to the model. The model must have predicted every message that the hub sends.
+/// Random people who use a hub and the model at the same time. The model must predict every message that the hub sends.
 ///
-/// A run is determined by its seed. It ends at the first difference and prints the events that led to it.
+/// The seed determines everything in a run. A run ends at the first difference and prints the events that led to the
+/// difference.
 final class ModelWorld {
     let seed: UInt64
     let rules: Rules
@@ -16,7 +17,7 @@ final class ModelWorld {
     private(set) var fault: String?
     private(set) var log: [String] = []
     var figures: [String: Int] = [:]
-    /// The visitor who was paired last. Impatient people press Next immediately.
+    /// The most recently paired visitor. Impatient people press Next immediately.
     var lately: Int?
 
     var visitors: [Int: Visitor] { model.visitors }
@@ -32,7 +33,8 @@ final class ModelWorld {
 
     init(seed: UInt64, slack: Duration = .zero, adjust: (inout Rules) -> Void = { _ in }) {
         var rules = Rules()
-        // Raised, because random people report far more often than real ones. Other tests cover the limit.
+        // The limit on reports is raised, because random people report far more often than real ones. Other tests cover
+        // the limit.
         rules.reports = .init(perSecond: 1, burst: 1000)
         adjust(&rules)
         (self.seed, self.rules, self.slack, project) = (seed, rules, slack, Stage.project)
@@ -169,8 +171,8 @@ final class ModelWorld {
             case .persist(let change):
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
-            case .reply: fail("an answer to a request that nobody made")
-            case .inquire, .push: fail("something was asked or pushed that nobody of the model needs")
+            case .reply: fail("an answer to a request that was never sent")
+            case .inquire, .push: fail("an inquiry or a push that no event requires")
             case .media(let command): if let fault = ledger.note(command) { fail(fault) }
             case .transmit(let socket, let bytes):
                 hasSent = true
@@ -186,7 +188,7 @@ final class ModelWorld {
 
     private func hear(_ visitor: Visitor, _ bytes: [UInt8]) {
         guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
-            return fail("the hub wrote what cannot be read")
+            return fail("the hub sent an unreadable message")
         }
         guard let seq = envelope.seq else { return hearUnnumbered(visitor, envelope.message) }
         guard seq == visitor.received + 1 else {
@@ -196,7 +198,7 @@ final class ModelWorld {
         if let heard = Expectation(envelope.message) { return hear(visitor, heard, envelope.message) }
         switch envelope.message {
         case .roulette(.matched(let matched)):
-            if let last = visitor.expected.first { fail("\(visitor.number) was paired before it heard \(last)") }
+            if let last = visitor.expected.first { fail("\(visitor.number) was paired before it received \(last)") }
             if let index = announced.firstIndex(where: { $0.0 == matched.match }) {
                 announced[index].1.append((visitor, matched))
             } else {
@@ -205,11 +207,11 @@ final class ModelWorld {
         case .session(.left(let left)): visitor.views[left.session] = nil
         case .session(.connectionCreated(let created)):
             guard visitor.views[created.session]?.insert(created.connection.id).inserted ?? false else {
-                return fail("\(visitor.number) heard twice that somebody came, or of a session it is not in")
+                return fail("\(visitor.number) was notified twice of a new member, or of a session it is not in")
             }
         case .session(.connectionDestroyed(let gone)):
             guard visitor.views[gone.session]?.remove(gone.connection) != nil else {
-                return fail("\(visitor.number) heard that somebody is gone who was not there")
+                return fail("\(visitor.number) was notified that a client left which was not a member")
             }
         case .session(.connectionReconnecting), .session(.connectionReconnected): break
         default: fail("\(visitor.number) heard \(envelope.message.type)")
@@ -219,7 +221,7 @@ final class ModelWorld {
     private func hear(_ visitor: Visitor, _ heard: Expectation, _ message: ServerMessage) {
         guard visitor.expected.first == heard else {
             let expected = visitor.expected.first.map(\.description) ?? "nothing"
-            return fail("\(visitor.number) heard \(heard) and should have heard \(expected)")
+            return fail("\(visitor.number) received \(heard) instead of \(expected)")
         }
         visitor.expected.removeFirst()
         switch heard {
@@ -274,7 +276,7 @@ final class ModelWorld {
 
     private func judgePairings() {
         for (match, told) in announced {
-            guard told.count == 2 else { return fail("\(told.count) people were told of match \(match)") }
+            guard told.count == 2 else { return fail("\(told.count) people were notified of match \(match)") }
             note("\(told[0].0.number) and \(told[1].0.number) were paired")
             lately = told.randomElement(using: &random)?.0.number
             count("pairings")
@@ -300,7 +302,7 @@ final class ModelWorld {
         }
         for visitor in model.visitors.values
         where visitor.isLive && visitor.views != expected[visitor.number, default: [:]] {
-            fail("\(visitor.number) is mistaken about who is in its sessions")
+            fail("\(visitor.number) knows the wrong members of its sessions")
         }
     }
 }

@@ -2,10 +2,10 @@ import Signaling
 import TestSupport
 import Wire
 
-/// A `ClientLine` on the simulated network. It joins a session and puts a counter into every signal, to detect loss and
-/// duplicates.
+/// A `ClientLine` on the simulated network. It joins a session and puts a counter into every signal, so that receivers
+/// detect lost and duplicate signals.
 final class NetworkClient {
-    /// A request of the current epoch, and whether it has an outcome.
+    /// A request of the current epoch, and whether its outcome is known.
     private struct Asked {
         var type: String
         var isSettled = false
@@ -16,17 +16,17 @@ final class NetworkClient {
     private unowned let network: SimulatedNetwork
 
     private var line: ClientLine
-    /// The line's current socket, and its id in the network.
+    /// The line's current socket, and the socket's ID in the network.
     private var socket: (own: ClientLine.Socket, network: SocketID)?
     private var connection = ConnectionID(high: 0, low: 0)
-    /// How often this client has started over.
+    /// The number of times that this client has started over.
     private(set) var epoch = 0
     private(set) var said = 0
     private var asked: [ClientLine.RequestID: Asked] = [:]
     private var requestCount: UInt64 = 0
-    /// Whether the line gave up its connection before the server did.
+    /// Whether the line dropped its connection before the server did.
     private var hasExpired = false
-    /// The last counter received from each sender's epoch, in this client's current epoch.
+    /// The most recent counter received from each sender's epoch, during this client's current epoch.
     private(set) var heard: [String: Int] = [:]
     private(set) var resumes = 0
     private(set) var failures = 0
@@ -119,7 +119,7 @@ final class NetworkClient {
     private func connected(_ welcome: Welcome, _ start: ClientLine.Start) {
         if case .resumed = start {
             resumes += 1
-            if welcome.connection != connection { network.fail("\(number) was resumed as another") }
+            if welcome.connection != connection { network.fail("\(number) was resumed as another connection") }
             return
         }
         if welcome.connection == connection { network.fail("\(number) started over with its old connection id") }
@@ -127,7 +127,7 @@ final class NetworkClient {
         connection = welcome.connection
         if case .restarted(let reason) = start {
             failures += 1
-            // If the error was lost, the welcome implies it. Both are sent together.
+            // If the error was lost, the welcome implies it, because both are sent together.
             if reason.code != .resumeFailed, !hasExpired, network.weather.losses == 0 {
                 network.fail("\(number) started over without a reason")
             }
@@ -138,7 +138,7 @@ final class NetworkClient {
 
     private func beginAnew() {
         epoch += 1
-        if !unanswered.isEmpty { network.fail("\(number) has no outcome of \(unanswered)") }
+        if !unanswered.isEmpty { network.fail("\(number) does not know the outcome of \(unanswered)") }
         (asked, heard, said) = ([:], [:], 0)
         ask(.session(.join(.init(session: network.session, token: network.token()))))
     }
@@ -147,7 +147,7 @@ final class NetworkClient {
     /// - Returns: the type of the request.
     private func settle(_ id: ClientLine.RequestID, _ outcome: String) -> String {
         guard let request = asked[id] else {
-            network.fail("\(number) never asked what was \(outcome)")
+            network.fail("\(number) never sent the request that was \(outcome)")
             return "nothing"
         }
         if request.isSettled { network.fail("\(number)'s \(request.type) was \(outcome) after its outcome") }

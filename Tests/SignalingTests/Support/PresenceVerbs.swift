@@ -4,7 +4,7 @@ import Wire
 
 // Shortcuts for tests of presence and people nearby.
 extension Stage {
-    /// Returns the id that a guest has in the list of people blocked by the owner.
+    /// Returns the ID of a guest in the owner's list of blocked people.
     func blocked(_ guest: Guest, by owner: Guest) -> PersonID {
         project.blockedID(of: guest.person, by: owner.person)
     }
@@ -32,7 +32,7 @@ extension Guest {
         return list
     }
 
-    /// Returns the changes of the page since the last take. Other messages stay in the inbox.
+    /// Returns the changes of the page since the previous take. Other messages stay in the inbox.
     func takeChanges() -> [NearbyNotice.Changed] {
         take().compactMap { if case .nearby(.changed(let changed)) = $0 { changed } else { nil } }
     }

@@ -3,26 +3,26 @@ import Signaling
 import TestSupport
 import Wire
 
-/// Fault rates of a network. Data in one socket arrives in order, as with TCP, until the socket breaks. Each end then
-/// notices it separately, and data in flight is lost.
+/// The fault rates of a network. Data on one socket arrives in order, as with TCP, until the socket breaks. Then data
+/// in flight is lost, and each end notices the break separately.
 struct Weather {
     /// Duplicated frames per thousand.
     var duplicates = 0
     /// Frames from the server, per thousand, that vanish although the socket stays open. TCP never does this, but a
     /// faulty proxy might.
     var losses = 0
-    /// Frames, per thousand, at which the socket breaks.
+    /// Frames per thousand at which the socket breaks.
     var breaks = 0
     var delay = 5...300
-    /// How long until an end notices a broken socket, in milliseconds.
+    /// The time in milliseconds until an end notices a broken socket.
     var notice = 0...12_000
-    /// How long a client cannot reach the server after its socket broke, in milliseconds.
+    /// The time in milliseconds during which a client cannot reach the server after its socket broke.
     var absence = 0...4000
 
     static let calm = Weather(delay: 1...5)
 }
 
-/// Clients and a hub with a network between them, in simulated time and determined by one seed.
+/// Clients and a hub with a network between them, in simulated time. One seed determines everything.
 final class SimulatedNetwork {
     private enum Event {
         case toServer(SocketID, [UInt8])
@@ -62,13 +62,13 @@ final class SimulatedNetwork {
     private(set) var clients: [NetworkClient] = []
     private(set) var faults: [String] = []
     private var sockets: [SocketID: Socket] = [:]
-    /// For each client: until when the server is unreachable, and the client's next timeout.
+    /// For each client, the time until which the server is unreachable, and the client's next timeout.
     private var awayUntil: [Int: Timestamp] = [:]
     private var wakes: [Int: Timestamp] = [:]
     private var lastSocket: UInt64 = 0
     private var events = Heap<Due>()
     private var order = 0
-    /// Whether clients keep sending signals on their own.
+    /// Whether clients keep sending signals automatically.
     var isTalkative = true
 
     init(seed: UInt64, weather: Weather, clients count: Int, replay: Link.Bounds) {
@@ -128,7 +128,7 @@ final class SimulatedNetwork {
         case .connect(let client): client.connect()
         case .unreachable(let client, let socket): client.unreachable(socket)
         case .wake(let client, let time):
-            // Replaced by an earlier timeout.
+            // Skip this timeout, because an earlier one has replaced it.
             guard wakes[client.number] == time else { return }
             wakes[client.number] = nil
             client.wake()
@@ -152,7 +152,7 @@ final class SimulatedNetwork {
         return socket
     }
 
-    /// Schedules a timeout of the client. An earlier one replaces a later one.
+    /// Schedules a timeout of the client. An earlier timeout replaces a later one.
     func wake(_ client: NetworkClient, at time: Timestamp) {
         if let planned = wakes[client.number], planned <= time { return }
         wakes[client.number] = time

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 import Wire
 
-/// A hub in simulated time. It plays the server's shell: it numbers sockets, answers a close with `closed` and fires
-/// timers when they are due.
+/// A hub in simulated time. The stage replaces the server around the hub: it numbers sockets, answers a close with
+/// `closed`, and fires timers when they are due.
 ///
-/// In every test it checks the invariants: messages to a client are numbered without gaps, every request is answered
-/// exactly once, and every command to the media plane is valid after those before it.
+/// In every test, the stage checks that messages to a client are numbered without gaps, that every request is answered
+/// exactly once, and that every command to the media plane is valid after the previous ones.
 final class Stage {
     static let apiKey = "45000001"
     static let secret = "00112233445566778899aabbccddeeff0011223344556677"
@@ -19,13 +19,13 @@ final class Stage {
     var generator: SeededGenerator
     /// Changes sent to storage so far.
     private(set) var changes: [Change] = []
-    /// The storage that applies them.
+    /// The storage that applies the changes.
     var archive = Archive()
     /// Push notifications sent so far.
     private(set) var pushes: [(identity: IdentityID, notice: PushNotice)] = []
-    /// The effects of the last event, in order.
+    /// The effects of the most recent event, in order.
     private(set) var effects: [Effect] = []
-    /// The media commands of the last event, and the resulting state of the media plane.
+    /// The media commands of the most recent event. `ledger` is the resulting state of the media plane.
     private(set) var media: [MediaCommand] = []
     private(set) var ledger = MediaLedger()
     /// Answers to HTTP requests.
@@ -52,7 +52,7 @@ final class Stage {
 
     // MARK: Time
 
-    /// Passes time and fires every timer at its own time.
+    /// Passes time, and fires every timer at the time when it is due.
     func pass(_ duration: Duration) {
         let end = now + duration
         media = []
@@ -128,7 +128,7 @@ final class Stage {
         if let fault = ledger.note(command) { Issue.record("the media plane: \(fault)") }
     }
 
-    /// Keeps the effects of a close from replacing those of the event itself.
+    /// Prevents the effects of a close from replacing those of the event itself.
     private func carryOutMore(_ more: [Effect]) {
         let first = effects
         carryOut(more)

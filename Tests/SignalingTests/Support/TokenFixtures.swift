@@ -23,7 +23,7 @@ enum Forge {
             .replacingOccurrences(of: "=", with: "")
     }
 
-    /// A session token's claims in order, with some replaced; nil leaves one out. Values are JSON.
+    /// Returns a session token's claims in order. `changes` replaces claims; nil removes one. Values are JSON.
     static func sessionClaims(_ session: SessionID, at now: Timestamp, _ changes: [String: String?] = [:]) -> String {
         claims(
             [

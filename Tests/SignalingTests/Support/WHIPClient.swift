@@ -2,7 +2,7 @@ import Signaling
 import Testing
 import Wire
 
-/// A WHIP or WHEP client driven by a test. It also plays the media plane.
+/// A WHIP or WHEP client driven by a test. It also takes the place of the media plane.
 final class WHIPClient {
     private unowned let stage: Stage
     let socket: SocketID
@@ -26,7 +26,7 @@ final class WHIPClient {
         "head\r\na=ice-ufrag:\(credentials.ufrag)\r\na=ice-pwd:\(credentials.pwd)\r\ntail"
     }
 
-    /// Sends the POST, without the media plane's answer.
+    /// Sends the POST. The media plane does not answer yet.
     func post(address: String = "192.0.2.1") throws {
         let grant = try stage.project.verifyResourceToken(token, for: session, purpose, now: stage.now)
         let offer = ResourceOffer(head: "head\r\n", tail: "tail", credentials: Self.credentials, mids: Self.mids)
@@ -37,7 +37,7 @@ final class WHIPClient {
         )
     }
 
-    /// The last offer to the media plane, if its last command was one.
+    /// The offer that the media plane received, if its most recent command was an offer.
     var offered: (client: ConnectionID, re: UInt64, side: MediaSide, sdp: String)? {
         for case .offer(let client, let re, let side, let sdp) in stage.media.reversed() {
             return (client, re, side, sdp)
@@ -47,7 +47,7 @@ final class WHIPClient {
 
     func answer(_ sdp: String = "answer") {
         guard let offered else {
-            Issue.record("the media plane was not asked")
+            Issue.record("the media plane received no offer")
             return
         }
         stage.handle(.media(.answered(offered.client, re: offered.re, offered.side, sdp: sdp)))
@@ -65,7 +65,7 @@ final class WHIPClient {
         let client = try #require(offered?.client)
         answer()
         guard case .created(_, let tag, _)? = take() else {
-            Issue.record("there is no resource")
+            Issue.record("no resource was created")
             return (client, "")
         }
         return (client, tag)

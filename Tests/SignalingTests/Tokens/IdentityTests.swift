@@ -44,7 +44,7 @@ import Wire
         #expect(other.identity(ofUser: "ada") != stage.project.identity(ofUser: "ada"))
     }
 
-    /// A newline in a name must not let two (project, name) pairs produce the same identity.
+    /// Two different (project, name) pairs must not produce the same identity because of a newline in a name.
     @Test func differentUsersNeverShareAnIdentity() throws {
         let short = try #require(Project(apiKey: "4", secret: Stage.secret))
         let long = try #require(Project(apiKey: "45", secret: Stage.secret))
@@ -85,7 +85,7 @@ import Wire
         }
     }
 
-    /// Computed with Python's `hmac`.
+    /// The expected values were computed with Python's `hmac`.
     @Test func aSecretMadeByAnIndependentImplementationVerifies() throws {
         let identity = try stage.project.verifyIdentitySecret("a_Dx4tPEtaaXiHlqW0w9Lh8PxeQMQJaOJ-3_oIextfGxc")
         #expect(identity.id.description == "0f1e2d3c4b5a69788796a5b4c3d2e1f0")

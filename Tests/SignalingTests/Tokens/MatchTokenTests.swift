@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// A match's tokens are revoked when it ends.
+/// Tests that a match's tokens are revoked when the match ends.
 @Suite struct MatchTokenTests {
     private let stage = Stage()
 
@@ -35,7 +35,7 @@ import Wire
         #expect(stranger.closeCode == .token)
         bob.take()
         #expect(bob.join(session, token: token)?.errorCode == .tokenMatchEnded)
-        #expect(bob.closeCode == nil, "the join crossed the end, which is no fault")
+        #expect(bob.closeCode == nil, "the join may have crossed the end of the match, so the connection stays open")
         for guest in [ada, bob] where guest.socket != nil { guest.stop() }
         stage.pass(.seconds(3600))
         let later = stage.arrive()
@@ -44,8 +44,8 @@ import Wire
         #expect(stage.hub.sessionCount == 0)
     }
 
-    /// The partner presses Next, and another person is matched at once. The join for the first match arrives after its
-    /// end and after the start of the second.
+    /// The partner presses Next, and another person is matched at once. The join for the first match arrives after the
+    /// end of that match and after the start of the second.
     @Test func aJoinThatCrossesTheNextMatchIsHarmless() {
         let (ada, bob, first) = stage.pair()
         let (eve, dan) = (stage.arrive(), stage.arrive())
@@ -59,7 +59,7 @@ import Wire
         #expect(ada.isMatched)
     }
 
-    /// Tokens can be passed on, but a chat for two must not become a group.
+    /// A person may pass a token on, but a chat for two must not become a group.
     @Test func onlyTwoCanUseAMatchsTokens() {
         let (ada, bob, matched) = stage.pair()
         for guest in [ada, bob] { guest.join(matched.publish.session, token: matched.publish.token) }
@@ -83,7 +83,7 @@ import Wire
     @Test func aSessionTokenWithoutAMatchStillOpensTheSession() {
         let (ada, _, matched) = stage.pair()
         ada.stop()
-        #expect(stage.arrive().enter(matched.publish.session, on: stage) != nil, "any holder of the secret may")
+        #expect(stage.arrive().enter(matched.publish.session, on: stage) != nil, "this token is bound to no match")
     }
 
     @Test func droppedMembersAreRemovedWhenTheMatchEnds() {

@@ -14,7 +14,7 @@ import Wire
         #expect(session.text.utf8.count <= Limits.sessionID)
     }
 
-    /// OpenTok's SDKs parse ids: `1~key~~ms~random~~~` in base64url after the prefix.
+    /// OpenTok's SDKs parse session IDs as a prefix followed by `1~key~~ms~random~~~` in base64url.
     @Test func anIDHasOpenToksFormat() throws {
         let session = stage.room()
         let plain = try #require(Base64URL.decode(session.text.utf8.dropFirst(2)))
@@ -25,7 +25,7 @@ import Wire
         #expect(parts.suffix(3) == ["", "", ""])
     }
 
-    /// Computed with Python's `hmac`, only from the protocol's description.
+    /// The expected values were computed with Python's `hmac`, only from the protocol's description.
     @Test func anIDMadeByAnIndependentImplementationVerifies() throws {
         let session = try #require(
             SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBTGdWZjF3ekdGZnp-fn4")
@@ -42,7 +42,7 @@ import Wire
             #expect(grant.isRelayedOnly == only)
         }
         #expect(stage.room(.routed, relayedOnly: true).text.hasPrefix("2_"))
-        // Computed with Python's `hmac`.
+        // The expected value was computed with Python's `hmac`.
         let independent = try #require(
             SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBaWdPU011UC1CdlN-fn4")
         )

@@ -34,7 +34,8 @@ import Wire
         #expect(try verify(stage.token(session, match: match)).match == match)
     }
 
-    /// Computed with Python's `hmac` and `json`, with the claims of OpenTok's SDK (a fractional nonce, a layout list).
+    /// The token was computed with Python's `hmac` and `json`, with the claims of OpenTok's SDK (a fractional nonce, a
+    /// layout list).
     @Test func aTokenMadeByAnIndependentImplementationVerifies() throws {
         let session = try #require(
             SessionID("1_MX40NTAwMDAwMX5-MTc5MDAwMDAwMDAwMH5BUUlEQkFVR0J3Z0pBTGdWZjF3ekdGZnp-fn4")

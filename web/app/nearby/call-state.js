@@ -1,6 +1,7 @@
-// The calls part of the state machine: what rings, the current call, and what waits for the camera. Pure.
+// The calls part of the state machine: the ringing call, the current call, and actions that wait for the camera. Pure.
 //
-// Invariant: camera and microphone are open only while something needs them: a wish, or a call that is not just ringing here.
+// Invariant: camera and microphone are open only while a wish needs them or there is a call other than one that only rings
+// here.
 import { changeKeeping, keepingOf } from '../shared/keep.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -12,7 +13,7 @@ import { changeKeeping, keepingOf } from '../shared/keep.js';
 /** @typedef {import('./types.js').Wish} Wish */
 /** @typedef {import('./types.js').Person} Person */
 
-/** How long the text about an ended call stays, unless another one replaces it. */
+/** How long the text about an ended call stays, unless another text replaces it. */
 const overTime = 60_000;
 /** How long a confirmation stays in the status line. */
 export const passingTime = 5_000;
@@ -21,7 +22,8 @@ export const passingTime = 5_000;
 const unchanged = (state) => [state, []];
 
 /**
- * Returns the current call, incoming ones excluded. Of two, returns the newer one: the older one is about to end.
+ * Returns the current call, which is never an incoming one. If there are two, returns the newer one, because the older one is
+ * about to end.
  * @param {State} state @returns {Line | null}
  */
 export function currentCall({ calls }) {
@@ -37,7 +39,7 @@ export function incomingCall({ calls }) {
 }
 
 /**
- * Returns the person in the current call, or the one being called before the call exists.
+ * Returns the person in the current call, or the person being called before the call exists.
  * @param {State} state @returns {Person | null}
  */
 export function companion(state) {
@@ -91,7 +93,7 @@ function answer(state, line, video) {
 }
 
 /**
- * Starts what a wish needs: opens the camera first.
+ * Starts to fulfill a wish. Opens the devices that it needs first.
  * @param {State} state @param {Wish} wish @returns {Step}
  */
 function want(state, wish) {
@@ -101,7 +103,7 @@ function want(state, wish) {
     // The microphone is in use in a call: open only the camera.
     return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'addCamera' }]];
   }
-  // The user answers without video instead of calling: do not ask for a camera any more.
+  // If the user answers without video instead of making a video call, a camera is no longer needed, so ask again without one.
   const isAsked = media.is === 'asking' && (state.wish?.video ?? wish.video) === wish.video;
   if (isAsked) return [{ ...state, wish }, []];
   return [{ ...state, wish, media: { is: 'asking' } }, [{ do: 'openMedia', camera: wish.video }]];
@@ -190,7 +192,7 @@ function toggleCamera(state) {
   return [{ ...state, cameraOff: off }, [{ do: 'setVideo', line: call.line, on: !off }]];
 }
 
-/** @param {State} state @param {string | undefined} callId by default of the present call @returns {Step} */
+/** @param {State} state @param {string | undefined} callId by default the current or most recent call @returns {Step} */
 function keep(state, callId = currentCall(state)?.id ?? state.over?.callId) {
   if (!callId || keepingOf(state.keeping, callId).mine) return unchanged(state);
   return [{ ...state, keeping: changeKeeping(state.keeping, callId, { mine: true }) }, [{ do: 'keep', callId }]];

@@ -11,7 +11,7 @@ import { initialOf, statusOf } from './words.js';
 
 export class CallView {
   #dialog = byId('incoming', HTMLDialogElement);
-  /** @type {number | null} the line the questions are about */
+  /** @type {number | null} the number of the call that the questions are about */
   #asked = null;
 
   /** @param {Strings} strings @param {(event: Event) => void} dispatch */
@@ -30,8 +30,8 @@ export class CallView {
       press(`${prefix}accept-voice`, () => ({ type: 'accept', line: this.#asked, video: false }));
       press(`${prefix}decline`, () => ({ type: 'decline', line: this.#asked }));
     }
-    // The text has the focus at first, not Accept: a key meant for something else must not accept the call.
-    // For the same reason, Escape does not decline.
+    // The text has the initial focus, not Accept, because a key meant for something else must not accept the call. For the same
+    // reason, Escape does not decline.
     this.#dialog.addEventListener('cancel', (event) => event.preventDefault());
     this.#dialog.addEventListener('close', () => {
       if (this.#wanted) this.#dialog.showModal();
@@ -56,7 +56,7 @@ export class CallView {
 
   /** @param {State} state @param {import('./types.js').Line | null} call */
   #renderIncoming(state, call) {
-    // Another question waits: a second dialog would hide the incoming call.
+    // Other questions wait, because a second dialog would hide the incoming call.
     this.#wanted = call !== null;
     if (!call) {
       if (this.#dialog.open) this.#dialog.close();
@@ -120,7 +120,7 @@ export class CallView {
     show(button('keep'), canKeep && !keeping.agreed);
     setAttribute(button('keep'), 'aria-pressed', String(keeping.mine));
     const words = keepWords(keeping);
-    // Show what the button does only on hover or focus, but always show a status.
+    // The text that explains the button appears only on hover or focus, but a status always appears.
     setAttribute(box('keep-words'), 'data-is', words);
     setText(box('keep-words'), canKeep && call ? this.strings[words](call.person.name) : '');
   }

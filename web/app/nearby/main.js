@@ -117,7 +117,7 @@ const machine = run({
   },
 });
 
-// The buttons of a notice.
+// Handle the buttons of a notice.
 followWays({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
@@ -188,7 +188,7 @@ function save(blob, name) {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // The download does not need the URL any more after this time.
+  // By then, the download no longer needs the URL.
   window.setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 

@@ -1,4 +1,4 @@
-// Camera and microphone of a call. Sends nothing: the call publishes the publisher made here.
+// Camera and microphone of a call. Sends nothing itself: the call publishes the publisher that is created here.
 import { OT } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
@@ -6,13 +6,13 @@ import { mediaTrouble } from '../shared/media-trouble.js';
 export class Media {
   /** @type {any} The SDK's Publisher, or null */
   publisher = null;
-  // Counts openings and closings. A result of an earlier one is ignored.
+  // Counts openings and closings, so that results of earlier ones are ignored.
   #turn = 0;
   #isUnheard = false;
 
   /**
    * @param {string} label @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('../shared/memory.js').DeviceMemory} devices the devices used last
+   * @param {import('../shared/memory.js').DeviceMemory} devices the most recently used devices
    */
   constructor(label, dispatch, devices) {
     this.label = label;
@@ -40,7 +40,7 @@ export class Media {
   }
 
   /**
-   * The saved devices may be gone: use any.
+   * Opens any camera and microphone, because the saved ones may be gone.
    * @param {any} failed @param {boolean} camera @param {number} turn
    */
   #openAny(failed, camera, turn) {
@@ -67,12 +67,13 @@ export class Media {
   #opened(publisher, asked) {
     this.publisher = publisher;
     publisher.on('mediaStopped', (/** @type {any} */ event) => this.#stopped(publisher, event));
-    // If there is only a microphone, the SDK publishes that.
+    // If there is only a microphone, the SDK publishes only audio.
     this.dispatch({ type: 'mediaOn', camera: asked && !!publisher.getVideoSource().track });
   }
 
   /**
-   * A device was unplugged. Keep the publisher, even with nothing to send: the call continues, and another device may follow.
+   * Handles an unplugged device. Keeps the publisher even if it has nothing to send, because the call continues and another
+   * device may be connected.
    * @param {any} publisher @param {any} event
    */
   #stopped(publisher, event) {
@@ -90,7 +91,7 @@ export class Media {
     try {
       await publisher?.setAudioSource(true);
     } catch {
-      // No free device. The browser sends `devicechange` when one is connected.
+      // There is no free device. The browser sends `devicechange` when one is connected.
       return;
     }
     if (publisher !== this.publisher || !this.#isUnheard) return;

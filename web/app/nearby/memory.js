@@ -6,12 +6,12 @@ import { formMemory, shelf } from '../shared/memory.js';
 /** @param {unknown} value */
 const isPair = (value) => Array.isArray(value) && value.length === 2 && value.every((one) => typeof one === 'string');
 
-/** @param {boolean} guest a guest's settings are kept only in its tab, like its identity */
+/** @param {boolean} guest a guest's settings and identity are kept only in the guest's tab */
 export function nearbyMemory(guest) {
   const kept = shelf(guest, 'confab.nearby');
   const forms = formMemory(guest);
   return {
-    /** @param {import('./types.js').Unit} unit where none was chosen @returns {Remembered} */
+    /** @param {import('./types.js').Unit} unit the unit if the user chose none @returns {Remembered} */
     recall(unit) {
       const { entered, position, unit: chosen, radius, visible, doNotDisturb, ringable, push, blockedNames } = kept.get();
       /** @type {import('./types.js').Unit} */

@@ -11,7 +11,10 @@ export class Notifications {
   /** @type {Notification | null} */
   #plain = null;
 
-  /** @param {import('./strings.js').NearbyStrings['notification']} words @param {boolean} guest a guest's identity ends with its tab, so it gets no push */
+  /**
+   * @param {import('./strings.js').NearbyStrings['notification']} words @param {boolean} guest a guest gets no push, because a
+   * guest's identity ends with the tab
+   */
   constructor(words, guest) {
     this.words = words;
     this.guest = guest;

@@ -4,7 +4,7 @@
 /** @typedef {{latitude: number, longitude: number, accuracy?: number}} Fix */
 /** @typedef {{sent: Fix | null, sentAt: number, waiting: Fix | null}} Moves */
 
-/** A phone lying on a table drifts by about this much (meters). */
+/** Minimum distance to send (meters). The location of a phone lying on a table drifts by about this much. */
 const leastMove = 50;
 /** Minimum time between two moves sent (milliseconds). */
 const leastPause = 10_000;
@@ -17,7 +17,7 @@ export const noMoves = { sent: null, sentAt: 0, waiting: null };
 
 /**
  * Returns the move to send now, or after how long to check again.
- * @param {Moves} moves @param {Fix | null} fix null when that time has come @param {number} now
+ * @param {Moves} moves @param {Fix | null} fix null if that time has passed without a new fix @param {number} now
  * @returns {{moves: Moves, send: Fix | null, after: number | null}}
  */
 export function moved(moves, fix, now) {
@@ -46,7 +46,7 @@ export class Position {
   #timer = 0;
 
   /**
-   * @param {(fix: Fix) => Promise<unknown>} send rejects when the server refuses it
+   * @param {(fix: Fix) => Promise<unknown>} send rejects if the server rejects the location
    * @param {(is: import('./types.js').Position) => void} tell
    */
   constructor(send, tell) {
@@ -102,7 +102,7 @@ export class Position {
     }
   }
 
-  /** @param {number} code of GeolocationPositionError: 1 is refused */
+  /** @param {number} code the code of a GeolocationPositionError; 1 means that access was denied */
   #failed(code) {
     // The watch continues, and its last location stays valid until the next one.
     if (code !== 1 && this.#moves.sent) return;

@@ -1,7 +1,7 @@
 // Shows a link as a QR code, which the server draws.
 
 /**
- * The text that each element is to show.
+ * For each element, the text whose QR code it should show.
  * @type {WeakMap<HTMLElement, string>}
  */
 const wanted = new WeakMap();
@@ -15,7 +15,7 @@ export async function showQr(place, text, label) {
   wanted.set(place, text);
   place.replaceChildren();
   const svg = text ? await drawn(text) : null;
-  // Another text may be wanted by now.
+  // In the meantime, the element may be supposed to show another text.
   if (svg === null || wanted.get(place) !== text) return;
   const image = document.createElement('img');
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
@@ -26,7 +26,7 @@ export async function showQr(place, text, label) {
 /** @param {string} text @returns {Promise<string | null>} an SVG image; null on failure; the link is still shown as text */
 async function drawn(text) {
   try {
-    // Sent in the body, because proxies log addresses and the link may hold a code.
+    // Send the link in the body, because proxies log URLs and the link may contain a code.
     const response = await fetch('/v1/qr', { method: 'POST', body: text });
     return response.ok ? await response.text() : null;
   } catch {

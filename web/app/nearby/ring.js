@@ -3,7 +3,8 @@
 
 /** @typedef {'none' | 'ring' | 'knock' | 'ringback'} Sound */
 /**
- * Tones as [hertz, from, to] in seconds, and the period in seconds.
+ * The tones of each sound as [frequency in hertz, start, end], and the period after which the sound repeats. Times are in
+ * seconds.
  * @type {Record<Exclude<Sound, 'none'>, {tones: [number, number, number][], every: number, volume: number}>}
  */
 const sounds = {
@@ -21,7 +22,7 @@ export class Ring {
   /** @type {AbortController | null} */
   #awaiting = null;
 
-  /** @param {(silent: boolean) => void} tell true if it should play but the browser blocks it */
+  /** @param {(silent: boolean) => void} tell called with true if a sound should play but the browser blocks it */
   constructor(tell) {
     this.tell = tell;
   }

@@ -33,7 +33,7 @@ export function showRows(list, items, key, fill, mark = () => {}) {
 }
 
 /**
- * Keeps focus and an open menu on the button with the same name.
+ * Replaces a row's children. Keeps the focus and an open menu on the button with the same name.
  * @param {HTMLElement} row @param {HTMLElement[]} children
  */
 function refill(row, children) {
@@ -44,7 +44,7 @@ function refill(row, children) {
   if (focused) /** @type {HTMLElement | null} */ (row.querySelector(`[data-do="${focused}"]`))?.focus();
 }
 
-/** @param {string} name @param {boolean | null} online null if not shown */
+/** @param {string} name @param {boolean | null} online null if the status is not shown */
 export function avatar(name, online = null) {
   const element = document.createElement('span');
   element.className = 'initial';

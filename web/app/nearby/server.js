@@ -37,7 +37,7 @@ export class Server {
     this.#farewell = null;
     this.#lines.clear();
     /**
-     * Ignores events of earlier clients.
+     * Returns a listener that ignores events of earlier clients.
      * @param {(detail: any) => void} listen
      */
     const present = (listen) => (/** @type {any} */ detail) => {
@@ -75,7 +75,7 @@ export class Server {
     Promise.resolve(client.connect()).catch(() => {});
   }
 
-  /** The next person in this browser is a new one. */
+  /** Forgets the identity, because the next person in this browser is a new one. */
   #deleted() {
     this.#farewell = 'deleted';
     this.identity.remember(null);
@@ -127,7 +127,7 @@ export class Server {
     tell();
   }
 
-  /** @param {any} subscriber what the other shows: made, and not yet playing @param {number} line */
+  /** @param {any} subscriber the other person's stream, which does not play yet @param {number} line */
   #watch(subscriber, line) {
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', line, silent: true }));
     subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', line, silent: false }));

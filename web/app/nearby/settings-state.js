@@ -6,7 +6,7 @@ import { passingTime } from './call-state.js';
 /** @typedef {import('./types.js').Effect} Effect */
 /** @typedef {import('./types.js').Step} Step */
 
-/** Maximum stored names of blocked people. Others appear with the name the server sends. */
+/** Maximum stored names of blocked people. Other blocked people appear with the name that the server sends. */
 const maxBlockedNames = 200;
 
 /** @param {State} state @returns {Step} */
@@ -71,14 +71,14 @@ function push(state, on) {
 
 /** @param {State} state @param {import('./types.js').Person} person @returns {Step} */
 function block(state, { personId, name }) {
-  // Keep the name as it was when the user blocked the person: it may change later.
+  // Keep the name that the person had when the user blocked them, because the person may change it later.
   const others = state.kept.blockedNames.filter(([id]) => id !== personId);
   const kept = { ...state.kept, blockedNames: /** @type {[string, string][]} */ ([...others, [personId, name]]).slice(-maxBlockedNames) };
   return [{ ...state, kept }, [{ do: 'remember', form: state.form, kept }, { do: 'block', personId }]];
 }
 
 /**
- * The user confirmed the question.
+ * Carries out the action that the user confirmed.
  * @param {State} state @returns {Step}
  */
 function agree(state) {

@@ -85,7 +85,7 @@ export class SettingsView {
   /** @param {State} state */
   #renderDevices({ devices }) {
     const { words } = this;
-    // Include in the item everything the row depends on: the only device cannot be unlinked.
+    // An item includes everything that its row depends on, such as `canUnlink`: the only device cannot be unlinked.
     const items = (devices ?? []).map((device) => ({ ...device, canUnlink: (devices ?? []).length > 1 }));
     showRows(box('devices'), items, ({ deviceId }) => deviceId, ({ canUnlink, ...device }) => {
       const name = device.label || words.unnamedDevice;

@@ -13,7 +13,7 @@ import { settingsHandlers } from './settings-state.js';
 /** @typedef {import('./types.js').Remembered} Remembered */
 
 /**
- * The distance buckets of each unit, upper edges (protocol §11). Also the radii to choose from.
+ * The upper edges of the distance buckets in each unit (protocol §11), which are also the radii to choose from.
  * @type {Record<import('./types.js').Unit, number[]>}
  */
 export const distances = { mi: [2, 5, 10, 25, 50, 100, 200], km: [3, 8, 16, 40, 80, 160, 320] };
@@ -32,7 +32,7 @@ const noList = { is: 'off', people: [], next: null, pages: [null] };
  * @returns {State}
  */
 export function initialState({ form, kept: before, guest, arrival: { call = false, ...arrival } = { find: null, link: null } }) {
-  // Answering a call means going online for it.
+  // To answer a call, the user must go online.
   const kept = { ...before, entered: before.entered || (call && form.agreed) };
   return {
     link: { is: 'connecting' }, guest, form, kept, entered: kept.entered && form.agreed, saysForm: false, me: null, position: 'off', list: noList,
@@ -121,8 +121,8 @@ function changeForm(state, change) {
 }
 
 /**
- * Goes online, by the button or for a call that woke this device.
- * @param {State} state @param {State} [otherwise] as it stays when there is nothing to enter @returns {Step}
+ * Goes online because the user pressed the button, or for a call that woke this device.
+ * @param {State} state @param {State} [otherwise] the next state if the user cannot or need not go online @returns {Step}
  */
 function enter(state, otherwise = state) {
   if (!state.form.agreed || state.entered) return unchanged(otherwise);
@@ -135,8 +135,8 @@ function enter(state, otherwise = state) {
 }
 
 /**
- * Appears to others. Keeps the settings the server knows, because another device of this person may have changed them.
- * Sends the form only after the user went online here, and if this person is new to the server.
+ * Appears to others. Normally keeps the settings that the server has, because another device of this person may have changed
+ * them. Sends the form only if the user went online here, or if this person is new to the server.
  * @param {State} state @param {boolean} isNew @returns {Step}
  */
 function appear(state, isNew) {
@@ -242,7 +242,7 @@ function self(state, me) {
 }
 
 /**
- * Does what the address requested, once, as soon as the user is online.
+ * Does what the address requested, once the user is online. Does it only once.
  * @param {State} state @returns {Step}
  */
 function arrive(state) {
@@ -253,7 +253,7 @@ function arrive(state) {
 }
 
 /**
- * The address changed in an open page, or the user pressed a call's notification.
+ * Handles a changed address in an open page, or a press on a call's notification.
  * @param {State} state @param {Event} event @returns {Step}
  */
 function arrived(state, { find: whom = null, link = null, call = false }) {
@@ -337,7 +337,7 @@ function forgetPosition(state) {
 }
 
 /**
- * The location was deleted, here or on another device: this device must not send it again.
+ * Stops using the location, which was deleted here or on another device, so that this device does not send it again.
  * @param {State} state @returns {Step}
  */
 function dropPosition(state) {
@@ -346,7 +346,7 @@ function dropPosition(state) {
   return [kept, [...effects, { do: 'stopPosition' }]];
 }
 
-/** @param {State} state @param {import('./types.js').Position} is `on`: the server has it @returns {Step} */
+/** @param {State} state @param {import('./types.js').Position} is `on`: the server has the location @returns {Step} */
 function position(state, is) {
   if (!state.entered) return unchanged(state);
   const told = { ...state, position: is };

@@ -1,4 +1,5 @@
-// Texts of the page `/nearby`, besides those it shares with the front page (`../shared/strings.js`); translated the same way.
+// Texts of the page `/nearby`, in addition to those shared with the front page (`../shared/strings.js`). Translated the same
+// way.
 import { stringsFor } from '../shared/strings.js';
 
 /**
@@ -25,16 +26,16 @@ const en = {
   title: 'Confab – people nearby',
   titles: { ringing: /** @param {string} name */ (name) => `${name} is calling – Confab`, call: 'In a call – Confab' },
   headline: 'See who is nearby and call them.',
-  pitch: 'Choose a name that others see, then press the green button next to a person to call them.',
+  pitch: 'Choose a name for others to see, then press the green button next to a person to call them.',
 
   // The first screen
   nameHint: 'Shown to others. If you leave it empty, we pick one for you.',
   position: 'Show people near me',
-  positionHint: 'Your browser asks for your location. The server immediately rounds it to a square of about 2 km, '
+  positionHint: 'Your browser will ask for your location. The server immediately reduces it to a square about 2 km wide, '
     + 'and others see only a rough distance, such as “within 5 miles”. Without it, people can still find you by your link.',
   enter: 'Go online',
   leave: 'Go offline',
-  guestNote: 'You’re a guest in this tab, separate from your other tabs.',
+  guestNote: 'You’re a guest in this tab. It is separate from your other tabs.',
 
   // The list
   panels: { people: 'Nearby', contacts: 'Contacts', log: 'Calls', settings: 'Settings' },
@@ -66,8 +67,8 @@ const en = {
     off: 'Share your location to see people nearby and to be seen by them.',
     asking: 'Allow location access when your browser asks.',
     on: '',
-    refused: 'Your location is blocked for this page. Allow it in the address bar and try again, or find people by their link.',
-    unavailable: 'Your location could not be found. Try again, or find people by their link.',
+    refused: 'Location access is blocked for this page. Allow it in the address bar and try again, or find people by their link.',
+    unavailable: 'Your location could not be determined. Try again, or find people by their link.',
     insecure: 'Your browser shares your location only over HTTPS. You can still find people by their link.',
   },
   usePosition: 'Share my location',
@@ -76,8 +77,8 @@ const en = {
   findHint: 'Link or ID',
   findButton: 'Find',
   finding: 'Searching…',
-  findNobody: 'No one has this ID. Ask them for their link again.',
-  findBad: 'This is not a link or an ID. A link ends in 32 characters.',
+  findNobody: 'No one has this ID. Ask the person for their link again.',
+  findBad: 'This is not a link or an ID. An ID has 32 characters, and a link ends with one.',
   findSelf: 'This is your own link or ID.',
   yourLink: 'Your link',
   yourLinkHint: 'Anyone who has this link can find and call you, wherever you are.',
@@ -121,10 +122,10 @@ const en = {
   push: 'Notify me of calls',
   pushHint: {
     unavailable: 'This browser does not support notifications.',
-    off: 'You are also notified when this page is closed, if your browser and this server support it. The notification then does not show who is calling.',
+    off: 'If your browser and this server support it, you are notified of calls even while this page is closed. Those notifications do not show who is calling.',
     busy: 'One moment…',
-    on: 'You are also notified when this page is closed. Open the notification to see who is calling.',
-    onPage: 'Only while this page is open: push notifications are not available here.',
+    on: 'You are notified of calls even while this page is closed. Open the notification to see who is calling.',
+    onPage: 'You are notified only while this page is open, because push notifications are not available here.',
     refused: 'Notifications are blocked for this page. Allow them in the address bar, then try again.',
   },
   devices: 'Your devices',
@@ -134,7 +135,7 @@ const en = {
   unlink: 'Unlink',
   unlinkName: /** @param {string} name */ (name) => `Unlink ${name}`,
   makeCode: 'Link another device',
-  codeHint: 'Scan the QR code with your other device, or enter the code there in Settings. It works once.',
+  codeHint: 'Scan the QR code with your other device, or enter the code in Settings on that device. The code works only once.',
   codeUntil: /** @param {string} time */ (time) => `Valid until ${time}.`,
   code: 'Code from your other device',
   useCode: 'Link this device',
@@ -151,8 +152,8 @@ const en = {
   questions: {
     delete: 'Delete your account on all devices? Your name, contacts, call history and block list will be deleted for good.',
     link: 'Link this device to the other account? This device’s contacts and call history will be replaced by that account’s.',
-    unlink: /** @param {string} name */ (name) => `Unlink ${isolated(name)}? It will stop ringing for you and become a separate account.`,
-    block: /** @param {string} name */ (name) => `Block ${isolated(name)}? You will not see or call each other any more, and a call between you ends.`,
+    unlink: /** @param {string} name */ (name) => `Unlink ${isolated(name)}? It will no longer ring for your calls, and will have its own account.`,
+    block: /** @param {string} name */ (name) => `Block ${isolated(name)}? You will no longer be able to see or call each other. If you are in a call with each other, it will end.`,
     forgetLog: 'Delete all calls from your call history?',
   },
   answers: { delete: 'Delete account', link: 'Link', unlink: 'Unlink', block: 'Block', forgetLog: 'Delete all' },
@@ -262,7 +263,7 @@ const en = {
     call_not_allowed: 'This person is not accepting calls from you.',
     elsewhere: 'You are already in a call or chat, here or in another tab. End it first.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
-    call_state: 'The call has changed in the meantime. Try again.',
+    call_state: 'The call changed before your request arrived. Try again.',
     invalid_name: 'This name cannot be used. Choose another name with at most 40 characters.',
     link_invalid: 'This code is wrong, already used or expired. Get a new code on your other device.',
     position_invalid: 'Your browser reported an invalid location. Try again.',
@@ -272,7 +273,7 @@ const en = {
     too_many_connections: 'There are too many connections from your network. Close other Confab tabs, then try again.',
     connection_restarted: 'The connection was lost. Try again.',
     deleted: 'Your account was deleted. Go online to create a new one.',
-    unlinked: 'This device was unlinked. Go online to use it as a new account.',
+    unlinked: 'This device was unlinked. Go online to create a new account on it.',
     export_failed: 'The download failed. Try again.',
     copy_failed: 'Your browser did not allow copying. Select the link and copy it manually.',
   },
@@ -285,7 +286,7 @@ const en = {
 const catalogs = { en };
 
 /**
- * Returns the texts of both pages, in the best language for a user who reads these.
+ * Returns the texts of both pages, in the best language for a user who reads these languages.
  * @param {readonly string[]} languages
  * @returns {{language: string, strings: Strings}}
  */

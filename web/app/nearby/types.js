@@ -17,7 +17,7 @@
  */
 /**
  * @typedef {{is: 'off' | 'loading' | 'here', people: Row[], next: string | null, pages: (string | null)[]}} Listing
- *   pages: where each page up to the current one begins; the last is the current one
+ *   pages: the start of each page up to the current one, which is the last in the list
  */
 /** @typedef {'placing' | 'ringing' | 'incoming' | 'joining' | 'active' | 'ended'} CallState */
 /** @typedef {'outgoing' | 'incoming'} Direction */
@@ -31,12 +31,12 @@
  * @property {boolean} withVideo whether the other person is sending video now
  * @property {boolean} waiting
  * @property {CallState} state
- * @property {number | null} devices on how many devices it rings; null until that is known
+ * @property {number | null} devices the number of devices on which the call rings; null until it is known
  * @property {boolean} away the other person's connection dropped
  */
 /**
  * @typedef {Call & {activeAt: number | null, silent: boolean}} Line
- *   activeAt: by this page's clock; silent: the browser blocks the sound until the user clicks
+ *   activeAt: when the call became active, by this page's clock; silent: the browser blocks the sound until the user clicks
  */
 /**
  * @typedef {'hungUp' | 'ended' | 'declined' | 'cancelled' | 'missed' | 'unanswered' | 'busy' | 'unreachable' | 'failed'
@@ -64,13 +64,13 @@
  * @typedef {{is: 'delete'} | {is: 'link', code: string} | {is: 'unlink', device: Device} | {is: 'block', person: Person}
  *   | {is: 'forgetLog'}} Question
  */
-/** @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: push is not available */
+/** @typedef {'unavailable' | 'off' | 'busy' | 'on' | 'onPage' | 'refused'} Push `onPage`: only notifications from the open page */
 /** @typedef {{code: string, message: string, person: Person | null, why?: MediaTrouble}} Trouble `person`: the callee */
 /** @typedef {{name: string, agreed: boolean}} Form */
 /** @typedef {{find: string | null, link: string | null, call?: boolean}} Arrival `call`: the user pressed a call's notification */
 /**
  * @typedef {object} Remembered
- * @property {boolean} entered whether the last visit ended online: then this one starts online
+ * @property {boolean} entered whether the previous visit ended online; if so, this visit starts online
  * @property {boolean} position whether the location may be used
  * @property {Unit} unit
  * @property {number} radius
@@ -96,8 +96,8 @@
  * @property {{calls: Logged[] | null, next: string | null}} log
  * @property {number} missed missed calls not seen yet
  * @property {Found} found
- * @property {Arrival} arrival what the address requested, until it is done
- * @property {Line[]} calls all that are not over
+ * @property {Arrival} arrival what the address requested, until it has been done
+ * @property {Line[]} calls all calls that are not over
  * @property {Wish | null} wish
  * @property {Media} media
  * @property {boolean} muted

@@ -41,7 +41,10 @@ export function enable(element, enabled) {
   if (element.disabled === enabled) element.disabled = !enabled;
 }
 
-/** @param {HTMLElement} element @param {HTMLElement} parent moved in one step, so that a video keeps playing */
+/**
+ * @param {HTMLElement} element @param {HTMLElement} parent the new parent; the move takes one step, so that a video keeps
+ * playing
+ */
 export function moveInto(element, parent) {
   if (element.parentElement !== parent) parent.append(element);
 }
@@ -59,7 +62,7 @@ export function icon(name) {
 }
 
 /**
- * Shows a row of buttons with the next steps. Rebuilds it only when the steps change, so that focus stays.
+ * Shows a row of buttons with the next steps. Rebuilds the row only when the steps change, so that the focus stays.
  * @param {HTMLElement} row
  * @param {string[]} ways
  * @param {Record<string, string>} names
@@ -79,7 +82,7 @@ export function showWays(row, ways, names) {
 }
 
 /**
- * Handles clicks on the buttons of such rows.
+ * Handles clicks on the buttons of the rows that `showWays` creates.
  * @param {Record<string, () => void>} ways
  */
 export function followWays(ways) {

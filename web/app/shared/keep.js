@@ -1,5 +1,5 @@
-// Keeping in touch after a chat or a call: both people have to agree. Pure; the roulette page and the calls page each keep a
-// list of these.
+// Keeping in touch after a chat or a call, to which both people have to agree. Pure. The roulette page and the calls page each
+// keep a list of `Keeping` objects.
 
 /**
  * @typedef {object} Keeping

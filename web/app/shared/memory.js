@@ -1,6 +1,6 @@
 // Data that this browser keeps between visits. If storage is blocked or full, the page works without it.
 
-/** @param {() => Storage} choose reading `window.localStorage` can itself throw */
+/** @param {() => Storage} choose a function, because reading `window.localStorage` can itself throw */
 function memoryIn(choose) {
   return {
     /** @param {string} key @returns {string | null} */
@@ -29,7 +29,7 @@ const isText = (/** @type {unknown} */ value) => typeof value === 'string';
 const keys = { identity: 'confab.identity', form: 'confab.form', devices: 'confab.devices' };
 
 /**
- * A guest's data lives only in its tab and is gone when the tab closes.
+ * Returns where to store data. A guest's data is stored only in the guest's tab and is gone when the tab closes.
  * @param {boolean} guest
  */
 const memoryOf = (guest) => (guest ? ofThisTab : lasting);
@@ -45,7 +45,7 @@ export function identityMemory(guest) {
 }
 
 /**
- * The form on the first screen.
+ * Storage for the form on the first screen.
  * @param {boolean} guest
  */
 export function formMemory(guest) {
@@ -70,7 +70,7 @@ export function formMemory(guest) {
 /** @typedef {ReturnType<typeof deviceMemory>} DeviceMemory */
 
 /**
- * The camera and microphone used last.
+ * Storage for the most recently used camera and microphone.
  * @param {boolean} guest
  */
 export function deviceMemory(guest) {

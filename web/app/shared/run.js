@@ -7,9 +7,9 @@ const late = 5;
 /**
  * @template State, Event
  * @param {object} page
- * @param {State} page.state the first
+ * @param {State} page.state the initial state
  * @param {(state: State, event: Event, now: number) => [State, {do: string}[]]} page.step
- * @param {(state: State, now: number) => number | null} page.draw returns when to draw again; null: not before the next event
+ * @param {(state: State, now: number) => number | null} page.draw returns when to draw again; null to wait for the next event
  * @param {Record<string, (effect: any) => void>} page.carryOut
  */
 export function run({ state, step, draw, carryOut }) {

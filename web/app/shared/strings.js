@@ -2,7 +2,7 @@
 // `catalogs`. Sentences with a number or a name are functions, so that each language can adapt them.
 
 /**
- * Isolates a name inside a sentence. A stranger typed it: right-to-left text must not change the order of the sentence.
+ * Isolates a name inside a sentence. Otherwise, right-to-left text in a stranger's name would change the order of the sentence.
  * @param {string} name
  */
 const isolated = (name) => `\u2068${name}\u2069`;
@@ -66,14 +66,14 @@ const en = {
     'Do not record anyone without their permission.',
     'Keep your full name, address and passwords to yourself.',
   ],
-  rulesEnd: 'Next ends a chat immediately. Report sends it to the operators of this site, who can ban people who break the rules.',
+  rulesEnd: 'Press “Next” to end a chat immediately. Press “Report” to send its last messages to the operators of this site, who can ban people who break the rules.',
   agreedBefore: 'You agreed to the rules.',
   start: 'Start',
   startNeedsRules: 'Agree to the rules first.',
   startClosed: 'Not connected to the server.',
   starting: 'One moment…',
   addressNote: 'In video chats your partner can see your IP address. Text chats hide it.',
-  guestNote: 'You’re a guest in this tab, separate from your other tabs.',
+  guestNote: 'You’re a guest in this tab. It is separate from your other tabs.',
 
   // The preview
   previewOff: 'Check your camera first. Nothing is sent until you press Start.',
@@ -131,13 +131,13 @@ const en = {
   gone: 'The chat has ended. You can still report this person.',
   inCommon: /** @param {string[]} interests */ (interests) => `You both like ${list.format(interests.map(isolated))}`,
   escapeKey: 'Esc',
-  blockQuestion: /** @param {string} name */ (name) => `Block ${whom(name)}? You will not be matched again.`,
+  blockQuestion: /** @param {string} name */ (name) => `Block ${whom(name)}? You will not be matched with each other again.`,
   alone: 'Trying Confab on your own?',
   lookingFor: /** @param {string[]} interests */ (interests) => `People who like ${either.format(interests.map(isolated))} are matched first`,
   lookingForAnybody: 'Open to everyone',
   aloneLink: 'Open a second tab as a guest',
   guestHint: 'Each guest tab is a separate person, so two tabs can be matched.',
-  silent: 'Your browser blocked the sound. Press to turn it on.',
+  silent: 'Your browser blocked the sound. Press “Turn on sound”.',
   unblock: 'Turn on sound',
   pictureComing: 'Waiting for video…',
   noPicture: 'No video',
@@ -207,7 +207,7 @@ const en = {
   troubles: {
     version_unsupported: 'This page is out of date. Reload it to get the new version.',
     banned: 'You are banned from this site.',
-    forbidden_origin: 'This server does not accept connections from this page.',
+    forbidden_origin: 'This server does not accept connections from this page. Open Confab at the server’s own address.',
     replaced: 'You continued in another tab. This tab is paused.',
     too_many_connections: 'There are too many connections from your network. Close other Confab tabs, then try again.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
@@ -259,8 +259,8 @@ export function stringsFor(languages) {
 }
 
 /**
- * Fills in the texts of a page's own elements: `data-text` for the content, `data-label` for the accessible name, `data-hint`
- * for the placeholder. Each names an entry of the catalog, such as `start` or `session.join`.
+ * Fills in the texts of a page's static elements: `data-text` for the content, `data-label` for the accessible name,
+ * `data-hint` for the placeholder. Each attribute names an entry of the catalog, such as `start` or `session.join`.
  * @param {ParentNode} root @param {Strings} strings
  */
 export function fillIn(root, strings) {

@@ -7,7 +7,7 @@ import { box, button, byId, enable, setAttribute, setText, show } from '../share
 
 /** After this pause (milliseconds), the user no longer counts as typing. */
 const typingPause = 3_000;
-/** When scrolled to within this distance of its end (pixels), the log follows new lines. */
+/** If the log is scrolled to within this distance of its end (pixels), it follows new lines. */
 const nearEnd = 60;
 
 export class Chat {
@@ -73,7 +73,7 @@ export class Chat {
   #setTyping(typing) {
     clearTimeout(this.#typingTimer);
     if (typing) this.#typingTimer = window.setTimeout(() => this.#setTyping(false), typingPause);
-    // Report typing on each key (the SDK throttles it), and its end once.
+    // Report typing on each key press, which the SDK throttles. Report the end of typing only once.
     if (typing || this.#typing) this.tellTyping(typing);
     this.#typing = typing;
   }
@@ -123,13 +123,13 @@ export class Chat {
     if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
   }
 
-  /** @param {Line} line @param {string} name the partner who left, for a note */
+  /** @param {Line} line @param {string} name for a note: the partner who left */
   #append(line, name) {
     const element = document.createElement('p');
     element.className = line.who === 'note' ? 'line over' : `line ${line.who}`;
     if (line.who === 'note') {
       element.textContent = this.strings.over[/** @type {import('./types.js').Ending} */ (line.text)](name);
-      // The status line already announces it.
+      // Hide the note from screen readers, because the status line already announces it.
       element.setAttribute('aria-hidden', 'true');
     } else {
       const who = document.createElement('span');

@@ -20,7 +20,7 @@ export function setUpForm(form, strings, dispatch) {
   const agree = input('agree');
   agree.checked = form.agreed;
   agree.addEventListener('change', () => change({ agreed: agree.checked }));
-  // The user agreed in an earlier visit: show that instead of the checkbox.
+  // The user agreed in an earlier visit. Show this instead of the checkbox.
   box('agree-label').hidden = form.agreed;
   box('agreed-before').hidden = !form.agreed;
   byId('rules-list', HTMLUListElement).append(...strings.rulesList.map((rule) => {
@@ -44,7 +44,7 @@ export function setUpForm(form, strings, dispatch) {
  * @param {string[]} remembered
  * @param {Strings} strings
  * @param {(interests: string[]) => void} change
- * @returns {() => void} adds typed text that is not a chip yet
+ * @returns {() => void} a function that adds typed text that is not a chip yet
  */
 function setUpInterests(remembered, strings, change) {
   let interests = remembered;

@@ -2,7 +2,8 @@
 import { limits } from './state.js';
 
 /**
- * Adds typed text to the interests; pasted text may hold several, separated by commas. Compares them as the server does.
+ * Adds typed or pasted text to the interests. The text may hold several interests, separated by commas. Compares interests as
+ * the server does.
  * @param {string[]} interests @param {string} typed @returns {string[]}
  */
 export function withInterests(interests, typed) {

@@ -12,9 +12,12 @@ import { Server } from './server.js';
 import { initialState, step } from './state.js';
 import { View } from './view.js';
 
-/** How often to request the number of people online, while it is visible. */
+/** How often to request the number of people online, while that number is visible. */
 const countEvery = 10_000;
-/** Pressing Escape twice by mistake must not skip a partner the user has not seen yet. */
+/**
+ * Escape is ignored this long after a match, so that pressing it twice by mistake does not skip a partner the user has not seen
+ * yet.
+ */
 const escapeRest = 700;
 
 const guest = new URLSearchParams(location.search).has('guest');
@@ -77,7 +80,7 @@ const machine = run({
   },
 });
 
-// The buttons of a notice.
+// Handle the buttons of a notice.
 followWays({
   retryLink: () => dispatch({ type: 'retryLink' }),
   reload: () => location.reload(),
@@ -119,7 +122,7 @@ window.setInterval(count, countEvery);
 document.addEventListener('visibilitychange', count);
 
 setUpForm(machine.state.form, strings, dispatch);
-// A guest stays the same guest on the page of people nearby.
+// Pass the guest on in the links, so that a guest stays the same guest on the other pages.
 if (guest) for (const id of ['to-strangers', 'to-nearby', 'keep-link']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
 machine.render();
 server.connect(machine.state.form.name);

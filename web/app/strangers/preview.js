@@ -1,10 +1,10 @@
-// Camera and microphone before and during a chat: the preview, the device pickers and the level meter. Sends nothing: the
-// roulette publishes the publisher made here.
+// Camera and microphone before and during a chat: the preview, the device pickers and the level meter. Sends nothing itself:
+// the roulette publishes the publisher that is created here.
 import { OT } from '../../lib/index.js';
 import { box, byId, setText, show } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
 
-/** Without HTTPS, browsers do not define `mediaDevices`. */
+/** True if the page may use the camera. Without HTTPS, browsers do not define `mediaDevices`. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
 
 /** True if the camera and microphone were allowed earlier, so that opening them shows no prompt. */
@@ -19,7 +19,8 @@ export async function allowedBefore() {
 }
 
 /**
- * Browsers measure no audio level before the first user gesture, and log a warning if asked to.
+ * Runs a function after the first user gesture. Before that, browsers measure no audio level, and log a warning if a page tries
+ * to.
  * @param {() => void} run
  */
 function afterGesture(run) {
@@ -34,7 +35,7 @@ function afterGesture(run) {
 export class Preview {
   /** @type {any} The SDK's Publisher, or null */
   publisher = null;
-  // Counts openings and closings. A result of an earlier one is ignored.
+  // Counts openings and closings, so that results of earlier ones are ignored.
   #turn = 0;
   #level = box('level');
   #pickers = { camera: byId('camera', HTMLSelectElement), microphone: byId('microphone', HTMLSelectElement) };
@@ -42,7 +43,7 @@ export class Preview {
   /**
    * @param {import('../shared/strings.js').Strings} strings
    * @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('../shared/memory.js').DeviceMemory} devices the devices used last
+   * @param {import('../shared/memory.js').DeviceMemory} devices the most recently used devices
    */
   constructor(strings, dispatch, devices) {
     this.strings = strings;
@@ -68,7 +69,7 @@ export class Preview {
       } else if (!error) {
         this.#opened(publisher, camera);
       } else if (chosen.camera || chosen.microphone) {
-        // The saved devices may be gone: use any.
+        // The saved devices may be gone, so use any.
         publisher.destroy();
         this.#make({ camera, muted, cameraOff, chosen: {} }, (second, trouble) => {
           if (turn !== this.#turn) second.destroy();
@@ -96,7 +97,7 @@ export class Preview {
   /** @param {any} publisher @param {boolean} asked whether a camera was requested */
   #opened(publisher, asked) {
     this.publisher = publisher;
-    // If there is only a microphone, the SDK publishes that.
+    // If there is only a microphone, the SDK publishes only audio.
     const camera = asked && !!publisher.getVideoSource().track;
     afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel)));
     publisher.on('mediaStopped', () => {

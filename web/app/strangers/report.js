@@ -1,4 +1,4 @@
-// The report dialog. The state machine's question opens and closes it, so that it always refers to one specific person.
+// The report dialog. It opens and closes with the state machine's question, so it always refers to one specific person.
 import { box, button, byId, enable, input, setText } from '../shared/dom.js';
 
 /** @typedef {import('./types.js').State} State */

@@ -32,10 +32,11 @@ export class Server {
   connect(name) {
     const client = new Client({ identity: this.identity.recall(), name: name || undefined });
     this.#client = client;
-    // Before our own listeners: after a restart of the client, the roulette must clear its match before we search again.
+    // Create the roulette before our own listeners: after a restart of the client, it must clear its match before we search
+    // again.
     this.#roulette = this.#makeRoulette(client);
     this.#people = this.#makePeople(client);
-    /** @param {string} event @param {(event: any) => void} listen ignores events of earlier clients */
+    /** @param {string} event @param {(event: any) => void} listen called only for events of the current client */
     const on = (event, listen) => client.on(event, (/** @type {any} */ detail) => {
       if (client === this.#client) listen(detail ?? {});
     });
@@ -78,14 +79,14 @@ export class Server {
     on('chat', ({ text, mine }) => ({ type: 'heard', text, mine }));
     on('typing', ({ typing }) => ({ type: 'typing', typing }));
     on('noStream', ({ matchId }) => ({ type: 'stream', is: 'missing', matchId }));
-    // Without a search, the error means that it could not be resumed. Otherwise it concerns this match.
+    // Without a search, the error means that the search could not be resumed. Otherwise, the error concerns this match.
     on('error', ({ error }) => ({ type: 'refused', verb: roulette.state === 'idle' ? 'start' : 'match', ...described(error) }));
     roulette.on('subscriber', (/** @type {any} */ { subscriber }) => this.#watch(subscriber, roulette.match?.matchId));
     return roulette;
   }
 
   /**
-   * Contacts made here. This page uses no other events of `People`.
+   * Reports contacts made on this page, which uses no other events of `People`.
    * @param {any} client
    */
   #makePeople(client) {
@@ -102,7 +103,7 @@ export class Server {
   #watch(subscriber, matchId) {
     subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
     subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
-    // When a match ends, its stream ends first. The end of the match is reported right after.
+    // When a match ends, its stream ends first. The end of the match is reported right afterward.
     subscriber.on('destroyed', () => queueMicrotask(() => this.dispatch({ type: 'stream', is: 'missing', matchId })));
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', silent: true, matchId }));
     subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', silent: false, matchId }));

@@ -28,13 +28,16 @@ export const limits = { interests: 10, interest: 50, name: 40, message: 2000 };
 /** Maximum lines in the log, so that it cannot grow without bound. */
 const keptLines = 300;
 /**
- * After these endings the search continues automatically.
+ * Endings after which the search continues automatically.
  * @type {string[]}
  */
 const searchedOn = ['next', 'blocked', 'partnerNext', 'partnerLeft', 'connectionLost'];
 /** How long the server accepts reports about a match that is over (protocol §5). */
 const reportable = 60_000;
-/** After a longer absence the search does not resume automatically: nobody should return to a stranger looking at them. */
+/**
+ * Maximum absence after which the search resumes automatically. After a longer one, nobody should return to a stranger looking
+ * at them.
+ */
 const longAway = 120_000;
 /** How long a confirmation stays in the status line. */
 const passingTime = 5_000;
@@ -163,13 +166,13 @@ function useText(state) {
     const [begun, more] = begin(text);
     return [begun, [...effects, ...more]];
   }
-  // During a search or a chat, the server uses the new mode from the next search on.
+  // During a search or a chat, the server uses the new mode only from the next search on, so start a new search.
   const chat = /** @type {Chat} */ ({ is: 'waiting', pause: null, after: 'next', name: '' });
   return [{ ...text, chat }, [...effects, { do: 'stop' }, { do: 'start', form: text.form }]];
 }
 
 /**
- * Makes the current match the last one.
+ * Makes the current match the previous one.
  * @param {State} state @param {number} now @returns {{last: PastMatch | null, effects: Effect[]}}
  */
 function leave(state, now) {
@@ -274,7 +277,7 @@ function mediaFailed(state, why) {
 function connected(state, { resumed, hidesAddress }) {
   const known = { ...state, hidesAddress: hidesAddress ?? state.hidesAddress };
   const dropped = state.link.is === 'reconnecting';
-  // Connected again, but as a new client: `restarted` follows and handles it.
+  // Connected again, but as a new client. The `restarted` event follows and handles this.
   if (dropped && !resumed) return unchanged(known);
   const online = { ...known, link: /** @type {Link} */ ({ is: 'online' }) };
   if (dropped) return [{ ...online, passing: 'back' }, [passes()]];
@@ -283,7 +286,7 @@ function connected(state, { resumed, hidesAddress }) {
 }
 
 /**
- * The server has forgotten this client: it restarted, or the client was away too long. The SDK resumes the search.
+ * Handles a new start after the server restarted or has forgotten a client that was away too long. The SDK resumes the search.
  * @param {State} state @param {Event} _ @param {number} now @returns {Step}
  */
 function restarted(state, _, now) {
@@ -328,7 +331,7 @@ function matched(state, { matchId, mode = state.form.mode, partner = {}, textCha
 
 /**
  * @param {State} state
- * @param {Event} event with a `matchId` it applies only to that match
+ * @param {Event} event an event with a `matchId` applies only to that match
  * @param {Partial<Matched>} change
  * @returns {Step}
  */
@@ -384,7 +387,7 @@ function addLine(lines, id, who, text, sent) {
   return [...lines, { id, who, text, sent }].slice(-keptLines);
 }
 
-/** @param {Line[]} lines @param {number} id @param {Ending} ending a key; the view has the text */
+/** @param {Line[]} lines @param {number} id @param {Ending} ending a key for which the view has the text */
 function addNote(lines, id, ending) {
   return addLine(lines, id, 'note', ending, 'yes');
 }

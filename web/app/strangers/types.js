@@ -43,7 +43,7 @@
  * @property {PastMatch | null} last the previous match, while it can be reported
  * @property {Line[]} lines
  * @property {string | null} linesOf the match the lines belong to
- * @property {number} lineCount number of lines since the page was loaded
+ * @property {number} lineCount the number of lines since the page was loaded
  * @property {import('../shared/keep.js').Keeping[]} keeping who would like to keep in touch, by match
  * @property {Question | null} question
  * @property {'sending' | 'failed' | null} reporting

@@ -104,7 +104,7 @@ export class View {
     setAttribute(box('stage'), 'data-away', matched?.away ? 'yes' : null);
     this.#renderAbout(state);
     this.#renderPlaceholder(state, now);
-    // Next does nothing while waiting. Not `disabled`, because a keyboard user would lose focus.
+    // Next does nothing while waiting. Do not use `disabled`, because a keyboard user would lose the focus.
     setAttribute(button('next'), 'aria-disabled', matched ? null : 'true');
   }
 
@@ -124,7 +124,7 @@ export class View {
     setAttribute(button('keep'), 'aria-pressed', String(keeping.mine));
     setAttribute(box('keep-words'), 'data-is', words);
     setText(box('keep-words'), someone ? strings[words](someone.name) : '');
-    // The line below has room only for a status. What pressing the button does is its tooltip.
+    // The line below has room only for a status, so the tooltip says what the button does.
     setAttribute(button('keep'), 'title', someone && words === 'keepPromise' ? strings[words](someone.name) : null);
     show(box('keep-link'), someone !== null && keeping.agreed);
     enable(button('report'), someone !== null);

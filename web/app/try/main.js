@@ -1,5 +1,5 @@
 // `/try#session=…&token=…` joins any session: publishes if the token allows it, subscribes to everyone, and sends signals.
-// Uses only the SDK's OpenTok API, so it also serves as an example of it.
+// Uses only the SDK's OpenTok API, so this page is also an example of that API.
 import { OT } from '../../lib/index.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
@@ -151,7 +151,8 @@ function watch(joined, stream) {
 }
 
 /**
- * Browsers play no sound before the user has clicked, and a page opened by its link was never clicked.
+ * Offers a button for the sound. Browsers play no sound before the user has clicked, and nobody has clicked in a page that was
+ * just opened by its link.
  * @param {any} subscriber @param {HTMLElement} tile
  */
 function offerSound(subscriber, tile) {
@@ -257,7 +258,7 @@ byId('door', HTMLFormElement).addEventListener('submit', (event) => {
   if (sessionId && token) join(sessionId, token);
 });
 
-/** Joins from the address, now and when its fragment changes. */
+/** Joins the session in the address. Called once at the start, and again when the fragment of the address changes. */
 function arrive() {
   const { sessionId, token } = fromAddress();
   input('session').value = sessionId;

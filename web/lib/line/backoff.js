@@ -1,8 +1,11 @@
-// How long to wait before the next attempt: doubles from a quarter of a second to three seconds. Each wait is random between
-// half of that and all of it, so that the clients of a restarted server do not reconnect in the same instant.
+// The delay before the next attempt, which doubles from a quarter of a second to three seconds. Each wait is a random time
+// between half of the delay and the whole delay, so that the clients of a restarted server do not all reconnect in the same
+// instant.
 
 const firstMs = 250;
-/** Well below the 30 s in which a connection can be resumed: reconnect soon after the network is back. */
+/**
+ * The maximum delay. Well below the 30 s in which a connection can be resumed, so that clients reconnect soon after an outage.
+ */
 const longestMs = 3000;
 
 export class Backoff {

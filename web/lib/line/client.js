@@ -17,17 +17,17 @@ import { defaultURL, httpURL, Socket } from './socket.js';
 /** @typedef {import('./messages.js').Welcome} Welcome */
 /** @typedef {'idle' | 'connecting' | 'connected' | 'reconnecting' | 'closed'} ClientState */
 
-/** Sent to the server for its logs. */
+/** The SDK's version, which is sent to the server for the server's logs. */
 export const sdkVersion = '0.1.0';
 
 /** How long the first connection may take, including retries, before `connect()` rejects. */
 const connectMs = 20_000;
-/** Protocol §1: send an acknowledgement alone after this many messages, or this long. */
+/** Acknowledge this many messages, or after this time, without waiting for an outgoing message (protocol §1). */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
-/** The pause after close codes 4408 and 4429 if the server sends none. */
+/** How long to pause after close codes 4408 and 4429 if the server does not say. */
 const politePauseMs = 10_000;
-/** Protocol §2: after these codes, the same hello would be rejected again. */
+/** Close codes after which the same hello would be rejected again (protocol §2). */
 const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
 
 /**
@@ -102,7 +102,7 @@ export class Client extends Emitter {
     return this.#media ??= new MediaLink(this, { rtc, clock: this.#clock, iceConfig });
   }
 
-  /** The last `welcome`. */
+  /** The most recent `welcome`. */
   get welcome() {
     return this.#welcome;
   }
@@ -112,7 +112,7 @@ export class Client extends Emitter {
     return this.#options.token ?? this.#identity;
   }
 
-  /** @param {string} path on the server, by HTTP @returns {string} */
+  /** @param {string} path a path on the server @returns {string} the URL of that path for HTTP */
   urlOf(path) {
     return httpURL(this.#options.url ?? defaultURL(), path);
   }
@@ -123,7 +123,7 @@ export class Client extends Emitter {
     if (this.#welcome && (this.#state === 'connected' || this.#state === 'reconnecting')) return Promise.resolve(this.#welcome);
     this.#state = 'connecting';
     this.#opening = deferred();
-    // The caller gets the promise too; this avoids an unhandled rejection if it ignores it.
+    // The caller gets the promise too. This handler prevents an unhandled rejection if the caller ignores the promise.
     this.#opening.promise.catch(() => {});
     this.#unwatch = watchPage(this.#options.page ?? globalThis.window, {
       online: () => this.#hurry(),
@@ -174,7 +174,7 @@ export class Client extends Emitter {
       return { code: 'not_connected', message: 'Call connect() first.' };
     }
     const { message: most, description: maxWithDescription } = this.#welcome?.limits ?? { message: 65536, description: 262144 };
-    // 64 bytes for the numbering added on sending.
+    // Reserve 64 bytes for the numbering that is added on sending.
     if (bytesOf(body) + 64 > (body.description || body.sdp ? maxWithDescription : most)) {
       return { code: 'message_too_large', message: 'This message is too long. Shorten it.' };
     }
@@ -216,7 +216,7 @@ export class Client extends Emitter {
     // The server has forgotten this client, or answered a resume with a new connection.
     if (this.#secret !== null && !welcome.resumed) this.#expire();
     const missing = this.#link.replay(welcome.received);
-    // Messages that the server lacks are no longer in the buffer.
+    // The buffer no longer has all messages that the server did not receive.
     if (missing === null) return this.startOver();
     this.#welcome = welcome;
     this.#lastError = null;
@@ -251,7 +251,7 @@ export class Client extends Emitter {
   }
 
   /**
-   * Handles a socket that closed, unless we closed it.
+   * Handles a closed socket. Not called when this client closed the socket.
    * @param {number} code
    */
   #dropped(code) {
@@ -269,13 +269,13 @@ export class Client extends Emitter {
     if (this.#state !== 'connected') return;
     this.#state = 'reconnecting';
     const { resume, pingMs } = /** @type {Welcome} */ (this.#welcome);
-    // Wait until the server must have noticed (three missed pings) and its grace period is over. Only for callers waiting here:
-    // even if the server keeps the connection longer, it would no longer be resumed.
+    // Wait until the server must have noticed the drop (three missed pings) and its grace period is over. This limits only how
+    // long callers wait: the connection cannot be resumed afterward, even if the server keeps it longer.
     this.#timers.set('grace', resume.graceMs + 3 * pingMs, () => this.#expire());
     this.emit('reconnecting');
   }
 
-  /** The connection cannot be resumed: reject all pending requests. */
+  /** Gives up resuming the connection and rejects all pending requests. */
   #expire() {
     const hadPlace = this.#secret !== null;
     this.#secret = null;
@@ -300,7 +300,7 @@ export class Client extends Emitter {
     this.#welcome = null;
     this.#restarting = false;
     this.#link = new Link();
-    const reason = error ?? new ConfabError({ code: 'left', message: 'The client left. Call connect() to reconnect.' });
+    const reason = error ?? new ConfabError({ code: 'left', message: 'You have disconnected. Connect again to continue.' });
     this.#rejectAll(reason);
     this.#opening?.reject(reason);
     this.#opening = null;
@@ -314,14 +314,17 @@ export class Client extends Emitter {
     for (const { reject } of pending) reject(error);
   }
 
-  /** Skips a pending wait and tries now. */
+  /** Skips the pending wait and connects now. */
   #hurry() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
     if (this.#socket) this.#socket.probe();
     else this.#open();
   }
 
-  /** The page is unloading, perhaps into the back/forward cache: leave, and be ready to start over if it returns. */
+  /**
+   * Handles the unloading of the page, perhaps into the back/forward cache. Leaves, and is ready to start over if the page
+   * returns.
+   */
   #leavePage() {
     this.#socket?.send({ type: 'bye' });
     this.#socket?.close(1000);
@@ -352,7 +355,7 @@ export class Client extends Emitter {
   /**
    * @param {number} seq
    * @param {unknown} ack
-   * @param {Message | null} message `null` if unknown or invalid: it still counts for the numbering
+   * @param {Message | null} message `null` if the message is unknown or invalid, which still counts for the numbering
    */
   #receiveNumbered(seq, ack, message) {
     if (this.#state !== 'connected') return;
@@ -371,7 +374,7 @@ export class Client extends Emitter {
     this.#socket?.send({ type: 'ack', ack: this.#link.acknowledge() });
   }
 
-  /** A message was lost, which a socket cannot do: open a new one and resume. */
+  /** Handles a missing message. A socket cannot lose messages, so opens a new socket and resumes. */
   #redial() {
     this.#socket?.close();
     this.#dropped(1006);

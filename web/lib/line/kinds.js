@@ -34,7 +34,7 @@ export const number = (value, path) => (Number.isFinite(value) ? value : refuse(
 export const oneOf = (...choices) => (value, path) => (choices.includes(value) ? value : refuse(path, `one of ${choices.join(', ')}`));
 
 /**
- * Accepts `null` as a separate value.
+ * Accepts `null` in addition to the kind's values.
  * @param {Kind} kind
  * @returns {Kind}
  */
@@ -51,7 +51,8 @@ export const list = (kind) => (value, path, strict) => (Array.isArray(value)
   : refuse(path, 'a list'));
 
 /**
- * Accepts an absent value. Unless nullable, `null` counts as absent too where not strict: other languages often encode it so.
+ * Accepts an absent value. When decoding is not strict, `null` also counts as absent unless the kind is nullable, because other
+ * languages often encode absent values as `null`.
  * @param {Kind} kind
  * @returns {Kind}
  */
@@ -66,7 +67,7 @@ export function optional(kind) {
 
 /**
  * @param {Members} members
- * @returns {Kind} drops unknown members, or rejects them if strict
+ * @returns {Kind} a kind that drops unknown members, or rejects them if decoding is strict
  */
 export function object(members) {
   return (value, path, strict) => {

@@ -1,6 +1,6 @@
-// One end of a client connection's numbering (protocol §1, §3): messages sent but not acknowledged, and the highest received.
-// Has no socket and no clock. Invariant: a message passed to `send` is acknowledged, or kept for a replay, or `replay` reports
-// that messages are lost.
+// One end of a client connection's numbering (protocol §1, §3): the messages sent but not acknowledged, and the highest number
+// received. Uses no socket and no clock. Invariant: a message passed to `send` is acknowledged, or kept for a replay, or
+// `replay` reports that messages are lost.
 
 /** @typedef {{type: string, [member: string]: unknown}} Body */
 /** @typedef {Body & {seq: number, ack: number}} Numbered */
@@ -24,7 +24,7 @@ export class Link {
   #kept = [];
   #keptBytes = 0;
 
-  /** The highest number received; all lower ones were received too. */
+  /** The highest number received. All messages with lower numbers were received too. */
   get received() {
     return this.#received;
   }
@@ -35,7 +35,7 @@ export class Link {
   }
 
   /**
-   * True if another message can wait for a socket without dropping an older one.
+   * True if another message can wait for a socket without dropping an older message.
    * @param {Body} body
    */
   hasRoom(body) {
@@ -57,7 +57,7 @@ export class Link {
 
   /**
    * @param {number} seq
-   * @returns {'deliver' | 'duplicate' | 'gap'} `duplicate`: ignore it; `gap`: an earlier message is missing
+   * @returns {'deliver' | 'duplicate' | 'gap'} `duplicate`: ignore the message; `gap`: an earlier message is missing
    */
   receive(seq) {
     if (seq <= this.#received) return 'duplicate';
@@ -77,7 +77,7 @@ export class Link {
   }
 
   /**
-   * Handles an acknowledgement: the other end has everything up to `ack`. Ignores numbers that were never sent.
+   * Handles an acknowledgment: the other end has received all messages up to `ack`. Ignores numbers that were never sent.
    * @param {number} ack
    */
   acknowledged(ack) {
@@ -87,7 +87,7 @@ export class Link {
 
   /**
    * Returns the messages that the other end lacks, in order.
-   * @param {number} received the highest number the other end has
+   * @param {number} received the highest number that the other end has received
    * @returns {Numbered[] | null} `null` if some of them are no longer in the buffer
    */
   replay(received) {

@@ -58,7 +58,7 @@ const ofStream = { sessionId: string, streamId: string };
 const ofConnection = { sessionId: string, connectionId: string };
 const negotiation = {
   sessionId: string, description: optional(description),
-  // `null` means the end of the candidates, which differs from absent.
+  // `null` marks the end of the candidates, unlike an absent member.
   candidate: optional(candidate), streams: optional(dictionary(string, 16)),
 };
 const mids = { audioMid: optional(string), videoMid: optional(string) };

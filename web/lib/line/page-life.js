@@ -4,17 +4,17 @@
  * @typedef {object} PageHooks
  * @property {() => void} online reconnect now, ignoring the backoff
  * @property {() => void} offline check the socket: browsers report this early, but sometimes wrongly (localhost works offline)
- * @property {() => void} shown timers ran late while hidden
- * @property {() => void} left the page is unloading: leave now, there is no later chance
+ * @property {() => void} shown the page is visible again; timers ran late while it was hidden
+ * @property {() => void} left the page is unloading: leave now, because there is no later chance
  * @property {() => void} returned the page was restored from the back/forward cache
  */
 
 /** @typedef {Pick<EventTarget, 'addEventListener' | 'removeEventListener'>} Page */
 
 /**
- * @param {Page | undefined} page the window; undefined: watch nothing
+ * @param {Page | undefined} page the window; undefined to watch nothing
  * @param {PageHooks} hooks
- * @returns {() => void} stops watching
+ * @returns {() => void} a function that stops watching
  */
 export function watchPage(page, hooks) {
   if (page === undefined) return () => {};
@@ -24,7 +24,7 @@ export function watchPage(page, hooks) {
     offline: () => hooks.offline(),
     pagehide: () => hooks.left(),
     pageshow: (event) => { if (event.persisted) hooks.returned(); },
-    // It bubbles from the document to the window.
+    // This event bubbles from the document to the window.
     visibilitychange: () => { if (globalThis.document?.visibilityState !== 'hidden') hooks.shown(); },
   };
   for (const [name, handler] of Object.entries(handlers)) page.addEventListener(name, handler);

@@ -54,7 +54,7 @@ const ofCall = { callId: string };
 const answer = { callId: string, video: boolean };
 const meeting = { matchId: optional(string), callId: optional(string) };
 
-/** Part of the snapshot: the call on this device. */
+/** The member of the snapshot that describes the call on this device. */
 export const callState = object({ callId: string, state: oneOf('ringing', 'active') });
 
 /** @type {Record<string, Members>} */

@@ -5,9 +5,12 @@ import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 import { subprotocol } from './messages.js';
 
-/** For opening, TLS and the answer to the hello together; the server also gives up on a silent client after 10 s. */
+/**
+ * Time limit for opening the socket, TLS and the answer to the hello together. The server also gives up on a silent client
+ * after 10 s.
+ */
 const openingMs = 10_000;
-/** Used until the welcome sends another value. */
+/** After how long a silence to ping (milliseconds), until the welcome sends another value. */
 const silenceMs = 10_000;
 
 /** The code that browsers report for a broken connection, used here too. */
@@ -49,7 +52,7 @@ export class Socket {
   }
 
   /**
-   * The hello was answered: monitor silence from now on.
+   * Starts to check that the server is alive. Call this when the hello was answered.
    * @param {number} [pingMs]
    */
   established(pingMs = silenceMs) {
@@ -67,8 +70,8 @@ export class Socket {
   }
 
   /**
-   * Closes the socket from this side. `closed` is not reported, because the caller knows.
-   * @param {number} [code] omitted if the server should treat it as a drop and keep the connection
+   * Closes the socket from this side. Does not report `closed`, because the caller already knows.
+   * @param {number} [code] omit the code if the server should treat the close as a drop and keep the connection
    */
   close(code) {
     if (this.#over) return;
@@ -148,20 +151,20 @@ export class Liveness {
   }
 
   /**
-   * Pings now, whatever was received before: the network changed.
+   * Pings now, regardless of what was received before, because the network changed.
    * @param {number} now
    */
   ask(now) {
     this.#askedAt ??= now;
   }
 
-  /** When to check next. */
+  /** The time of the next check. */
   get deadline() {
     return (this.#askedAt ?? this.#heardAt) + this.#silenceMs;
   }
 }
 
-/** @returns {string} the socket of the server that this module was loaded from */
+/** @returns {string} the socket URL of the server that this module was loaded from */
 export function defaultURL() {
   const url = new URL('/v1/socket', import.meta.url);
   if (!url.protocol.startsWith('http')) {

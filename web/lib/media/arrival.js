@@ -1,13 +1,13 @@
-// When a slot shows its new stream. Slots are reused, and their decoder keeps the last frame of the previous stream: the former
-// partner must not appear under the next one's name. So media is handed out only after new frames were decoded.
+// Decides when a slot shows its new stream. Slots are reused, and a slot's decoder keeps the last frame of the previous stream.
+// The former partner must not appear under the next partner's name, so media is handed out only after new frames were decoded.
 
 import { Timers } from '../clock.js';
 
-/** Polling interval while the video is empty. */
+/** Polling interval until the first media arrives. */
 const waitingMs = 20;
-/** Polling interval while audio plays and video may follow. */
+/** Polling interval while audio plays and video may still arrive. */
 const listeningMs = 200;
-/** Packets of the previous stream that may still arrive or be decoded after its slot was reassigned. */
+/** How long packets of the previous stream may still arrive or be decoded after a slot was reassigned. */
 const drainMs = 300;
 
 /** @typedef {{packets: number, frames: number}} Counts */
@@ -16,8 +16,8 @@ const drainMs = 300;
  * @property {import('./media-link.js').Slot} slot
  * @property {import('../clock.js').Clock} clock
  * @property {typeof MediaStream} MediaStream
- * @property {() => {audio: boolean, video: boolean}} expected what the stream has and a subscriber here wants
- * @property {(media: MediaStream) => void} arrived called once; video that comes later is added
+ * @property {() => {audio: boolean, video: boolean}} expected the media that the stream has and that a subscriber on this page wants
+ * @property {(media: MediaStream) => void} arrived called once; video that arrives later is added to `media`
  */
 
 export class Arrival {
@@ -47,7 +47,7 @@ export class Arrival {
     this.#timers.clearAll();
   }
 
-  /** Video is no longer expected: remove the last frame until there are new ones. */
+  /** Removes the last video frame until new frames arrive. Call this when video is no longer expected. */
   withdraw() {
     const video = this.#media?.getTracks().find(({ kind }) => kind === 'video');
     if (!video) return;

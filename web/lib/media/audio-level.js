@@ -17,7 +17,7 @@ export function levelOf(wave) {
  * @param {() => number} measure
  * @param {(level: number) => void} tell
  * @param {import('../clock.js').Clock} [clock]
- * @returns {() => void} stops
+ * @returns {() => void} a function that stops measuring
  */
 export function meter(measure, tell, clock = systemClock) {
   const timers = new Timers(clock);
@@ -30,7 +30,7 @@ export function meter(measure, tell, clock = systemClock) {
 }
 
 /**
- * Measures our own track. A subscriber's level comes from its `RTCRtpReceiver` instead, which costs nothing.
+ * Measures the level of a local track. A subscriber's level comes from its `RTCRtpReceiver` instead, which costs nothing.
  * @param {MediaStreamTrack} track
  * @returns {{measure: () => number, stop: () => void}}
  */

@@ -106,7 +106,7 @@ export class Capture {
     try {
       return await ask();
     } catch (error) {
-      // Many phones can open only one camera at a time.
+      // Many phones can open only one camera at a time, so stop the old camera and try again.
       if (!(error instanceof Error) || error.name !== 'OT_HARDWARE_UNAVAILABLE' || !old || !this.#owned.has(old)) throw error;
       old.stop();
       return ask();

@@ -23,7 +23,8 @@ export function isScreen(source) {
 }
 
 /**
- * @param {MediaSource} source true if it is a track, so that no device is requested
+ * Returns true if the source is a track, for which no device is requested.
+ * @param {MediaSource} source
  * @returns {source is MediaStreamTrack}
  */
 export function isTrack(source) {

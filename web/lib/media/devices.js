@@ -16,7 +16,7 @@ const refusals = {
   TypeError: ['OT_NO_VALID_CONSTRAINTS', 'Neither audio nor video was requested. Choose at least one source.'],
 };
 
-/** @param {unknown} error what the browser rejected with @returns {ConfabError} */
+/** @param {unknown} error the browser's error @returns {ConfabError} */
 export function deviceError(error) {
   if (error instanceof ConfabError) return error;
   const [name, message] = refusals[error instanceof Error ? error.name : ''] ?? ['OT_UNEXPECTED_SERVER_RESPONSE', `${error}`];
@@ -73,7 +73,7 @@ async function request(constraints) {
   try {
     return await devices.getUserMedia(constraints);
   } catch (error) {
-    // Many devices lack one of the two; audio or video alone is better than nothing.
+    // Many devices lack either a camera or a microphone. Audio or video alone is better than nothing.
     if (!(error instanceof Error) || error.name !== 'NotFoundError') throw error;
     const kinds = new Set((await devices.enumerateDevices()).map(({ kind }) => kind));
     const audio = kinds.has('audioinput') && constraints.audio;

@@ -1,10 +1,10 @@
-// The STUN and TURN servers to use: those of the last welcome or answer, requested again when their credentials get old.
+// The STUN and TURN servers to use, from the most recent `welcome` or answer. Requested again when their credentials get old.
 
 /** @typedef {import('../line/messages.js').IceInfo} IceInfo */
 
 /**
- * TURN credentials last 5 minutes (protocol §6). Their age is measured with the local clock only: `expiresAt` is server time,
- * and the two clocks may differ by more than that.
+ * TURN credentials last 5 minutes (protocol §6). Their age is measured with the local clock only, because `expiresAt` is server
+ * time and the two clocks may differ by more than 5 minutes.
  */
 const freshMs = 120_000;
 
@@ -34,7 +34,7 @@ export class IceServers {
   }
 
   /**
-   * Returns the servers to use now. If the server cannot be reached, an old answer is better than none.
+   * Returns the servers to use now. If the server cannot be reached, returns its previous answer.
    * @returns {Promise<IceInfo>}
    */
   async current() {
@@ -64,16 +64,16 @@ export function iceConfiguration(info, config = {}) {
   const { includeServers, transportPolicy, customServers = [] } = config;
   return {
     iceServers: includeServers === 'custom' ? customServers : [...customServers, ...info.servers],
-    // With a TURN server, strangers do not learn each other's address, unless the program decides otherwise.
+    // `relayOnly` keeps strangers from learning each other's address. The program can override it.
     iceTransportPolicy: transportPolicy ?? (info.relayOnly ? 'relay' : 'all'),
-    // Bundle audio and video: half the candidates, and no half-open connections.
+    // Bundle audio and video. This halves the number of candidates and prevents half-open connections.
     bundlePolicy: 'max-bundle',
   };
 }
 
 /**
- * For the connections with the server, which can be reached directly: uses no STUN or TURN server unless the program sets
- * one. `relayOnly` hides addresses from strangers, but here only the server learns the address.
+ * Returns the configuration for the connections with the server, which can be reached directly. It has no STUN or TURN server
+ * unless the program sets one. `relayOnly` hides addresses from strangers, but here only the server learns the address.
  * @param {Pick<IceServers, 'current'>} servers
  * @param {IceConfig} [config]
  * @returns {Promise<RTCConfiguration>}

@@ -1,16 +1,16 @@
-// Simulcast: video in several sizes at once, called layers, of which the server forwards to each subscriber the one that fits.
-// Only the layers that the server requests are encoded. A publisher starts with the largest one alone, which is enough for a
-// call of two.
+// Simulcast: a publisher sends video in several sizes at once, called layers, and the server forwards the best layer to each
+// subscriber. Only the layers that the server requests are encoded. A publisher starts with the largest layer alone, which is
+// enough for a call between two people.
 
 import { isScreen, isTrack } from './constraints.js';
 
-/** Enough for faces; browsers would use up to 2.5 Mbit/s. */
+/** Maximum bitrate of a video. It is enough for faces, while browsers would use up to 2.5 Mbit/s. */
 export const maxVideoBitrate = 1_500_000;
-/** Video with a smaller short side is not scaled down further. */
+/** Minimum size of a video's shorter side for simulcast. */
 const leastSide = 480;
 
 /**
- * The preferred layer first (RFC 8853 §5.2).
+ * The layers, starting with the preferred one (RFC 8853 §5.2).
  * @type {RTCRtpEncodingParameters[]}
  */
 const layers = [
@@ -36,7 +36,7 @@ export function sendEncodings(isScalable) {
 /**
  * True if simulcast makes sense for a publisher's video.
  * @param {ScalableOptions & import('./constraints.js').SourceOptions} options
- * @param {MediaStreamTrack | null} track if there is one
+ * @param {MediaStreamTrack | null} track the video track, if there is one
  */
 export function isScalable({ scalableVideo = true, scalableScreenshare = false, videoSource, resolution = '640x480' }, track) {
   if (!scalableVideo || videoSource === null || videoSource === false) return false;
@@ -49,7 +49,7 @@ export function isScalable({ scalableVideo = true, scalableScreenshare = false, 
 }
 
 /**
- * Encodes exactly these layers. If none are wanted, encodes the smallest, so that a new subscriber gets video at once.
+ * Encodes exactly these layers. If no layers are wanted, encodes the smallest one, so that a new subscriber gets video at once.
  * @param {RTCRtpSender} sender
  * @param {string[]} wanted
  */

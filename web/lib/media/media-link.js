@@ -25,7 +25,7 @@ import { MediaSide } from './media-side.js';
  */
 /**
  * The transceivers for a stream of the server.
- * @typedef {Place & {isTaken: boolean, freedAt: number}} Slot `freedAt`: -Infinity before first use
+ * @typedef {Place & {isTaken: boolean, freedAt: number}} Slot `freedAt`: -Infinity before the slot is first used
  */
 /**
  * @typedef {object} LinkUser
@@ -34,7 +34,7 @@ import { MediaSide } from './media-side.js';
  * @property {(error: unknown) => void} failed
  */
 /**
- * The parts of a `Client` that it needs.
+ * The members of a `Client` that a media link uses.
  * @typedef {Pick<import('../line/client.js').Client, 'request' | 'state' | 'ice' | 'on'>} Line
  */
 /**
@@ -44,11 +44,13 @@ import { MediaSide } from './media-side.js';
  * @property {import('./ice.js').IceConfig} [iceConfig]
  */
 
-/** After Next, a user publishes again soon: keep the encoder running until then. */
+/** How long to keep an unused encoder running. After Next, a user usually publishes again soon. */
 const parkMs = 3000;
-/** While one slot still receives packets of the last partner, the next partner uses the other. */
+/**
+ * Number of slots to prepare. While one slot still receives packets of the previous partner, the next partner uses the other.
+ */
 const preparedSlots = 2;
-/** Two media sections each, which stays below the server's limit of 256 per description. */
+/** Maximum number of places. Each needs two media sections, which stays below the server's limit of 256 per description. */
 const maxPlaces = 100;
 
 export class MediaLink {
@@ -144,7 +146,7 @@ export class MediaLink {
    */
   hold(source) {
     const outgoing = this.#outgoingOf(source);
-    // The previous stream may have had other layers.
+    // Start with the default layers, because the previous stream may have had others.
     if (outgoing.holders === 0) this.want(outgoing, wantedAtFirst);
     outgoing.holders += 1;
     outgoing.isSending = true;
@@ -164,14 +166,14 @@ export class MediaLink {
   }
 
   /**
-   * The source's tracks, or whether they are sent, have changed.
+   * Updates what is sent. Call this when the source's tracks have changed, or whether they are sent.
    * @param {Outgoing} outgoing
    */
   refresh({ transceivers, source, isSending, tracks }) {
     if (!transceivers) return;
     for (const kind of /** @type {const} */ (['audio', 'video'])) {
       const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
-      // `sender.track` lags behind the last `replaceTrack`.
+      // Compare with our own record, because `sender.track` lags behind the most recent `replaceTrack`.
       if (tracks[kind] === track) continue;
       tracks[kind] = track;
       transceivers[kind].sender.replaceTrack(track).catch((error) => this.#users.forEach((user) => user.failed(error)));
@@ -189,7 +191,7 @@ export class MediaLink {
   }
 
   /**
-   * One after the other: browsers reject parameters that are out of date.
+   * Applies one change of layers after the other, because browsers reject parameters that are out of date.
    * @param {Outgoing} outgoing
    */
   #activate(outgoing) {
@@ -202,7 +204,7 @@ export class MediaLink {
 
   // ---- Receiving
 
-  /** @returns {Slot} the one that has been free for longest */
+  /** @returns {Slot} the slot that has been free for the longest time */
   takeSlot() {
     const [oldest] = this.#slots.filter(({ isTaken }) => !isTaken).sort((one, other) => one.freedAt - other.freedAt);
     const slot = oldest ?? this.#addSlot();
@@ -221,7 +223,7 @@ export class MediaLink {
   /**
    * @param {Side} side
    * @param {Place} place
-   * @returns {Promise<Mids>} resolves when the server knows them or an offer is on its way
+   * @returns {Promise<Mids>} the mids of the place, once the server knows them or an offer with them is on its way
    */
   async mids(side, place) {
     while (place.mids === null) {
@@ -234,13 +236,13 @@ export class MediaLink {
     return place.mids;
   }
 
-  /** @param {Source} source @returns {Outgoing} its own, or a free one */
+  /** @param {Source} source @returns {Outgoing} the transceivers of this source, or free ones */
   #outgoingOf(source) {
     const isScalable = source.isScalable?.() ?? false;
     const free = this.#outgoing.filter(({ holders }) => holders === 0);
     const known = this.#outgoing.find((outgoing) => outgoing.source === source)
       ?? free.find((outgoing) => outgoing.isScalable === isScalable)
-      // A simulcast sender can also send just the largest layer.
+      // A source without simulcast can use a simulcast sender, which then sends only the largest layer.
       ?? (isScalable ? undefined : free[0]);
     if (known) {
       known.source = source;
@@ -313,13 +315,13 @@ export class MediaLink {
   #offered(side, isRenewed) {
     for (const place of this.#places(side)) {
       const { audio, video } = place.transceivers ?? {};
-      // Transceivers added while the offer was being created are in the next one.
+      // Transceivers added while the offer was being created are in the next offer.
       if (place.mids === null && audio?.mid && video?.mid) place.mids = { audioMid: audio.mid, videoMid: video.mid };
     }
     if (isRenewed) this.#users.forEach((user) => user.renewed(side));
   }
 
-  /** The server has forgotten this client, or the client left. */
+  /** Resets both sides after the server has forgotten this client, or after the client left. */
   #reset() {
     this.#timers.clearAll();
     for (const side of Object.values(this.#sides)) side.reset();

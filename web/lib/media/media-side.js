@@ -1,11 +1,12 @@
 // One of the two peer connections with the server (protocol, "Routed media"): one negotiation at a time, ICE restarts, and a
-// new connection when those fail. The owner decides what is sent and received on it. The browser always offers and the server
-// always answers. The answer has all candidates of the server, which never connects first, so ours are not sent.
+// new connection when restarts fail. The owner decides what is sent and received. The browser always offers and the server
+// always answers. The answer contains all candidates of the server. The server never connects first, so the browser's
+// candidates are not sent.
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 
-/** A browser in state `disconnected` often recovers within seconds; it never survives a gap of 25 s. */
+/** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
 const disconnectedMs = 3000;
 /** How long to wait for an ICE restart or a new connection to succeed. */
 const restartAgainMs = 10_000;
@@ -13,7 +14,7 @@ const restartAgainMs = 10_000;
 const maxRestarts = 2;
 /** The longest pause between attempts, which become less frequent as they keep failing. */
 const longestPauseMs = 60_000;
-/** The pause after a rejection that has none. */
+/** The pause after a rejection if the server does not set one. */
 const retryMs = 1000;
 
 /** @typedef {import('./peer.js').PeerState} PeerState */
@@ -24,8 +25,8 @@ const retryMs = 1000;
  * @property {() => Promise<RTCConfiguration>} configuration with valid credentials
  * @property {(sdp: string) => Promise<import('../line/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
  * @property {() => boolean} isOnline whether the server can be reached
- * @property {(connection: RTCPeerConnection) => void} opened add the transceivers to it
- * @property {(isRenewed: boolean) => void} offered an offer was sent: its mids may be used in requests now
+ * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
+ * @property {(isRenewed: boolean) => void} offered an offer was sent: requests may use its mids now
  * @property {() => void} answered the server's answer was applied
  * @property {() => void} closed the connection and its transceivers are gone
  * @property {() => void} changed the state changed
@@ -37,7 +38,7 @@ export class MediaSide {
   #timers;
   /** @type {RTCPeerConnection | null} */
   #connection = null;
-  /** Counts connections, to ignore results of earlier ones. */
+  /** Counts connections, so that results of earlier connections are ignored. */
   #epoch = 0;
   /** Whether a connection is wanted. */
   #isWanted = false;
@@ -47,7 +48,7 @@ export class MediaSide {
   #isRenewed = false;
   /** @type {{resolve: () => void, reject: (error: unknown) => void}[]} callers waiting for the next offer */
   #waiting = [];
-  /** Restarts and new connections since it last worked. */
+  /** Number of restarts and new connections since media last worked. */
   #attempts = 0;
   #attemptedAt = -Infinity;
 
@@ -63,27 +64,27 @@ export class MediaSide {
 
   /** @returns {PeerState} */
   get state() {
-    // A connection that was lost counts as disconnected; one that never existed, as connecting.
+    // A lost connection counts as disconnected. Before the first connection, the state is connecting.
     if (!this.#connection) return this.#hadOffers ? 'disconnected' : 'connecting';
     const state = this.#connection.connectionState;
     return state === 'connected' || state === 'disconnected' || state === 'failed' ? state : 'connecting';
   }
 
   /**
-   * Creates the connection if there is none, and sends an offer. Calls made while an offer is being created share it.
+   * Creates the connection if there is none, and sends an offer. Calls made while an offer is being created share that offer.
    * @returns {Promise<void>} resolves when an offer with all current transceivers was sent
    */
   negotiate() {
     this.#isWanted = true;
     this.#isNeeded = true;
     const offered = new Promise((resolve, reject) => this.#waiting.push({ resolve: () => resolve(undefined), reject }));
-    // The caller gets the promise too; this avoids an unhandled rejection if it ignores it.
+    // The caller gets the promise too. This handler prevents an unhandled rejection if the caller ignores the promise.
     offered.catch(() => {});
     this.#run();
     return /** @type {Promise<void>} */ (offered);
   }
 
-  /** Signaling works again after an interruption: media may have failed unnoticed. */
+  /** Checks the connection, because media may have failed unnoticed while signaling was interrupted. */
   resumed() {
     this.#attempts = 0;
     if (this.#isWanted && this.state !== 'connected') this.#attemptIn(0);
@@ -94,7 +95,7 @@ export class MediaSide {
    * @param {ConfabError} error
    */
   endedByServer(error) {
-    // Before the answer to a new connection's first offer, this can only refer to the previous one.
+    // Before the answer to a new connection's first offer, this message can only refer to the previous connection.
     if (!this.#connection?.remoteDescription) return;
     this.#options.failed(error);
     this.#shut();
@@ -155,7 +156,7 @@ export class MediaSide {
     for (const { reject } of this.#waiting.splice(0)) reject(error);
     this.#options.failed(error);
     if (error?.code === 'media_unavailable') this.#isWanted = false;
-    // The browser rejects this answer, but a new connection may work. Errors from the server are passed on unchanged.
+    // The browser rejected this answer, but a new connection may work. Errors from the server are only reported.
     if (!(error instanceof ConfabError)) this.#attemptIn(restartAgainMs);
   }
 
@@ -195,14 +196,14 @@ export class MediaSide {
     this.#options.changed();
   }
 
-  /** How long to wait before the next attempt. */
+  /** The time to wait before the next attempt. */
   get #pause() {
     return Math.min(longestPauseMs, restartAgainMs * 2 ** Math.max(0, this.#attempts - maxRestarts));
   }
 
   /** @param {number} ms */
   #attemptIn(ms) {
-    // States that alternate quickly must not restart each time.
+    // A connection whose state alternates quickly must not restart each time.
     const earliest = this.#attemptedAt + this.#pause - this.#options.clock.now();
     this.#timers.set('attempt', Math.max(ms, earliest), () => this.#attempt());
   }
@@ -215,7 +216,7 @@ export class MediaSide {
     this.#attemptIn(0);
     const connection = this.#connection;
     if (connection && this.#attempts <= maxRestarts) {
-      // Fetch new credentials: those in use may have expired.
+      // Fetch new credentials, because those in use may have expired.
       const fresh = await this.#options.configuration().catch(() => null);
       if (connection !== this.#connection) return;
       if (fresh) connection.setConfiguration?.(fresh);

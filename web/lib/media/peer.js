@@ -1,24 +1,25 @@
 // Media with one other connection of a session: one `RTCPeerConnection`, perfect negotiation, trickle ICE, and ICE restarts or
-// a new connection until it works again. Identifies streams by their ids; the transport decides which ones are wanted.
+// a new connection until media works again. Streams are identified by their ids. The transport decides which streams are
+// wanted.
 //
 // Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
 
 import { Timers } from '../clock.js';
 import { isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
-/** A browser in state `disconnected` often recovers within seconds; it never survives a gap of 25 s. */
+/** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
 const disconnectedMs = 3000;
 const failedMs = 250;
 /** Pause between failed restarts. */
 const restartAgainMs = 10_000;
 /**
- * The impolite end makes the first offer. If two first offers cross, the polite end rolls its own back, after which Chromium
- * sometimes gathers candidates forever and never connects. So the polite end waits this long before its first offer.
+ * The impolite end makes the first offer. If two first offers cross, the polite end rolls its own offer back, after which
+ * Chromium sometimes gathers candidates forever and never connects. So the polite end waits this long before its first offer.
  */
 const firstOfferMs = 3000;
-/** Both ends notice the same failure. The polite one waits longer, so that usually only one of them restarts. */
+/** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
 const politeFactor = 2;
-/** More than any browser gathers. They wait only until the description they belong to is set. */
+/** Maximum candidates that wait for their description to be set. No browser gathers this many. */
 const maxEarlyCandidates = 100;
 
 /** @typedef {{audio: boolean, video: boolean}} Wanted */
@@ -69,9 +70,9 @@ export class Peer {
   #ignoringOffer = false;
   #posts = 0;
   #restartedAt = -Infinity;
-  /** Restarts since it last worked. */
+  /** Number of restarts since media last worked. */
   #restarts = 0;
-  /** Whether media of the other end is expected. */
+  /** Whether media from the other end is expected. */
   #expecting = false;
   #closed = false;
 
@@ -91,7 +92,7 @@ export class Peer {
   }
 
   /**
-   * Sends a stream, or updates the tracks it is sent with.
+   * Starts sending a stream, or updates which of its tracks are sent.
    * @param {string} streamId
    * @param {MediaStreamTrack[]} tracks
    * @param {Wanted} wanted
@@ -104,7 +105,7 @@ export class Peer {
       return;
     }
     const outgoing = {
-      // Only its id is used, and it is unique per peer, so that renaming is unambiguous.
+      // Only the id of this container is used. Each peer has a separate container, so renaming is unambiguous.
       container: new this.#options.rtc.MediaStream(), wanted,
       tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
       senders: new Map(),
@@ -113,7 +114,10 @@ export class Peer {
     this.#addTracks(outgoing);
   }
 
-  /** Media of the other end is wanted: request it in our first offer, in case that is made before we have anything to send. */
+  /**
+   * Our first offer will request media from the other end. Call this in case that offer is made before we have anything to
+   * send.
+   */
   expect() {
     if (this.#expecting) return;
     this.#expecting = true;
@@ -155,12 +159,12 @@ export class Peer {
     }).catch((error) => this.#failed(error));
   }
 
-  /** Signaling works again after an interruption: media may have failed unnoticed. */
+  /** Checks the connection, because media may have failed unnoticed while signaling was interrupted. */
   resumed() {
     if (this.state !== 'connected') this.#restartIn(0);
   }
 
-  /** @param {string} streamId @returns {Promise<RTCStatsReport[]>} one for each track sent */
+  /** @param {string} streamId @returns {Promise<RTCStatsReport[]>} one report for each track sent */
   senderReports(streamId) {
     const senders = [...this.#outgoing.get(streamId)?.senders.values() ?? []];
     return Promise.all(senders.map((sender) => sender.getStats()));
@@ -195,7 +199,7 @@ export class Peer {
   }
 
   /**
-   * Tracks sent later use these transceivers: `addTrack` reuses receive-only ones.
+   * Adds receive-only transceivers. Tracks sent later use them too, because `addTrack` reuses receive-only transceivers.
    * @param {RTCPeerConnection} connection
    */
   #expectMedia(connection) {
@@ -215,7 +219,9 @@ export class Peer {
     connection.close();
   }
 
-  /** The other end replaced its connection, or ours cannot apply its description: start a new one too. */
+  /**
+   * Starts a new connection, because the other end replaced its connection or ours cannot apply the other end's description.
+   */
   async #renew() {
     this.#shut();
     this.#origin = undefined;
@@ -261,12 +267,12 @@ export class Peer {
   /** @param {number} ms */
   #restartIn(ms) {
     const { clock, polite, configuration } = this.#options;
-    // States that alternate quickly must not restart each time: a restart needs time to succeed.
+    // A connection whose state alternates quickly must not restart each time, because a restart needs time to succeed.
     const earliest = this.#restartedAt + restartAgainMs - clock.now();
     this.#timers.set('restart', Math.max(polite ? ms * politeFactor : ms, earliest), async () => {
       const connection = this.#connection;
       this.#restartedAt = clock.now();
-      // Fetch new credentials: those in use may have expired.
+      // Fetch new credentials, because those in use may have expired.
       const fresh = await configuration().catch(() => null);
       if (!connection || connection !== this.#connection || this.state === 'connected') return;
       this.#restarts += 1;
@@ -280,8 +286,9 @@ export class Peer {
   }
 
   /**
-   * Between Firefox 153 and Chromium 156, an ICE restart offered by Chromium leaves Firefox without media although both report
-   * connected, and one offered by Firefox never connects. Within one engine it works.
+   * True if one end is Firefox and the other Chromium. Between Firefox 153 and Chromium 156, an ICE restart offered by Chromium
+   * leaves Firefox without media although both report connected, and a restart offered by Firefox never connects. Between
+   * browsers with the same engine, restarts work.
    * @param {RTCPeerConnection} connection
    */
   #isMixed({ localDescription }) {
@@ -329,7 +336,7 @@ export class Peer {
     this.#origin = origin;
     this.#isTheirsMozilla = isMozilla(description.sdp);
     this.#timers.clear('first offer');
-    // The other end is already restarting.
+    // The other end is already restarting, so postpone our own restart.
     if (isOffer && this.#timers.has('restart')) this.#restartIn(restartAgainMs);
     if (!isOffer) this.#role = roleOf(description.sdp ?? '') === 'active' ? 'passive' : 'active';
     for (const candidate of this.#earlyCandidates.splice(0)) await this.#candidate(candidate);
@@ -358,7 +365,7 @@ export class Peer {
     try {
       await this.#connection.addIceCandidate(/** @type {any} */ (candidate));
     } catch (error) {
-      // Ignore candidates of an offer we ignored, and late ones of a connection that was replaced.
+      // Ignore candidates of an offer that we ignored, and late candidates of a connection that was replaced.
       const fragment = candidate?.usernameFragment;
       const isForeign = fragment && !this.#connection?.remoteDescription?.sdp.includes(fragment);
       if (!this.#ignoringOffer && !isForeign && candidate) this.#failed(error);
@@ -366,7 +373,7 @@ export class Peer {
   }
 
   /**
-   * Runs an operation. An error caused by closing is not a failure.
+   * Reports an error, unless this peer was closed, which can cause errors itself.
    * @param {unknown} error
    */
   #failed(error) {

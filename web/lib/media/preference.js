@@ -37,7 +37,8 @@ export function preferredFrameRate(frameRate) {
 }
 
 /**
- * Combines the preferences of all subscribers of a stream, which arrives only once. No preference means the best quality.
+ * Combines the preferences of all subscribers of a stream, because the stream is received only once. A subscriber without a
+ * preference wants the best quality.
  * @param {Preference[]} preferences
  * @returns {Preference}
  */

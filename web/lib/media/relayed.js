@@ -1,8 +1,9 @@
-// Relayed media (protocol §4): one peer connection with each other connection of the session that subscribes to us, or that we
+// Relayed media (protocol §4): one peer connection with each other connection of the session that subscribes to us, or to which
+// we subscribe.
 
 import { Peer } from './peer.js';
 
-/** Limits subscribers announced before our own stream's id is known: the answer with the id is on its way. */
+/** Maximum subscribers announced before our own stream's id is known, while the answer with the id is on its way. */
 const maxEarlySubscribers = 64;
 
 /** @typedef {import('./peer.js').Wanted} Wanted */
@@ -10,7 +11,7 @@ const maxEarlySubscribers = 64;
 /** @typedef {import('./transport.js').Source} Source */
 /** @typedef {import('../line/messages.js').Message} Message */
 
-/** A `Transport`. */
+/** The transport for relayed media. */
 export class RelayedTransport {
   #options;
   /** @type {Map<string, Peer>} by connection id */
@@ -153,7 +154,7 @@ export class RelayedTransport {
   }
 
   /**
-   * Ends all peers and subscriptions.
+   * Closes the peer of a connection with which no stream is exchanged any longer.
    * @param {string} connectionId
    */
   #release(connectionId) {

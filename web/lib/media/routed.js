@@ -1,5 +1,5 @@
-// Routed media: through the server, over the client connection's two peer connections. A session only decides which of their
-// transceivers carry its streams.
+// Routed media travels through the server, over the client connection's two peer connections. A session only decides which of
+// their transceivers carry its streams.
 
 import { Arrival } from './arrival.js';
 
@@ -10,11 +10,11 @@ import { Arrival } from './arrival.js';
 /** @typedef {import('./media-link.js').Slot} Slot */
 /** @typedef {{slot: Slot, sinks: Set<Sink>, arrival: Arrival, media: MediaStream | null}} Subscription */
 
-/** A `Transport`. */
+/** The transport for routed media. */
 export class RoutedTransport {
   #options;
   #link;
-  /** @type {Map<Source, {outgoing: Outgoing, told: Mids | null}>} not published yet */
+  /** @type {Map<Source, {outgoing: Outgoing, told: Mids | null}>} sources that are not published yet */
   #reserved = new Map();
   /** @type {Map<string, Outgoing>} by stream id */
   #published = new Map();
@@ -37,7 +37,7 @@ export class RoutedTransport {
   // ---- Publishing
 
   /**
-   * Starts sending the tracks: the server forwards them as soon as they have a stream.
+   * Starts sending the tracks. The server forwards them as soon as they belong to a stream.
    * @param {Source} source
    * @returns {Promise<Mids>}
    */
@@ -114,7 +114,7 @@ export class RoutedTransport {
     this.#end(subscription);
   }
 
-  /** @param {string} streamId its media, or the media wanted of it, have changed */
+  /** @param {string} streamId the stream whose available or wanted media have changed */
   expectationChanged(streamId) {
     const { arrival, sinks } = this.#subscriptions.get(streamId) ?? {};
     if (arrival && sinks && !expectation(sinks).video) arrival.withdraw();
@@ -122,17 +122,17 @@ export class RoutedTransport {
 
   // ---- Other members of a transport
 
-  /** The server manages the subscribers of our streams. */
+  /** Does nothing, because the server manages the subscribers of our streams. */
   receive() {}
 
-  /** The streams end one by one. */
+  /** Does nothing, because the streams of the connection end one by one. */
   connectionDestroyed() {}
 
-  /** The link handles this. */
+  /** Does nothing, because the media link handles this. */
   resumed() {}
 
   /**
-   * Returns one entry, under our own connection id, however many subscribers there are: all media goes to the server.
+   * Returns a single entry under our own connection id, no matter how many subscribers there are: all media goes to the server.
    * @param {string} streamId
    */
   async senderReports(streamId) {

@@ -16,8 +16,8 @@ export function nameStreams(sdp, names) {
 }
 
 /**
- * Returns which `RTCPeerConnection` wrote this: the session id of its `o=` line, equal in all its descriptions (RFC 8829
- * §5.2.1).
+ * Returns the session id in the `o=` line. It identifies the `RTCPeerConnection` that wrote the description, because it is the
+ * same in all descriptions of that connection (RFC 8829 §5.2.1).
  * @param {string} sdp
  */
 export function originOf(sdp) {
@@ -25,17 +25,18 @@ export function originOf(sdp) {
 }
 
 /**
- * Returns which end starts the DTLS handshake according to this answer: its author, or the other end (RFC 5763 §5).
+ * Returns the DTLS role of an answer's author. The active end starts the handshake (RFC 5763 §5).
  * @param {string} sdp
- * @returns {'active' | 'passive' | undefined} the author's role
+ * @returns {'active' | 'passive' | undefined}
  */
 export function roleOf(sdp) {
   return /** @type {any} */ (/^a=setup:(active|passive)\s*$/m.exec(sdp)?.[1]);
 }
 
 /**
- * Returns the offer with the author's current DTLS role. Firefox 153 answers `active` to every `actpass`, even if it is passive
- * since the first answer, and Chromium rejects such an answer. If the offer says `active`, Firefox answers `passive`.
+ * Returns the offer with the author's current DTLS role. Firefox 153 answers `active` to every `actpass`, even if Firefox has
+ * been passive since the first answer, and Chromium rejects such an answer. If the offer says `active`, Firefox answers
+ * `passive`.
  * @param {string} sdp
  * @param {'active' | 'passive' | undefined} role
  */
@@ -44,7 +45,7 @@ export function keepRole(sdp, role) {
 }
 
 /**
- * True if a Mozilla engine wrote it: its `o=` line begins with the name.
+ * True if a Mozilla engine wrote the description. Its `o=` line then begins with `mozilla`.
  * @param {string | undefined} sdp
  */
 export function isMozilla(sdp) {

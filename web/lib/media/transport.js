@@ -7,7 +7,7 @@ import { RoutedTransport } from './routed.js';
 /**
  * @typedef {object} Source the media of a publisher
  * @property {() => MediaStreamTrack[]} tracks
- * @property {() => boolean} [isScalable] whether simulcast makes sense for its video
+ * @property {() => boolean} [isScalable] whether simulcast makes sense for the publisher's video
  */
 /**
  * @typedef {object} Sink the receiver of a subscriber's media
@@ -36,13 +36,13 @@ import { RoutedTransport } from './routed.js';
  * @property {(source: Source) => Promise<Mids>} [mids] the mids for `session.publish`; called before `publish`
  * @property {(source: Source) => void} [cancel] publishing was canceled
  * @property {(streamId: string) => void} [expectationChanged] the sinks expect different media of this stream than before
- * @property {(streamId: string, rids: string[]) => void} [layersWanted] the layers that subscribers want of our stream; do not encode others
+ * @property {(streamId: string, rids: string[]) => void} [layersWanted] the layers of our stream that subscribers want; do not encode others
  * @property {(streamId: string) => Promise<Mids | null>} [slot] the mids for `session.subscribe`; called after `subscribe`
  */
 
 /**
  * @typedef {object} TransportOptions
- * @property {string} connectionId our own
+ * @property {string} connectionId the id of our own connection
  * @property {(type: string, members: Record<string, unknown>) => Promise<unknown>} request sends a request in this session
  * @property {() => Promise<RTCConfiguration>} configuration
  * @property {import('../clock.js').Clock} clock

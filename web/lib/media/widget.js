@@ -79,7 +79,7 @@ export class Widget {
   }
 
   /**
-   * Shows or hides the state without video.
+   * Shows the widget as audio-only, or with video again.
    * @param {boolean} audioOnly
    */
   set audioOnly(audioOnly) {
@@ -128,7 +128,10 @@ function find(target) {
   throw new TypeError(`No element has the id "${target}". Pass an element of this page or its id.`);
 }
 
-/** @param {Element | null} target @param {InsertMode} mode @returns {HTMLElement} the widget's root, in its place */
+/**
+ * @param {Element | null} target @param {InsertMode} mode @returns {HTMLElement} the widget's root, inserted next to or in the
+ * target
+ */
 function place(target, mode) {
   if (target && mode === 'replace') return /** @type {HTMLElement} */ (target);
   const root = document.createElement('div');

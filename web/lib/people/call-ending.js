@@ -1,4 +1,4 @@
-// Ends a call that the server no longer knows and for which no end arrives. Waits first, because the end may be on its way.
+// Ends a call that the server no longer has if no end arrives. Waits first, because the end may be on its way.
 
 /** @typedef {import('./call.js').Call} Call */
 
@@ -6,14 +6,14 @@
  * How long after the ring timeout (milliseconds) to wait for the server, which reports the end unless the connection is gone.
  */
 export const ringingGrace = 5000;
-/** How long to wait for the end of a call (milliseconds). */
+/** How long to wait for the server to report the end of a call (milliseconds). */
 const endingGrace = 5000;
 
 /**
  * @param {Call} call
  * @param {import('../clock.js').Timers} timers the call's timers
  * @param {any} error the server's answer
- * @param {string[]} codes the codes with this meaning
+ * @param {string[]} codes the error codes that mean that the server no longer has the call
  * @returns {Promise<boolean>} true if the call ended, with a reason
  */
 export async function endIsTold(call, timers, error, codes) {

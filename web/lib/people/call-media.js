@@ -1,5 +1,5 @@
-// Audio and video of one call: its session, the published stream and the subscriber. Invariant: after `end` it emits nothing
-// more and nothing of it is left running. The publisher belongs to the caller and lives on.
+// Audio and video of one call: the session, the published stream and the subscriber. Invariant: after `end`, nothing is emitted
+// and nothing keeps running. The publisher is not ended, because it belongs to the caller of the SDK.
 
 import { otError } from '../errors.js';
 import { SessionCore } from '../session/core.js';
@@ -54,14 +54,14 @@ export class CallMedia {
         if (!this.#over && connection !== session.connection) this.#hooks.there();
       },
       streamCreated: ({ stream }) => this.#seen(stream),
-      // After the default action, which removes the old video.
+      // Wait for the default action, which removes the old video.
       streamDestroyed: () => queueMicrotask(() => this.#seeAnother()),
     });
     session.connect(token, (error) => { if (error) this.#failed(error, this.#hooks.failed); });
     this.#publish();
   }
 
-  /** @param {boolean} isLost whether the server has already forgotten it, so that it need not be left */
+  /** @param {boolean} isLost whether the server has already forgotten the session, which then need not be left */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
@@ -74,14 +74,14 @@ export class CallMedia {
     const publisher = this.#publisher;
     if (!publisher) return;
     publisher.on('streamDestroyed', this.#keep);
-    // The chat or call that this one ends may not have released the publisher yet.
+    // The previous chat or call, which this call ends, may not have released the publisher yet.
     publisher.session?.unpublish(publisher);
     this.#core.publications.beginEarly(publisher, (error) => { if (error) this.#failed(error, this.#hooks.trouble); });
   }
 
   /** @param {Stream} stream */
   #seen(stream) {
-    // One video at a time.
+    // Show one video at a time.
     if (this.#over || (this.#stream && this.#core.roster.streams.has(this.#stream.streamId))) return;
     this.#stream = stream;
     const ended = (/** @type {ConfabError | undefined} */ error) => {

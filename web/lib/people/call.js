@@ -1,5 +1,5 @@
-// `Call`: one call, from placing it to its end. Invariant: once it has `ended` it never changes again, and no audio or video of
-// it is left, even if the server could not be notified.
+// `Call`: one call, from start to end. Invariant: a call in state `ended` never changes, and its audio and video have stopped,
+// even if the server could not be notified.
 
 import { Timers } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
@@ -23,14 +23,14 @@ import { CallMedia } from './call-media.js';
 /** @typedef {{outcome: Outcome, durationMs?: number, error?: ConfabError}} Ending */
 /** @typedef {{video?: boolean, publisher?: Publisher | null}} OwnSide */
 /**
- * What a call needs of its `Calls`.
+ * The members of `Calls` that a call uses.
  * @typedef {object} CallHost
  * @property {import('../line/client.js').Client} client
  * @property {import('./questions.js').Questions} questions
  * @property {import('./calls.js').CallsOptions} options
  * @property {import('../clock.js').Clock} clock
- * @property {(call: Call) => void} prepare its publisher will be published soon
- * @property {(call: Call) => void} accepted the call was accepted, so that the others end
+ * @property {(call: Call) => void} prepare the call's publisher will be published soon
+ * @property {(call: Call) => void} accepted the call was accepted, so all other calls end
  * @property {(call: Call) => void} over
  */
 
@@ -40,15 +40,15 @@ import { CallMedia } from './call-media.js';
  * @property {() => Publisher | null} publisher our publisher
  * @property {(placed: any) => void} placed the server placed the call, or still has it
  * @property {(devices: number) => void} ringing
- * @property {(incoming: any) => void} incoming it rings here, or still rings
+ * @property {(incoming: any) => void} incoming the call rings here, or still rings
  * @property {(waiting: boolean) => void} waits
  * @property {(accepted: import('../line/people-messages.js').Accepted) => void} accepted
  * @property {(withVideo: boolean) => void} changed the other person turned video on or off
  * @property {(state: 'connected' | 'reconnecting') => void} partner
- * @property {(callId: string) => void} becomes two people called each other: this call continues under the other id
+ * @property {(callId: string) => void} becomes two people called each other, and this call continues under the other call's id
  * @property {() => void} lost the connection and the session are lost
  * @property {() => Promise<void>} rejoin asks the server about this call after the connection was replaced
- * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has already forgotten its session
+ * @property {(ending: Ending, isLost?: boolean) => void} end `isLost`: the server has already forgotten the call's session
  */
 
 /** @type {WeakMap<Call, CallControl>} */
@@ -74,29 +74,29 @@ export class Call extends Emitter {
   #publisher;
   /** @type {boolean | null} the video state last sent to the server */
   #toldVideo = null;
-  /** @type {number | null} on the local clock */
+  /** @type {number | null} when the call was accepted, on the local clock */
   #acceptedAt = null;
   /** @type {number | null} */
   #endedAt = null;
   /** @type {CallState} */
   state;
-  /** @type {string | null} null until it is placed; changes when two calls are merged */
+  /** @type {string | null} null until the call is placed; changes when two calls are merged */
   id = null;
   /** @type {PersonInfo} */
   person;
-  /** Whether it rings during another call: accepting it ends that one. */
+  /** Whether this call rings during another call. Accepting this call ends the other one. */
   waiting = false;
-  /** The number of devices on which it rings; 0 if only a push was sent. */
+  /** The number of devices on which the call rings; 0 if only a push was sent. */
   devices = 0;
-  /** @type {number | null} until when it rings, on the local clock */
+  /** @type {number | null} until when the call rings, on the local clock */
   expiresAt = null;
-  /** @type {number | null} when it was accepted, on the server's clock; show `elapsedMs` instead */
+  /** @type {number | null} when the call was accepted, on the server's clock; show `elapsedMs` instead */
   since = null;
   /** @type {Outcome | null} */
   outcome = null;
-  /** @type {number | undefined} from acceptance to the end */
+  /** @type {number | undefined} the time from acceptance to the end */
   durationMs = undefined;
-  /** @type {ConfabError | null} why it was rejected or failed */
+  /** @type {ConfabError | null} why the call was rejected or failed */
   error = null;
   /** @type {'connected' | 'reconnecting'} */
   partnerState = 'connected';
@@ -119,7 +119,7 @@ export class Call extends Emitter {
     this.person = person;
     this.id = id ?? null;
     this.state = direction === 'outgoing' ? 'placing' : 'incoming';
-    /** Whether it was placed as a video call. */
+    /** Whether the call was placed as a video call. */
     this.video = video;
     /** Whether the other person sends video, or wants to. */
     this.withVideo = direction === 'incoming' && video;
@@ -144,8 +144,8 @@ export class Call extends Emitter {
   }
 
   /**
-   * Accepts an incoming call; another call ends.
-   * @param {OwnSide} side what to publish; without a publisher, only receives
+   * Accepts an incoming call and ends any other call.
+   * @param {OwnSide} side what to publish; without a publisher, this end only receives
    * @returns {Promise<void>} rejects with the reason if the call could not be accepted
    */
   async accept({ video = true, publisher = null } = {}) {
@@ -159,7 +159,7 @@ export class Call extends Emitter {
     try {
       await this.#host.questions.ask('call.accept', { callId: this.id, video }, false);
     } catch (error) {
-      // The end of the call reports the outcome, or the restart asks for it.
+      // The end of the call reports the outcome. After a restart, `rejoin` asks the server for it.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state', 'not_found'])) return;
       this.#host.questions.ask('call.end', { callId: this.id }).catch(() => {});
       this.#end({ outcome: 'failed', error: /** @type {ConfabError} */ (error) });
@@ -253,7 +253,8 @@ export class Call extends Emitter {
     const state = this.state === 'active' ? 'active' : 'joining';
     this.#set({ state, id: callId, person, video, withVideo, since, waiting: false, expiresAt: null });
     this.#host.accepted(this);
-    // A handler may have ended it; and if we accepted and asked again, the server sends this twice.
+    // A handler may have ended the call. Also, the server sends this message twice if we accepted and then asked about the
+    // call.
     if (this.isOver || this.#media?.sessionId === sessionId) return;
     this.#media?.end(false);
     this.#join(sessionId, token);
@@ -275,12 +276,12 @@ export class Call extends Emitter {
   async #rejoin() {
     try {
       const answer = await this.#host.client.request('call.rejoin', { callId: this.id });
-      // The server did not receive our acceptance.
+      // The server did not receive our acceptance, so send it again.
       if (answer.type === 'call.incoming' && this.state === 'joining') {
         await this.#host.questions.ask('call.accept', { callId: this.id, video: this.sendsVideo }, false);
       }
     } catch (error) {
-      // The server sends its end, if any, when we appear. Only an answer on another device is reported after that.
+      // The server sends the end of the call, if any, when we appear. Only an answer on another device is reported later.
       if (isRestart(error) || await endIsTold(this, this.#timers, error, ['call_state'])) return;
       this.#end({ outcome: lossOf(error), error: /** @type {ConfabError} */ (error) });
     }
@@ -325,7 +326,7 @@ export class Call extends Emitter {
     try {
       await told;
     } catch (error) {
-      // It ended in the meantime, or the connection did, which ends every call.
+      // The call ended in the meantime, or the connection did, which ends every call.
       const known = ['not_found', 'call_state', 'not_connected', 'left'];
       if (!(error instanceof ConfabError) || !known.includes(String(error.code))) throw error;
     }
@@ -364,7 +365,9 @@ export class Call extends Emitter {
     this.emit('subscriber', { subscriber: this.subscriber });
   }
 
-  /** The server notifies the other person; before the call is accepted nobody needs to be notified. */
+  /**
+   * Sends whether this end sends video, which the server reports to the other person. Not needed before the call is accepted.
+   */
   async #tellVideo() {
     if (this.#acceptedAt === null || this.isOver || this.#toldVideo === this.sendsVideo) return;
     this.#toldVideo = this.sendsVideo;

@@ -1,5 +1,5 @@
-// `Calls`: outgoing and incoming calls. Makes a `Call` of the server's messages. Invariant: each call has one object, and each
-// end is reported once, however often the server sends it.
+// `Calls`: outgoing and incoming calls. Turns the server's messages into `Call` objects. Invariant: each call has one object,
+// and each end is reported once, no matter how often the server sends it.
 
 import { systemClock } from '../clock.js';
 import { ConfabError, isRestart } from '../errors.js';
@@ -12,7 +12,7 @@ import { questionsOf } from './people.js';
 /** @typedef {import('../line/people-messages.js').LoggedCall} LoggedCall */
 /** @typedef {import('../roulette/match.js').MatchOptions} CallsOptions */
 
-/** How many ended calls to remember, so as not to report them twice: the server repeats only those of the last minutes. */
+/** Maximum ended calls to remember, so that no end is reported twice. The server repeats only ends of the last few minutes. */
 const maxRemembered = 500;
 
 /**
@@ -25,7 +25,7 @@ export class Calls extends Emitter {
   #host;
   /** @type {Map<string, Call>} by id, calls that are not over */
   #calls = new Map();
-  /** @type {Call | null} requested, without an id yet */
+  /** @type {Call | null} the requested call, while it has no id yet */
   #placing = null;
   /** Whether media with the server was opened in advance for a call. */
   #isPrepared = false;
@@ -89,13 +89,13 @@ export class Calls extends Emitter {
     if (this.#placing) {
       const message = 'You are already placing a call. Wait for it to ring, or cancel it.';
       const error = new ConfabError({ code: 'call_state', message, retryable: true });
-      // Reported later, because no listener can be attached yet.
+      // Report the error later, because no listener can be attached yet.
       queueMicrotask(() => controlOf(call).end({ outcome: 'refused', error }));
       return call;
     }
     this.#placing = call;
     this.#prepare(call);
-    // The handler must be attached when the answer comes: `#placed` receives it first.
+    // Attach the handlers before the answer comes. `#placed` receives the answer before they do.
     this.#questions.ask('call.start', { personId, video }, false).catch((error) => controlOf(call).end({ outcome: 'refused', error }))
       .finally(() => { if (this.#placing === call) this.#placing = null; });
     return call;
@@ -107,13 +107,13 @@ export class Calls extends Emitter {
     return next === undefined ? { calls } : { calls, next };
   }
 
-  /** @param {string} [callId] by default all of them @returns {Promise<void>} */
+  /** @param {string} [callId] the call to delete from the log; by default all calls @returns {Promise<void>} */
   async forget(callId) {
     await this.#questions.ask('call.forget', { callId });
   }
 
   /**
-   * The user knows how this call ended.
+   * Tells the server that the user knows how this call ended.
    * @param {string} callId
    * @returns {Promise<void>}
    */
@@ -130,7 +130,7 @@ export class Calls extends Emitter {
     if (!call) return;
     if (call === this.#placing) {
       this.#placing = null;
-      // Canceled before it had an id.
+      // The call was canceled before it had an id.
       if (call.isOver) return this.#endAfterAll(callId);
       this.#calls.set(callId, call);
     }
@@ -145,7 +145,7 @@ export class Calls extends Emitter {
       this.#unrung.delete(known);
       return controlOf(known).incoming(message);
     }
-    // It ended here, but the server does not know yet.
+    // The call ended here, but the server does not know that yet.
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const call = new Call(this.#host, { direction: 'incoming', person: message.person, video: message.video, id: callId });
     this.#calls.set(callId, call);
@@ -159,12 +159,12 @@ export class Calls extends Emitter {
     if (this.#over.has(callId)) return this.#endAfterAll(callId);
     const known = this.#calls.get(callId);
     if (!known || known.state === 'incoming') {
-      // Answered on no device: both people called each other, and this is the merged call.
+      // No device answered this call. Both people called each other, and this is the merged call.
       const mine = this.all.find((call) => isPlacedTo(call, person.personId));
       if (!mine) return;
       this.#merge(mine, callId);
     } else if (known.direction === 'outgoing') {
-      // The same, in the other direction.
+      // Both people called each other, and our call is the merged call, so the other person's call to us ends.
       const theirs = this.all.filter(({ state, person: { personId } }) => state === 'incoming' && personId === person.personId);
       for (const call of theirs) controlOf(call).end({ outcome: 'merged' });
     }
@@ -198,8 +198,9 @@ export class Calls extends Emitter {
   }
 
   /**
-   * This client has a new connection. Asks the server about calls that this device placed or joined. A call that only rang here
-   * may be active on another device by now, and asking would take it over; one that still rings is announced again anyway.
+   * Restores calls on a new connection. Asks the server about calls that this device placed or joined, but not about calls that
+   * only rang here. Such a call may be active on another device by now, and asking would move it here. If it still rings, the
+   * server announces it again anyway.
    */
   #beginAnew() {
     for (const call of this.#calls.values()) if (call.state !== 'incoming') controlOf(call).rejoin();
@@ -223,14 +224,14 @@ export class Calls extends Emitter {
       // The user accepted in the meantime; the server reports whether that was in time.
       if (call.state !== 'incoming') continue;
       const { outcome, durationMs } = logged.find(({ callId }) => callId === call.id) ?? {};
-      // A call that continues is not in the call log yet.
+      // A call in progress is not in the call log yet.
       controlOf(call).end({ outcome: outcome && durationMs === undefined ? outcome : 'answeredElsewhere' });
     }
     unrung.clear();
   }
 
   /**
-   * Merges two calls: ours continues under the other's id, and theirs, which rang here, ends.
+   * Merges two calls: ours continues under the other call's id, and the other call, which rang here, ends.
    * @param {Call} call
    * @param {string} into
    */
@@ -249,7 +250,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * Only one call can be active; the server ends the others too.
+   * Ends all other calls here, because only one call can be active. The server ends them too.
    * @param {Call} call
    */
   #endOthers(call) {
@@ -264,7 +265,7 @@ export class Calls extends Emitter {
     const left = this.all;
     if (left.length === 1) controlOf(left[0]).waits(false);
     if (left.length > 0 || !this.#isPrepared) return;
-    // The media connections were opened for calls, and this was the last one.
+    // The media connections were opened for calls, and the last call is over.
     this.#isPrepared = false;
     if (this.#client.state === 'connected' && !this.#client.media.isUsed) this.#client.media.close();
   }
@@ -278,7 +279,7 @@ export class Calls extends Emitter {
   }
 
   /**
-   * The server still has a call that is over here.
+   * Ends a call on the server that is already over here.
    * @param {string} callId
    */
   #endAfterAll(callId) {

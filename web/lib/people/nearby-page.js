@@ -1,4 +1,4 @@
-// One page of the people nearby: the server's list, with the changes it sends applied.
+// One page of the people nearby: the server's list with all later changes applied.
 
 /** @typedef {import('../line/people-messages.js').NearbyRow} NearbyRow */
 /** @typedef {import('../line/people-messages.js').DistanceUnit} DistanceUnit */

@@ -1,5 +1,5 @@
-// `People`: presence under a name, people nearby, and contacts. Invariant: the server has the values set last. If the server
-// lost this person's presence, it is sent again before any other request.
+// `People`: presence under a name, people nearby, and contacts. Invariant: the server has the most recently set values. If the
+// server lost this person's presence, the SDK sends the presence again before any other request.
 
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
@@ -34,22 +34,22 @@ export function questionsOf(people) {
  */
 export class People extends Emitter {
   #client;
-  /** @type {Appearance | null} the values of the last `appear`; null: offline */
+  /** @type {Appearance | null} the values of the most recent `appear`; null: offline */
   #said = null;
   /** @type {Position | null} */
   #position = null;
-  /** Counts deletions of the location: a move that was in progress then is not sent again. */
+  /** Counts deletions of the location, so that a move in progress during a deletion is not sent again. */
   #forgotten = 0;
   /** @type {Watch | null} */
   #watch = null;
   /** @type {NearbyPage | null} */
   #page = null;
   #questions;
-  /** @type {Promise<unknown>} the last repetition */
+  /** @type {Promise<unknown>} the most recent resending of `presence.appear` */
   #again = Promise.resolve();
   #isLinking = false;
   /**
-   * Our own values, as the server sent them last.
+   * This person's own values, as most recently sent by the server.
    * @type {Self | null}
    */
   self = null;
@@ -83,7 +83,7 @@ export class People extends Emitter {
   // ---- Presence
 
   /**
-   * Goes online, or changes values. Omitted members stay as they are.
+   * Goes online, or changes values. Omitted members keep their values.
    * @param {Appearance} [appearance]
    * @returns {Promise<Self>}
    */
@@ -113,7 +113,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Blocks a person: neither of the two can see, call or meet the other any more, and a call between them ends.
+   * Blocks a person: the two people can no longer see, call or meet each other, and a call between them ends.
    * @param {string} personId
    * @returns {Promise<void>}
    */
@@ -205,7 +205,7 @@ export class People extends Emitter {
   }
 
   /**
-   * Watches one page of the people nearby; its changes arrive as `nearby` events.
+   * Watches one page of the people nearby. Changes of the page arrive as `nearby` events.
    * @param {Watch} watch
    * @returns {Promise<Page>}
    */
@@ -249,7 +249,7 @@ export class People extends Emitter {
 
   // ---- Data export
 
-  /** The request needs `Authorization: Bearer` with the identity's secret. */
+  /** The URL for exporting this person's data. The request needs `Authorization: Bearer` with the identity's secret. */
   get exportUrl() {
     return this.#client.urlOf('/v1/person');
   }
@@ -298,15 +298,17 @@ export class People extends Emitter {
     if (isForgotten) this.emit('positionForgotten');
   }
 
-  /** Arrives before the server closes the connection, which it does next. */
+  /** Handles the message that this device was linked. The server closes the connection next. */
   #linked() {
     if (!this.#isLinking) return;
-    // The person we are from now on already has a name and settings.
+    // This device now belongs to a person who already has a name and settings.
     if (this.#said) this.#said = {};
     this.#client.startOver();
   }
 
-  /** The server started a new connection, for a new person or after it lost the old one. */
+  /**
+   * Sends all values again, because the server started a new connection, for a new person or after it lost the old connection.
+   */
   #begin() {
     if (this.#said) {
       // The server keeps a person's settings, and another device may have changed them meanwhile. A new person has
@@ -324,14 +326,14 @@ export class People extends Emitter {
     try {
       await this.#client.request(type, { ...members });
     } catch (error) {
-      // Another attempt is on its way, or the client is closed.
+      // The client will try again with the next connection, or is closed.
       if (!isRestart(error) && this.#client.state !== 'closed') this.emit('error', { error });
     }
   }
 
   /** @param {NearbyPage | null} page */
   #listed(page) {
-    // The answer to a request that is no longer wanted.
+    // Ignore the answer to a request that is no longer wanted.
     if (!page || !this.#watch) return;
     this.#page = page;
     this.emit('nearby', page.value);
@@ -349,7 +351,7 @@ export class People extends Emitter {
   }
 
   /**
-   * The identity of this client has changed.
+   * Forgets this person's state, because this client was unlinked or the person was deleted.
    * @param {'unlinked' | 'deleted'} event
    */
   #forget(event) {

@@ -1,5 +1,5 @@
-// Requests of `People` and `Calls`. Requests wait while the server does not know this person: after the connection was
-// replaced, until `People` has sent `presence.appear` again.
+// Requests of `People` and `Calls`. After the connection was replaced, requests wait until `People` has sent `presence.appear`
+// again, because the server does not know this person before that.
 
 import { deferred } from '../deferred.js';
 import { isRestart } from '../errors.js';
@@ -16,18 +16,18 @@ export class Questions {
     this.#client = client;
   }
 
-  /** The connection was lost: requests wait. */
+  /** Makes requests wait, because the connection was lost. */
   hold() {
     this.#gate ??= deferred();
   }
 
-  /** The server knows this person again, or the client is closed. */
+  /** Lets requests continue, because the server knows this person again or the client is closed. */
   release() {
     this.#gate?.resolve();
     this.#gate = null;
   }
 
-  /** Settles when a request would be sent at once. */
+  /** Settles when a request would be sent immediately. */
   async released() {
     await this.#gate?.promise;
   }
@@ -41,7 +41,7 @@ export class Questions {
    */
   ask(type, members = {}, again = true) {
     const ask = () => this.#client.request(type, members);
-    // Send at once if nothing is in the way, because callers rely on the order of two requests.
+    // Send at once if no request waits, because callers rely on the order of two requests.
     const answer = this.#gate ? this.#gate.promise.then(ask) : ask();
     if (!again) return answer;
     return answer.catch((error) => {

@@ -1,5 +1,5 @@
-// One match: its one or two sessions, the streams published and subscribed to in them, and its chat. Invariant: after `end` it
-// emits nothing more and nothing of it is left running, whatever was pending.
+// One match: its one or two sessions, the streams published and subscribed to in them, and the chat. Invariant: after `end`,
+// the match emits no events and nothing keeps running, no matter what was pending.
 
 import { systemClock, Timers } from '../clock.js';
 import { ConfabError, otError } from '../errors.js';
@@ -10,7 +10,7 @@ import { TypingReceiver, TypingSender } from './typing.js';
 /** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
 /** @typedef {import('../session/roster.js').Stream} Stream */
 
-/** Protocol §5: if there is no video by then, report it. The server may set another value. */
+/** How long to wait for video before reporting that there is none (protocol §5). The server may set another value. */
 const streamMs = 10_000;
 
 /**
@@ -70,7 +70,7 @@ export class Match {
 
   begin() {
     this.#theirs.session.on('streamCreated', (/** @type {any} */ { stream }) => this.#watch(stream));
-    // After the default action, which removes the old video.
+    // Wait for the default action, which removes the old video.
     this.#theirs.session.on('streamDestroyed', () => queueMicrotask(() => this.#watchAnother()));
     this.#theirs.session.on('signal:chat', (/** @type {any} */ { data, from }) => this.#heard(data, from));
     this.#theirs.session.on('signal:typing', (/** @type {any} */ { data, from }) => {
@@ -109,7 +109,7 @@ export class Match {
     if (this.textChat && this.#theirs.session.isConnected()) this.#typing.set(typing);
   }
 
-  /** @param {boolean} isLost whether the server has already forgotten it, so that it need not be left */
+  /** @param {boolean} isLost whether the server has already forgotten the match, which then need not be left */
   end(isLost) {
     if (this.#over) return;
     this.#over = true;
@@ -130,15 +130,15 @@ export class Match {
     const publisher = this.#publisher;
     if (this.#over || !publisher || this.mode !== 'video') return;
     this.#ours.publications.beginEarly(publisher, (error) => {
-      // Removed again before the camera was ready: not an error.
+      // If the publisher was removed before the camera was ready, this is not an error.
       if (error && this.#publisher === publisher) this.#failed(error);
     });
   }
 
   /** @param {Stream} stream */
   #watch(stream) {
-    // In a text chat nobody publishes, except a modified client: a peer connection would show it this person's IP address.
-    // Otherwise, one video at a time.
+    // In a text chat, only a modified client publishes. Do not subscribe, because a peer connection would show it this person's
+    // IP address. In a video chat, show one video at a time.
     if (this.#over || this.mode !== 'video' || this.#theirs.session.getSubscribersForStream(this.subscriber?.stream).length > 0) return;
     const { subscriberTarget, subscriberOptions } = this.#options;
     const target = typeof subscriberTarget === 'function' ? subscriberTarget(stream) : subscriberTarget;
@@ -165,7 +165,7 @@ export class Match {
 
   /** @param {ConfabError} error */
   #failed(error) {
-    // Errors of messages that crossed a Next are ignored, and so are those of a lost connection, which is reported elsewhere.
+    // Ignore errors of requests that crossed a Next, and errors of a lost connection, which is reported elsewhere.
     const expected = ['token_match_ended', 'connection_restarted', 'not_joined', 'left', 'not_connected'];
     const known = otError(error, 'connect');
     if (!expected.includes(known.reason ?? '') && known.name !== 'OT_NOT_CONNECTED') this.#tell('error', { error: known });

@@ -1,5 +1,5 @@
-// `Roulette`: chats with random strangers. Requests partners from the server and makes a `Match` of each answer. Invariant:
-// there is at most one match, the server's current one, and the publisher passed to it outlives them all.
+// `Roulette`: chats with random strangers. Requests partners from the server and makes a `Match` for each of them. Invariant:
+// there is at most one match, which is the server's current match. The publisher outlives all matches.
 
 import { ConfabError, isRestart } from '../errors.js';
 import { Emitter } from '../events.js';
@@ -10,7 +10,7 @@ import { Match } from './match.js';
 /** @typedef {{mode?: 'video' | 'text', interests?: string[], name?: string}} Search */
 /** @typedef {'idle' | 'waiting' | 'matched'} RouletteState */
 
-/** After these reasons the server stops searching (protocol §5). */
+/** Reasons after which the server stops searching (protocol §5). */
 const finalReasons = ['stopped', 'banned'];
 
 /** @param {any} event */
@@ -31,7 +31,7 @@ export class Roulette extends Emitter {
   #search = null;
   /** @type {Match | null} */
   #match = null;
-  /** @type {string | undefined} to report it after its end */
+  /** @type {string | undefined} the most recent match, which can be reported after its end */
   #lastMatchId;
   /** @type {Publisher | null} */
   #publisher = null;
@@ -91,7 +91,7 @@ export class Roulette extends Emitter {
       this.#prepare();
       await this.#client.request('roulette.start', members(search));
     } catch (error) {
-      // It resumes automatically; see `#recover`.
+      // The search resumes automatically; see `#recover`.
       if (isRestart(error)) return;
       if (this.#search === search && this.#state === 'idle') this.#search = null;
       throw error;
@@ -115,14 +115,14 @@ export class Roulette extends Emitter {
     if (this.#search === null) this.#state = 'idle';
   }
 
-  /** @param {string} reason @param {string} [matchId] by default the present or the last match @returns {Promise<void>} */
+  /** @param {string} reason @param {string} [matchId] by default the current or most recent match @returns {Promise<void>} */
   async report(reason, matchId = this.#match?.matchId ?? this.#lastMatchId) {
     await this.#client.request('roulette.report', { reason, matchId });
   }
 
   /**
    * Blocks a partner for good; the current match ends and the search continues.
-   * @param {string} [matchId] like for `report`
+   * @param {string} [matchId] by default the current or most recent match
    * @returns {Promise<void>}
    */
   block(matchId = this.#match?.matchId ?? this.#lastMatchId) {
@@ -137,7 +137,7 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Call this on every key; it notifies the partner from time to time.
+   * Notifies the partner from time to time that the user types. Call this on every key press.
    * @param {boolean} typing
    */
   setTyping(typing) {
@@ -151,8 +151,8 @@ export class Roulette extends Emitter {
   }
 
   /**
-   * Leaves the current match. Ends audio and video immediately even if the server cannot be reached, because between the two
-   * browsers they need no server.
+   * Leaves the current match. Ends audio and video immediately even if the server cannot be reached, because media between two
+   * browsers needs no server.
    * @param {string} verb
    * @param {Record<string, unknown>} members
    * @param {string} reason
@@ -170,7 +170,7 @@ export class Roulette extends Emitter {
   /** @param {number | undefined} retryAfterMs */
   #waiting(retryAfterMs) {
     if (this.#search === null) return;
-    // The end of the match is usually reported before. If not, end it now.
+    // The end of the match is usually reported earlier. If not, end the match now.
     this.#endMatch('partnerLeft');
     this.#state = 'waiting';
     this.emit('waiting', retryAfterMs === undefined ? {} : { retryAfterMs });
@@ -194,7 +194,7 @@ export class Roulette extends Emitter {
   /** @param {string} matchId @param {string} reason */
   #ended(matchId, reason) {
     if (reason === 'banned') this.#search = null;
-    // A match that already ended here.
+    // This match has already ended here.
     if (matchId !== this.#match?.matchId) return;
     this.#state = finalReasons.includes(reason) ? 'idle' : 'waiting';
     this.#endMatch(reason);
@@ -220,13 +220,13 @@ export class Roulette extends Emitter {
     return this.#client.welcome?.media?.roulette === 'routed';
   }
 
-  /** The server no longer keeps this connection. */
+  /** Ends the match, because the server no longer keeps this connection. */
   #lost() {
     this.#endMatch('connectionLost');
     if (this.#search === null) this.#state = 'idle';
   }
 
-  /** The server has a new connection for us: start the search again. */
+  /** Starts the search again, because the server has a new connection for this client. */
   async #recover() {
     const search = this.#search;
     if (!search) return;

@@ -1,13 +1,14 @@
-// "… is typing": repeated while it lasts. The receiver lets it expire, because the end notification can be lost.
+// "… is typing" notifications. The sender repeats them while the user types. The receiver lets them expire, because the
+// notification of the end can be lost.
 
-/** How often to repeat it while the user types. */
+/** How often to repeat the notification while the user types. */
 const repeatMs = 2000;
-/** When the partner's typing expires (two repeats and a slow network). */
+/** After this time without a notification, the partner no longer counts as typing: two repeats and a slow network. */
 const believeMs = 5000;
 
 /** @typedef {import('../clock.js').Timers} Timers */
 
-/** Our own typing: sent at once, then at most every `repeatMs`, and its end once. */
+/** Sends whether this user is typing: the start immediately, then at most once per `repeatMs`, and the end once. */
 export class TypingSender {
   #send;
   #clock;
@@ -30,19 +31,19 @@ export class TypingSender {
     this.#send(typing);
   }
 
-  /** A message was sent, which implies that typing has ended. */
+  /** Ends typing without a notification, because a sent message implies the end. */
   finished() {
     this.#typing = false;
   }
 }
 
-/** The partner's typing. */
+/** Tracks whether the partner is typing. */
 export class TypingReceiver {
   #tell;
   #timers;
   #typing = false;
 
-  /** @param {(typing: boolean) => void} tell only when it changes @param {Timers} timers */
+  /** @param {(typing: boolean) => void} tell called only when the state changes @param {Timers} timers */
   constructor(tell, timers) {
     this.#tell = tell;
     this.#timers = timers;

@@ -16,7 +16,7 @@ export function sortArguments(given) {
   return { target, properties: properties ?? {}, callback };
 }
 
-/** OpenTok's limits, which the server enforces too (protocol §4). */
+/** OpenTok's limits, which Confab's server enforces too (protocol §4). */
 const longestType = 128;
 const longestData = 8 * 1024;
 
@@ -31,13 +31,13 @@ export function idOf(object) {
  */
 export function signalMembers({ type, data, to }) {
   if (type !== undefined && !(typeof type === 'string' && type.length <= longestType && /^[A-Za-z0-9\-_~]+$/.test(type))) {
-    throw otFailure('OT_INVALID_PARAMETER', 400, `A signal's type has at most ${longestType} of the characters A-Z a-z 0-9 - _ ~.`);
+    throw otFailure('OT_INVALID_PARAMETER', 400, `A signal's type must have at most ${longestType} characters. Letters (A-Z, a-z), digits, "-", "_" and "~" are allowed.`);
   }
   if (data !== undefined && typeof data !== 'string') {
-    throw otFailure('OT_INVALID_PARAMETER', 400, "A signal's data is a string. Use JSON.stringify() for anything else.");
+    throw otFailure('OT_INVALID_PARAMETER', 400, "A signal's data must be a string. Use JSON.stringify() for anything else.");
   }
   if (data !== undefined && new TextEncoder().encode(data).length > longestData) {
-    throw otFailure('OT_INVALID_PARAMETER', 413, "A signal's data has at most 8 KiB. Send it in pieces.");
+    throw otFailure('OT_INVALID_PARAMETER', 413, "The signal's data is larger than 8 KiB. Split it into several signals.");
   }
   return { signalType: type, data, to: to === undefined ? undefined : idOf(to) };
 }

@@ -1,5 +1,5 @@
-// The internals of a `Session`: its connection state, its members, and the requests its other parts make. Programs use
-// `Session`, the other parts of the SDK use this. Invariant: after `sessionDisconnected` nothing of it is left running.
+// The internals of a `Session`: the connection state, the members, and the requests to the server. Programs use `Session`; the
+// other parts of the SDK use this class. Invariant: after `sessionDisconnected`, nothing of the session keeps running.
 
 import { systemClock } from '../clock.js';
 import { otFailure } from '../errors.js';
@@ -19,10 +19,10 @@ import { Subscriptions } from './subscriptions.js';
 /** @typedef {'disconnected' | 'connecting' | 'connected' | 'reconnecting'} SessionState */
 /**
  * @typedef {object} SessionOptions
- * @property {Client} [client] a shared client; without it the session opens its own
- * @property {string} [url] for a client of its own
+ * @property {Client} [client] a shared client; if absent, the session opens a separate one
+ * @property {string} [url] the server's URL, if the session opens a separate client
  * @property {boolean} [connectionEventsSuppressed]
- * @property {import('../media/ice.js').IceConfig} [iceConfig] for routed media only with a client of its own: see `Client`
+ * @property {import('../media/ice.js').IceConfig} [iceConfig] applies to routed media only if the session opens a separate client; see `Client`
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
  */
@@ -34,16 +34,16 @@ export class SessionCore {
   /** @type {Client | null} */
   #client = null;
   #unlisten = () => {};
-  /** Counts connects, to ignore results of earlier ones. */
+  /** Counts calls of `connect`, so that results of earlier calls are ignored. */
   #epoch = 0;
   roster = new Roster();
   /**
-   * The media transport; null before and after the session.
+   * The media transport; null while the session is not connected.
    * @type {Transport | null}
    */
   transport = null;
   /**
-   * Settles when requests can be sent: the join goes first.
+   * Settles when requests can be sent, which is after the join.
    * @type {Promise<unknown>}
    */
   opened = Promise.resolve();
@@ -51,7 +51,7 @@ export class SessionCore {
   startsMuted = false;
   publications;
   subscriptions;
-  /** The object that the program uses. */
+  /** The `Session` object that the program uses. */
   session;
 
   /** @param {string} apiKey @param {string} sessionId @param {SessionOptions} [options] */
@@ -66,7 +66,7 @@ export class SessionCore {
     return this.#state === 'connected' || this.#state === 'reconnecting';
   }
 
-  /** Whether a message sent now goes out at once. */
+  /** Whether a message would be sent immediately. */
   get isOnline() {
     return this.#client?.state === 'connected';
   }
@@ -90,8 +90,8 @@ export class SessionCore {
     try {
       await (this.opened = client.connect());
       this.#stillIn(epoch);
-      // The session id contains the media mode (protocol §7), so that a publish sent right after the join can name its
-      // transceivers.
+      // The session id contains the media mode (protocol §7). Create the transport now, so that a publish sent right after the
+      // join can name its transceivers.
       if (sessionId.startsWith('2_')) this.transport = this.#transportFor(client, 'routed');
       await client.request('session.join', { sessionId, token });
       if (epoch !== this.#epoch) client.request('session.leave', { sessionId }).catch(() => {});
@@ -111,7 +111,7 @@ export class SessionCore {
   }
 
   /**
-   * Ends everything of the session, for any reason. Does not notify the server.
+   * Ends the session and everything in it, for any reason. Does not notify the server.
    * @param {string} reason
    */
   end(reason) {
@@ -148,7 +148,7 @@ export class SessionCore {
    * Checks that the token allows an operation.
    * @param {'publish' | 'subscribe' | 'forceDisconnect' | 'forceUnpublish' | 'forceMute'} capability
    * @param {number} code
-   * @param {boolean} [isEarly] also before the join was answered, when only the server knows the role
+   * @param {boolean} [isEarly] also allow this before the join was answered, when only the server knows the role
    * @returns {{stillIn: () => void}} throws if the session ended in the meantime
    */
   demand(capability, code, isEarly = false) {
@@ -190,7 +190,7 @@ export class SessionCore {
         .map((connection) => new OTEvent('connectionCreated', { connection })),
       ...streams.map((/** @type {Stream} */ stream) => new OTEvent('streamCreated', { stream })),
     ];
-    // A handler may have disconnected; then skip the other events.
+    // A handler may have disconnected. If so, skip the other events.
     for (const event of events) if (epoch === this.#epoch && this.isConnected) session.dispatch(event);
   }
 
@@ -207,7 +207,7 @@ export class SessionCore {
   }
 
   /**
-   * Emits an event of a connection, unless the program turned those off.
+   * Emits an event of a connection, unless the program turned off connection events.
    * @param {OTEvent} event
    */
   tellConnection(event) {
@@ -234,7 +234,7 @@ export class SessionCore {
   }
 
   /**
-   * Connecting failed before any event was emitted.
+   * Cleans up after connecting failed, before any event was emitted.
    * @param {Client} client
    */
   #abandon(client) {
@@ -278,7 +278,7 @@ export class SessionCore {
     const { iceConfig, clock, rtc } = this.#options;
     const { session } = this;
     return createTransport(mediaMode, {
-      // Not known when the transport is created before the join is answered.
+      // The id is not known if the transport is created before the join is answered.
       get connectionId() { return session.connection?.connectionId ?? ''; },
       request: (type, members) => this.request(type, members),
       configuration: async () => iceConfiguration(await client.ice.current(), iceConfig),

@@ -6,13 +6,13 @@ import { OTEvent } from '../events.js';
 /** @typedef {import('../line/messages.js').Message} Message */
 
 /**
- * The stream was unpublished normally. OpenTok uses one reason for this and for a publisher that left.
+ * Converts a reason to OpenTok's, which uses the same reason for a normal unpublish and for a publisher that left.
  * @param {string} reason
  */
 const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);
 
 /**
- * Why a subscriber gets no video, in OpenTok's terms.
+ * OpenTok's words for the reasons why a subscriber gets no video.
  * @type {Record<string, string>}
  */
 const pauses = { slow: 'quality', codec: 'codecNotSupported' };
@@ -55,7 +55,7 @@ const handlers = {
     core.transport?.expectationChanged?.(streamId);
   },
   'session.layersWanted': (core, { streamId, rids }) => core.transport?.layersWanted?.(streamId, rids),
-  // Not part of OpenTok.
+  // OpenTok does not have this event.
   'session.speaking': (core, { streamId }) => {
     core.session.dispatch(new OTEvent('activeSpeakerChanged', { stream: core.roster.streams.get(streamId) ?? null }));
   },
@@ -81,7 +81,7 @@ const handlers = {
 };
 
 /**
- * Not part of OpenTok, which does not report the connection problems of others.
+ * Emits an event about another member's connection problems, which OpenTok does not report.
  * @param {SessionCore} core
  * @param {Message} message
  * @param {string} type

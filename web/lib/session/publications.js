@@ -1,5 +1,5 @@
-// The streams we publish in a session, from the request to the end. Invariant: a publisher that is unpublished, or whose
-// session ends, before the server has answered is not published afterwards.
+// The streams we publish in a session, from the request to the end. Invariant: if a publisher is unpublished, or its session
+// ends, before the server has answered, the publisher is not published afterward.
 
 import { otError, otFailure } from '../errors.js';
 import { sourceOf } from './publisher.js';
@@ -10,7 +10,7 @@ import { settle } from './registry.js';
 
 export class Publications {
   #core;
-  /** @type {Set<Publisher>} waiting for their camera or the server's answer */
+  /** @type {Set<Publisher>} publishers waiting for their camera or the server's answer */
   #begun = new Set();
   /** @type {Map<string, Publisher>} by stream id */
   #running = new Map();
@@ -51,7 +51,7 @@ export class Publications {
       await Promise.all([source.ready, core.opened]);
       stillIn();
       transport = core.transport;
-      // The server mutes it too, with the event, once it knows the stream. Until then, do not send audio.
+      // The server mutes the stream too, with the event, once it knows the stream. Until then, do not send audio.
       if (core.startsMuted) publisher.publishAudio(false);
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
@@ -96,7 +96,7 @@ export class Publications {
   }
 
   /**
-   * Unpublishes, whether requested here or not.
+   * Handles the end of a stream, whether or not it was requested here.
    * @param {string} streamId
    * @param {string} reason
    * @returns {boolean} true if the stream was ours
@@ -114,7 +114,7 @@ export class Publications {
   }
 
   /**
-   * A moderator muted the stream.
+   * Mutes a stream, because a moderator requested it.
    * @param {string} streamId
    */
   muteForced(streamId) {
@@ -127,7 +127,7 @@ export class Publications {
     if (stream) this.#core.request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
   }
 
-  /** The media mode of the session changed. */
+  /** Publishes all streams over the new transport, because the media mode of the session changed. */
   moved() {
     for (const [streamId, publisher] of this.#running) this.#core.transport?.publish(streamId, sourceOf(publisher));
   }

@@ -28,7 +28,7 @@ import { publishers, settle } from './registry.js';
 /**
  * The interface between a session and a publisher.
  * @typedef {object} OwnSource
- * @property {Promise<void>} ready settles when there is something to send, or when that has failed
+ * @property {Promise<void>} ready settles when the publisher has something to send, or has failed to get it
  * @property {() => Announcement} announcement the members of the stream that others see
  * @property {(core: SessionCore, stream: Stream) => void} published
  * @property {(reason: string) => void} unpublished
@@ -48,7 +48,7 @@ export function sourceOf(publisher) {
   return /** @type {PublisherSource} */ (sources.get(publisher));
 }
 
-/** If the answer takes longer than this, the browser is showing its permission prompt. */
+/** If the browser takes longer than this to answer, it is showing its permission prompt. */
 const dialogMs = 500;
 
 export class Publisher extends Emitter {
@@ -60,7 +60,7 @@ export class Publisher extends Emitter {
   #sends;
   #destroyed = false;
   #stopMeter = () => {};
-  /** Settles when there is something to send, or when that has failed. */
+  /** Settles when the publisher has something to send, or has failed to get it. */
   #ready;
   /** @type {import('./publications.js').Publications | null} the session's publications, while published */
   #publications = null;
@@ -160,14 +160,14 @@ export class Publisher extends Emitter {
     );
   }
 
-  /** @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one for each track and subscriber */
+  /** @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one report for each track and subscriber */
   async getRtcStatsReport() {
     const all = await this.#reports();
     return all.flatMap(({ connectionId, reports }) => reports.map((rtcStatsReport) => ({ connectionId, rtcStatsReport })));
   }
 
   /**
-   * Ends it for good: unpublishes it, removes it from the page and turns the camera off.
+   * Ends the publisher for good: unpublishes it, removes it from the page and turns the camera off.
    * @returns {this}
    */
   destroy() {
@@ -277,7 +277,7 @@ export class Publisher extends Emitter {
   }
 
   /**
-   * Tells others whether there is audio or video.
+   * Tells the other members whether this publisher sends audio or video.
    * @param {Kind} kind
    */
   #tell(kind) {
@@ -297,7 +297,9 @@ export class Publisher extends Emitter {
     if (had !== this.#has(kind)) this.#tell(kind);
   }
 
-  /** Only the front camera is mirrored, as people expect of themselves; a screen and the back camera are not. */
+  /**
+   * Mirrors only the front camera, because people expect to see themselves mirrored. Screens and back cameras are not mirrored.
+   */
   #mirror() {
     const { facingMode } = this.#capture.track('video')?.getSettings() ?? {};
     this.#widget.mirrored = this.#options.mirror ?? (facingMode !== 'environment' && this.#capture.videoType !== 'screen');
@@ -313,7 +315,7 @@ export class Publisher extends Emitter {
 
   /** @param {MediaStreamTrack} track */
   #mediaStopped(track) {
-    // A screen share that the user stopped is over; an unplugged camera may come back with another source.
+    // A screen share that the user stopped is over, but an unplugged camera can be replaced with another source.
     const isOver = this.#capture.videoType === 'screen' && track.kind === 'video';
     const isLast = this.#capture.tracks().every(({ readyState }) => readyState === 'ended');
     this.dispatch(new OTEvent('mediaStopped', { track }, true), () => {

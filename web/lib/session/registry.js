@@ -18,7 +18,7 @@ export class Registry {
     this.#members.delete(member);
   }
 
-  /** @param {(member: T) => boolean} [predicate] @returns {T | undefined} without one, the first */
+  /** @param {(member: T) => boolean} [predicate] default: matches every member @returns {T | undefined} the first match */
   find(predicate = () => true) {
     return [...this.#members].find(predicate);
   }

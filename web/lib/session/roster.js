@@ -45,7 +45,7 @@ export class Roster {
   }
 }
 
-/** A connection in OpenTok's format. Programs compare them with `===`. */
+/** A connection in OpenTok's format. Programs compare connections with `===`. */
 export class Connection {
   /** @param {ConnectionInfo} info */
   constructor({ connectionId, createdAt, data }) {

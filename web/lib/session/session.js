@@ -16,7 +16,7 @@ export class Session extends Emitter {
   /** @type {Connection | null} */
   connection = null;
   /**
-   * The capabilities of our token, 1 or 0; undefined before connecting.
+   * The capabilities of our token: 1 if granted, otherwise 0. Undefined before connecting.
    * @type {Record<string, number> | undefined}
    */
   capabilities = undefined;
@@ -133,7 +133,7 @@ export class Session extends Emitter {
   }
 
   /**
-   * Mutes everyone, and publishers that start later.
+   * Mutes everyone, including publishers that start later.
    * @param {(Stream | string)[]} [excluded]
    * @returns {Promise<void>}
    */

@@ -24,12 +24,12 @@ import { subscribers } from './registry.js';
 /**
  * The interface between a session and a subscriber.
  * @typedef {object} OwnSink
- * @property {Promise<void>} connected settles with the first media, or when it has failed
+ * @property {Promise<void>} connected settles when the first media arrives, or when subscribing has failed
  * @property {{audio: boolean, video: boolean}} wants
  * @property {import('../media/preference.js').Preference} preference
  * @property {() => {audio: boolean, video: boolean}} expected the media to expect now
  * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
- * @property {() => void} setUpAgain the server set it up again, with video
+ * @property {() => void} setUpAgain the server set up the subscription again, with video
  * @property {(change: import('./roster.js').Change) => void} streamChanged
  * @property {() => void} unblock the user clicked: try to play sound again
  * @property {(reason: string) => void} destroy
@@ -142,7 +142,7 @@ export class Subscriber extends Emitter {
     return this;
   }
 
-  /** @param {boolean} restricted to as few frames as there can be @returns {this} */
+  /** @param {boolean} restricted true for the lowest possible frame rate @returns {this} */
   restrictFrameRate(restricted) {
     this.#restricted = Boolean(restricted);
     this.#host.changed(this.stream.streamId);
@@ -182,7 +182,7 @@ export class Subscriber extends Emitter {
       .then((reports) => callback(null, subscriberStats(reports)), (error) => callback(error));
   }
 
-  /** @returns {Promise<RTCStatsReport>} of all its tracks */
+  /** @returns {Promise<RTCStatsReport>} one report for all tracks of the subscriber */
   async getRtcStatsReport() {
     const reports = await Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()));
     /** @type {Map<string, unknown>} */
@@ -272,7 +272,7 @@ export class Subscriber extends Emitter {
 
   // ----
 
-  /** True if the media was announced and the connection works. */
+  /** Updates the state, and emits `connected` or `disconnected` if it changed. */
   #advance() {
     const isConnected = this.#media !== null && this.#peerState === 'connected';
     const isLost = this.#peerState === 'disconnected' || this.#peerState === 'failed';
@@ -298,7 +298,7 @@ export class Subscriber extends Emitter {
     this.#blocked = blocked;
     this.#apply();
     this.dispatch(new OTEvent(blocked ? 'audioBlocked' : 'audioUnblocked'));
-    // The video may play without a click.
+    // The muted video may play without a click.
     if (blocked) this.#widget.play();
   }
 

@@ -1,4 +1,5 @@
-// The streams we subscribe to in a session. Several subscribers may show one stream; the server gets their combined preference.
+// The streams we subscribe to in a session. Several subscribers may show the same stream. The server gets their combined
+// preference.
 
 import { otFailure } from '../errors.js';
 import { together } from '../media/preference.js';
@@ -40,7 +41,8 @@ export class Subscriptions {
       if (!core.roster.streams.has(streamId)) {
         throw otFailure('OT_STREAM_NOT_FOUND', 1604, 'This stream has ended or is not in this session.');
       }
-      // The server sends the stream back, which tests both directions.
+      // In a routed session, the server sends our own stream back to us, which tests both directions. Elsewhere, this is an
+      // error.
       if (connection === core.session.connection && !core.transport?.slot) {
         throw otFailure('OT_INVALID_PARAMETER', 1011, 'This is your own stream. Show its publisher instead.');
       }
@@ -81,13 +83,13 @@ export class Subscriptions {
     for (const subscriber of [...this.#subscribers]) this.end(subscriber, reason);
   }
 
-  /** The session is over: do not notify the server any more. */
+  /** Forgets what was sent to the server, which is no longer notified because the session is over. */
   forgetTold() {
     this.#told.clear();
   }
 
   /**
-   * The preference of one of a stream's subscribers changed.
+   * Sends the new combined preference after a subscriber of a stream has changed its own.
    * @param {string} streamId
    */
   changed(streamId) {
@@ -95,7 +97,7 @@ export class Subscriptions {
     if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
   }
 
-  /** The media mode of the session changed. */
+  /** Subscribes again over the new transport, because the media mode of the session changed. */
   moved() {
     this.#told.clear();
     for (const subscriber of this.#subscribers) {
@@ -125,7 +127,7 @@ export class Subscriptions {
     const slot = transport?.slot ? await transport.slot(streamId) : {};
     const sinks = this.sinksOf(streamId);
     const wants = sinks.map((sink) => sink.wants);
-    // The stream is no longer wanted, or was set up again in the meantime, which sends this too.
+    // The stream is no longer wanted, or it was set up again in the meantime, which sends this request too.
     if (slot === null || wants.length === 0 || transport !== this.#core.transport) return;
     const members = {
       audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot,

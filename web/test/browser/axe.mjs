@@ -14,10 +14,10 @@ async function loadAxe() {
 }
 
 /**
- * Checks the page as it is and returns the violations, each as one readable text; tests expect an empty list.
+ * Checks the page in its current state and returns the violations, each as a readable text. Tests expect an empty list.
  *
  * @param {import('./page.mjs').Page} page
- * @param {{except?: string[]}} [options] `except`: ids of rules left out; say why where you leave one out
+ * @param {{except?: string[]}} [options] `except`: the IDs of rules to skip; explain each at the call
  * @returns {Promise<string[]>}
  */
 export async function axe(page, { except = [] } = {}) {

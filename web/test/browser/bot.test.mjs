@@ -39,7 +39,7 @@ async function stop(bot) {
   assert.equal(code, 0, `the bot ended with status ${code}:\n${bot.tail()}`);
 }
 
-/** Decodes a file; every frame as the middle pixel's red, green and blue. */
+/** Decodes a video file. Returns the red, green and blue of each frame's middle pixel. */
 async function framesOf(file) {
   const { stdout, stderr } = await run('ffmpeg', [
     '-nostdin', '-v', 'error', '-i', file, '-vf', 'crop=16:16,scale=1:1', '-fps_mode', 'passthrough',
@@ -61,7 +61,7 @@ async function soundOf(file) {
   return { samples: stdout.length / 2, loudest: loudest / 32_768 };
 }
 
-/** The recorded files with this ending. */
+/** Returns the recorded files with this extension. */
 async function recorded(directory, ending) {
   return (await readdir(directory)).filter((name) => name.endsWith(ending)).map((name) => path.join(directory, name));
 }
@@ -199,7 +199,7 @@ test('invalid arguments print a clear error', async (t) => {
   const cases = [
     [['--session', session, '--token', token], /relayed, but the bot needs a routed one/],
     [['--session', session, '--token', 'nonsense'], /not a token/],
-    [['--roulette', '--publish', 'nothing.ivf'], /There is no file nothing\.ivf/],
+    [['--roulette', '--publish', 'nothing.ivf'], /nothing\.ivf does not exist/],
     [['--roulette', '--publish', server.configuration], /neither an IVF file with VP8 nor an Ogg file with Opus/],
     [['--roulette', '--server', 'http://127.0.0.1:9'], /cannot be reached/],
     [[], /--roulette or --session/],

@@ -5,9 +5,9 @@ import { launchChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
 
 /**
- * Call it once at the top of a test file, or once per machine. A test that kills a browser launches its own.
+ * Call this function once at the top of a test file, or once per machine. A test that kills a browser launches a separate one.
  *
- * @param {Pick<import('./namespace.mjs').Machine, 'chromium' | 'firefox'>} [machine] where they run
+ * @param {Pick<import('./namespace.mjs').Machine, 'chromium' | 'firefox'>} [machine] where the browsers run
  */
 export function sharedBrowsers(machine = { chromium: launchChromium, firefox: launchFirefox }) {
   /** @type {Map<Function, Promise<any>>} */

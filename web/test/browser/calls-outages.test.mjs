@@ -12,7 +12,7 @@ import { elapsed, stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** Two people in each other's lists; the second behind `url` if given. */
+/** Two people in each other's lists. The second one connects through `url` if given. */
 async function two(t, server, url = server.url, others = chromium) {
   const [a, b] = await Promise.all([come(t, await chromium(), server.url, ann), come(t, await others(), url, bob)]);
   await Promise.all([lists(a, 'Bob'), lists(b, 'Ann')]);

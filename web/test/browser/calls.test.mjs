@@ -100,7 +100,7 @@ test('a call is canceled; declined, repeated and accepted; unanswered and missed
   assertNothingThrown(a, b);
 });
 
-test('during a call one more may ring, the next caller gets busy; accepting the waiting call ends the first', async (t) => {
+test('during a call one more may ring, further callers get busy; accepting the waiting call ends the first', async (t) => {
   const { server, browser, a, b } = await two(t);
   const [c, d] = await Promise.all([cat, dan].map((person) => come(t, browser, server.url, person)));
   await Promise.all([lists(c, 'Bob'), lists(d, 'Bob')]);
@@ -154,7 +154,7 @@ test('two devices linked by a code ring together; one answers, and the other sho
   await b.waitForStatus(says.answeredElsewhere);
   await isQuiet(b);
   await Promise.all([see(a, { name: 'Bob', color: 'cyan' }), see(second, ann)]);
-  // A code works once.
+  // A code works only once.
   await a.click('button', 'End');
   await isFree(a);
   await turnTo(a, 'settings');
@@ -171,13 +171,13 @@ testInFull('two people who call each other at the same moment end up in one call
   await Promise.all([call(a, 'Bob'), call(b, 'Ann')]);
   // The clicks may be further apart than the calls take to ring.
   await Promise.all([a, b].map((page) => page.until('it is a call', async () => {
-    // The button may disappear before it is clicked: the two calls were merged.
+    // The button may disappear before it is clicked, because the two calls were merged.
     if (await page.has('button', 'Accept')) await page.click('button', 'Accept', { timeout: 1_000 }).catch(() => {});
     return page.has('button', 'End');
   })));
   await Promise.all([see(a, bob), see(b, ann)]);
   await keepReceiving(a, b);
-  for (const page of [a, b]) assert.ok(!await page.has('button', 'Accept'), 'nothing rings beside it');
+  for (const page of [a, b]) assert.ok(!await page.has('button', 'Accept'), 'no other call rings');
   await a.click('button', 'End');
   await b.waitForStatus(says.hungUp);
   await Promise.all([isFree(a), isFree(b)]);
@@ -283,7 +283,7 @@ testInFull('a person is never in a call and a roulette chat at once',
 
 test('a page without a user gesture shows that it cannot play the ringtone', async (t) => {
   const { a, b } = await two(t);
-  // A returning user is online without pressing anything, and so without a user gesture.
+  // A returning user goes online without pressing anything, so there is no user gesture.
   await b.reload();
   await b.waitForStatus(says.here);
   await lists(a, 'Bob');

@@ -18,8 +18,8 @@ const loadTimeout = 60_000;
  * Starts a separate browser, with its own process group and profile.
  *
  * @param {object} [options]
- * @param {string} [options.picture] a .y4m file every page's camera shows, unless the page has a color
- * @param {string} [options.sound] a .wav file every page's microphone hears, unless the page has a color
+ * @param {string} [options.picture] a .y4m file that every page's camera shows, unless the page has a color
+ * @param {string} [options.sound] a .wav file that every page's microphone plays, unless the page has a color
  * @param {string[]} [options.flags] more command line flags
  * @param {string} [options.command]
  * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
@@ -28,15 +28,15 @@ export async function launchChromium({ picture, sound, flags = [], command = usu
   const profile = await temporaryFolder('chromium');
   const child = new Child(command, [
     '--headless', '--remote-debugging-port=0', `--user-data-dir=${profile}`,
-    // The first flag without the second fails without asking; the second without the first finds no camera.
+    // With only the first flag, requests for a camera fail without asking. With only the second, there is no camera.
     '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream',
     ...(picture ? [`--use-file-for-fake-video-capture=${picture}`] : []),
     ...(sound ? [`--use-file-for-fake-audio-capture=${sound}`] : []),
-    // Several windows at once, all of them on top.
+    // Keep several windows active at the same time.
     '--disable-backgrounding-occluded-windows', '--disable-renderer-backgrounding', '--disable-background-timer-throttling',
     '--no-first-run', '--no-default-browser-check', '--disable-background-networking', '--disable-component-update',
     '--disable-sync', '--disable-extensions', '--disable-gpu', '--disable-dev-shm-usage', '--mute-audio', '--hide-scrollbars',
-    // A crash reporter would start a process group of its own and outlive the browser.
+    // A crash reporter would start a separate process group and outlive the browser.
     '--disable-breakpad', '--disable-crash-reporter',
     // Chromium's sandbox refuses to run as root, the usual user in a container.
     ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
@@ -55,7 +55,7 @@ export async function launchChromium({ picture, sound, flags = [], command = usu
 class Chromium {
   name = 'Chromium';
   #pages = new Map();
-  /** Open pages by profile: the last to close takes the profile with it. */
+  /** The open pages by profile. Closing the last page of a profile removes the profile. */
   #tenants = new Map();
 
   constructor(child, profile, control) {
@@ -75,7 +75,7 @@ class Chromium {
     const browserContextId = options.sharing?.browserContextId
       ?? (await control.send('Target.createBrowserContext', { disposeOnDetach: true })).browserContextId;
     this.#tenants.set(browserContextId, (this.#tenants.get(browserContextId) ?? 0) + 1);
-    // A separate window: of two tabs in one window the older is hidden.
+    // Open a separate window, because of two tabs in one window the older one is hidden.
     const { targetId } = await control.send('Target.createTarget', { url: 'about:blank', browserContextId, newWindow: true });
     const { sessionId } = await control.send('Target.attachToTarget', { targetId, flatten: true });
     const page = new ChromiumPage(this, { targetId, sessionId, browserContextId }, options);
@@ -92,12 +92,12 @@ class Chromium {
     if (left === 0) await this.control.send('Target.disposeBrowserContext', { browserContextId });
   }
 
-  /** Sends SIGKILL, as when the machine loses power: no page can say goodbye. */
+  /** Sends SIGKILL, as when the machine loses power. No page can notify its server. */
   kill() {
     return this.child.kill();
   }
 
-  /** Ends the browser and removes its profile; also after `kill`. */
+  /** Ends the browser and removes its profile. Also needed after `kill`. */
   async close() {
     this.control.close();
     await this.child.kill();
@@ -130,7 +130,7 @@ class ChromiumPage extends Page {
     for (const script of scripts) await this.send('Page.addScriptToEvaluateOnNewDocument', { source: script });
     await this.send('Runtime.enable');
     await this.send('Log.enable');
-    // Keeps focus events and carets as in a focused window, in every page at once.
+    // Give every page focus events and a caret, as if its window were focused.
     await this.send('Emulation.setFocusEmulationEnabled', { enabled: true });
     await this.resize(this.width, this.height);
     await this.setDark(this.dark);
@@ -165,7 +165,7 @@ class ChromiumPage extends Page {
   async navigate(url) {
     const { loaderId, errorText } = await this.send('Page.navigate', { url });
     if (errorText) throw new Error(`${url} could not be opened: ${errorText}`);
-    // Only the fragment of the document changed: nothing loads.
+    // Only the fragment of the address changed, so nothing is loaded.
     if (loaderId) await this.#nextLoad(() => this.#loaded.has(loaderId), url);
   }
 
@@ -203,7 +203,7 @@ class ChromiumPage extends Page {
     try {
       answer = await command();
     } catch (error) {
-      // -32000: the context was destroyed by a navigation, or there is none yet.
+      // -32000 means that a navigation destroyed the context, or that there is no context yet.
       if (error instanceof CommandError && error.code === -32000) throw new PageError(error.message);
       throw error;
     }
@@ -213,12 +213,13 @@ class ChromiumPage extends Page {
   }
 
   async query(ariaRole, accessibleName) {
-    // Video has no role in ARIA; this is Chromium's own. While a video has no source its name is "Unable to play media."
+    // ARIA has no role for videos, so this is Chromium's own role. The name of a video without a source is "Unable to play
+    // media."
     const role = ariaRole === 'video' ? 'Video' : ariaRole;
     try {
       const { result } = await this.send('Runtime.evaluate', { expression: 'document' });
       const { nodes } = await this.send('Accessibility.queryAXTree', { objectId: result.objectId, role, accessibleName });
-      // The query also finds elements hidden from assistive technology; the tree marks them.
+      // The query also finds elements that are hidden from assistive technology. The accessibility tree marks these.
       const exposed = nodes.filter((node) => !node.ignored && node.backendDOMNodeId);
       return await Promise.all(exposed.map(async ({ backendDOMNodeId }) => {
         const { object } = await this.send('DOM.resolveNode', { backendNodeId: backendDOMNodeId });
@@ -250,7 +251,7 @@ class ChromiumPage extends Page {
   }
 
   async #stroke(key, bits) {
-    // With Control or Meta held a letter is a command and types nothing.
+    // While Control or Meta is held, a letter is a command and types nothing.
     const text = bits & 0b0110 ? undefined : key.text;
     await this.#key(text ? 'keyDown' : 'rawKeyDown', key, bits, text);
     await this.#key('keyUp', key, bits);

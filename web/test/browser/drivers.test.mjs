@@ -19,7 +19,7 @@ const html = `<!doctype html>
 <meta name="viewport" content="width=device-width">
 <style>
   :root { color-scheme: light dark; }
-  /* axe assumes a white background for a page without one, even in dark mode */
+  /* axe assumes that a page without a background color is white, even in dark mode */
   body { background: Canvas; color: CanvasText; }
   video { width: 160px; height: 120px; }
   .moving { animation: slide .4s linear; }
@@ -160,10 +160,11 @@ testInFull('a Chromium process shows the picture and plays the tone of its files
 });
 
 for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
-  // Product tests use Firefox in every run; for Chromium, which most tests use, the driver's own tests run too.
+  // Tests of Firefox's driver run only in the full tier, because product tests use Firefox in every run. Tests of Chromium's
+  // driver always run.
   const testEngine = (title, body) => (name === 'Chromium' ? test(title, body) : testInFull(title, 'the same test in Chromium', body));
 
-  testEngine(`${name} finds controls by role and name, past hidden ones, and clicks them when they stand still`, async (t) => {
+  testEngine(`${name} finds controls by role and name, skips hidden ones, and clicks them once they stand still`, async (t) => {
     const page = await open(t, await launch(), { color: 'red' });
     assert.equal((await page.query('button', 'Start')).length, 1);
     assert.equal(await page.has('button', 'Star'), false, 'names match as a whole');
@@ -206,7 +207,7 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     const images = await Promise.all(names.map((look) => readFile(path.join(screenshotFolder, `${state}-${look}.png`))));
     // A PNG's width is the four bytes from offset 16.
     assert.deepEqual(images.map((png) => png.readUInt32BE(16)), [360, 360, 1280, 1280]);
-    assert.notDeepEqual(images[0], images[1], 'dark differs from light');
+    assert.notDeepEqual(images[0], images[1], 'the dark screenshot must differ from the light one');
     assert.deepEqual(await page.evaluate('[innerWidth, matchMedia("(prefers-color-scheme: dark)").matches]'), [1280, false]);
   });
 
@@ -222,7 +223,7 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     assert.match(faults.join('\n'), /button-name[^]*color-contrast|color-contrast[^]*button-name/);
   });
 
-  testEngine(`${name} keeps what the page complains about`, async (t) => {
+  testEngine(`${name} keeps the page's errors and warnings`, async (t) => {
     const page = await open(t, await launch());
     await page.evaluate(() => {
       console.error('on the console');

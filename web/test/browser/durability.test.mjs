@@ -1,4 +1,4 @@
-// Data survives kill -9: everything answered with `ok` was committed before.
+// Data survives kill -9, because the server commits every change before it answers with `ok`.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import test from 'node:test';
@@ -73,7 +73,7 @@ test('blocks, bans and reports survive kill -9 and a restart', async (t) => {
   await bobAgain.isType('welcome');
   await annAgain.ask('roulette.start');
   await bobAgain.ask('roulette.start');
-  // If the block were lost, these two would have been matched, and the third would have no partner.
+  // If the block were lost, the first two would be matched, and the third would have no partner.
   const cat = await Guest.arrive(server.url);
   await cat.isType('welcome');
   await cat.ask('roulette.start');

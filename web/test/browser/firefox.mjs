@@ -13,7 +13,7 @@ const preferences = {
   'media.navigator.streams.fake': true,
   'media.navigator.permission.disabled': true,
   'media.autoplay.default': 0,
-  // Turn off downloads, prompts and telemetry.
+  // Turn off automatic downloads, prompts and telemetry.
   'app.update.enabled': false,
   'app.normandy.enabled': false,
   'browser.aboutwelcome.enabled': false,
@@ -50,9 +50,9 @@ export async function launchFirefox({ prefs = {}, machine } = {}) {
     .map(([name, value]) => `user_pref(${JSON.stringify(name)}, ${JSON.stringify(value)});`);
   await writeFile(path.join(profile, 'user.js'), `${lines.join('\n')}\n`);
   const child = new Child(process.env.CONFAB_FIREFOX ?? 'firefox-esr', [
-    // System access is for the one thing BiDi cannot do yet: choose between light and dark mode.
+    // System access is needed only to choose between light and dark mode, which BiDi does not support yet.
     '--headless', '--no-remote', '--profile', profile, '--remote-debugging-port', '0', '--remote-allow-system-access',
-    // A separate home directory, so that it creates no folders in the user's.
+    // Use a separate home directory, so that Firefox creates no folders in the user's.
   ], { env: { MOZ_CRASHREPORTER_DISABLE: '1', MOZ_HEADLESS: '1', HOME: profile }, machine });
   try {
     const [, url] = await child.line(/^WebDriver BiDi listening on (ws:\S+)/, startTimeout);
@@ -70,7 +70,7 @@ export async function launchFirefox({ prefs = {}, machine } = {}) {
 class Firefox {
   name = 'Firefox';
   #pages = new Map();
-  /** Open pages by profile: the last to close takes the profile with it. */
+  /** The open pages by profile. Closing the last page of a profile removes the profile. */
   #tenants = new Map();
 
   constructor(child, profile, control) {
@@ -86,11 +86,11 @@ class Firefox {
     const { control } = this;
     const userContext = options.sharing?.userContext ?? (await control.send('browser.createUserContext')).userContext;
     this.#tenants.set(userContext, (this.#tenants.get(userContext) ?? 0) + 1);
-    // A separate window: of two tabs in one window the older is hidden.
+    // Open a separate window, because of two tabs in one window the older one is hidden.
     const { context } = await control.send('browsingContext.create', { type: 'window', userContext });
     const page = new FirefoxPage(this, { context, userContext }, options);
     this.#pages.set(context, page);
-    // Without a sound card its AudioContext never starts, so the painted microphone is the browser's own fake one.
+    // Without a sound card, Firefox's AudioContext never starts, so the page's microphone is the browser's own fake one.
     for (const script of Page.scripts(options, { nativeSound: true })) {
       await control.send('script.addPreloadScript', { functionDeclaration: `() => { ${script}; }`, contexts: [context] });
     }
@@ -115,12 +115,12 @@ class Firefox {
     if (left === 0) await this.control.send('browser.removeUserContext', { userContext });
   }
 
-  /** Sends SIGKILL, as when the machine loses power: no page can say goodbye. */
+  /** Sends SIGKILL, as when the machine loses power. No page can notify its server. */
   kill() {
     return this.child.kill();
   }
 
-  /** Ends the browser and removes its profile; also after `kill`. */
+  /** Ends the browser and removes its profile. Also needed after `kill`. */
   async close() {
     this.control.close();
     await this.child.kill();
@@ -172,7 +172,7 @@ class FirefoxPage extends Page {
   }
 
   async query(role, name) {
-    // Video has no role in ARIA, so Firefox cannot look for it by role.
+    // ARIA has no role for videos, so Firefox cannot find them by role.
     if (role === 'video') {
       const selector = name === undefined ? 'video' : `video[aria-label=${JSON.stringify(name)}]`;
       return this.#locate({ type: 'css', value: `${selector}:not([aria-hidden=true], [hidden])` });
@@ -225,7 +225,7 @@ class FirefoxPage extends Page {
     return this.send('browsingContext.setViewport', { viewport: { width, height } });
   }
 
-  /** Applies to the whole browser; in Chromium, to the page. */
+  /** Sets light or dark mode for the whole browser. In Chromium, the setting applies only to the page. */
   setDark(dark) {
     return this.browser.asBrowser(`Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', ${dark ? 0 : 1})`);
   }

@@ -1,4 +1,4 @@
-// Functions that run inside pages. Each is sent as source text, so none may use anything defined outside it.
+// Functions that run inside pages. A function is sent as source text, so it must not use anything that is defined outside it.
 
 /** Returns the source of a call that runs `fn` inside a page. */
 export function source(fn, ...args) {
@@ -6,8 +6,8 @@ export function source(fn, ...args) {
 }
 
 /**
- * Keeps every RTCPeerConnection of the page in `window.__peers`, so that tests can read statistics without the page's help, and
- * the ICE states of each in its `__iceStates`.
+ * Stores every RTCPeerConnection of the page in `window.__peers`, so that tests can read statistics without the page's help,
+ * and the ICE states of each connection in its `__iceStates`.
  */
 export function keepPeers() {
   const Native = window.RTCPeerConnection;
@@ -25,10 +25,10 @@ export function keepPeers() {
 }
 
 /**
- * Replaces camera and microphone by video of one color and a tone. Every page gets its own color whatever flags its browser was
- * started with, and the color does not drift, as in Firefox's fake camera.
+ * Replaces camera and microphone with a video of one color and a tone. Every page gets its own color, whatever flags its
+ * browser was started with. Unlike in Firefox's fake camera, the color does not drift.
  *
- * @param {{color: string, tone: number, nativeSound: boolean}} options `nativeSound`: take the browser's own fake
+ * @param {{color: string, tone: number, nativeSound: boolean}} options `nativeSound`: whether to use the browser's own fake
  *   microphone, for engines whose AudioContext never starts without a sound card
  */
 export function paintMedia({ color, tone, nativeSound }) {
@@ -49,7 +49,8 @@ export function paintMedia({ color, tone, nativeSound }) {
     const paint = () => {
       context.fillStyle = color;
       context.fillRect(0, 0, width, height);
-      // Something must move, or encoders send almost nothing. Not in the middle, which tests read.
+      // Something must move, because encoders otherwise send almost nothing. It must not move in the middle, where tests read
+      // the color.
       context.fillStyle = 'white';
       context.fillRect((frame * 4) % (width - 20), 8, 20, 20);
       frame += 1;
@@ -57,7 +58,7 @@ export function paintMedia({ color, tone, nativeSound }) {
     paint();
     const stream = canvas.captureStream(framesPerSecond);
     const [track] = stream.getVideoTracks();
-    // A timer instead of requestAnimationFrame, which stops in hidden pages while a camera does not.
+    // Use a timer, because requestAnimationFrame stops in hidden pages, unlike a camera.
     const timer = setInterval(() => (track.readyState === 'ended' ? clearInterval(timer) : paint()), 1000 / framesPerSecond);
     return track;
   }
@@ -69,7 +70,7 @@ export function paintMedia({ color, tone, nativeSound }) {
     const destination = new MediaStreamAudioDestinationNode(context);
     oscillator.connect(volume).connect(destination);
     oscillator.start();
-    // Without a gesture the context starts suspended, and sends silence until there is one.
+    // Without a user gesture, the context starts suspended and sends silence until there is a gesture.
     for (const gesture of ['pointerdown', 'keydown']) {
       window.addEventListener(gesture, () => context.resume(), { capture: true, once: true });
     }
@@ -91,7 +92,7 @@ export function paintMedia({ color, tone, nativeSound }) {
   ];
 }
 
-/** Makes the page one without camera and microphone permission; asking for it then succeeds. */
+/** Makes the page appear to lack permission for camera and microphone. Requesting the permission then succeeds. */
 export function notAskedYet() {
   const native = navigator.permissions.query.bind(navigator.permissions);
   navigator.permissions.query = async (descriptor) => {
@@ -112,7 +113,7 @@ export function standAt(place) {
   };
 }
 
-/** Unplugs the only microphone, in a call; `window.plugIn` plugs it in again. */
+/** Simulates that the only microphone is unplugged during a call. `window.plugIn` plugs it in again. */
 export function unplugMicrophone() {
   const devices = navigator.mediaDevices;
   const before = devices.getUserMedia;
@@ -133,7 +134,9 @@ export function failMedia(errorName) {
   navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('failed for a test', errorName));
 }
 
-/** Returns the average color in the middle of a playing video, `{rgb}`, or why there is none, `{missing}`. */
+/**
+ * Returns the average color in the middle of a playing video as `{rgb}`, or the reason why there is no color as `{missing}`.
+ */
 export function middleColor(selector) {
   const video = document.querySelector(selector);
   if (!video) return { missing: `no element ${selector}` };
@@ -154,7 +157,7 @@ export function middleColor(selector) {
   return { rgb: sum.map((total) => Math.round(total / (size * size))) };
 }
 
-/** Returns what the page's open peer connections receive, and their states. */
+/** Returns the states of the page's open peer connections, and statistics about the received media. */
 export async function receivedMedia() {
   const total = { framesDecoded: 0, videoPackets: 0, audioPackets: 0, audioLevel: 0, audioEnergy: 0, states: [] };
   for (const peer of window.__peers ?? []) {
@@ -175,7 +178,7 @@ export async function receivedMedia() {
   return total;
 }
 
-/** Stores every message that any WebSocket of the page receives in `window.__heard`, as text, and its time in `at`. */
+/** Stores every message that any WebSocket of the page receives in `window.__heard`, with its text and its time (`at`). */
 export function keepMessages() {
   const Native = window.WebSocket;
   if (window.__heard) return;
@@ -190,7 +193,7 @@ export function keepMessages() {
   };
 }
 
-/** Stores in `window.__shown` when each of the partner's video elements painted its first frame. */
+/** Stores in `window.__shown` the time when each of the partner's video elements painted its first frame. */
 export function keepFirstFrames() {
   if (window.__shown) return;
   window.__shown = [];
@@ -206,8 +209,8 @@ export function keepFirstFrames() {
 }
 
 /**
- * Returns details of the page's open peer connections: the direction (`direction` of its transceivers), the encryption
- * (`transport`), the selected candidate `pair`, the known remote candidates, and sums of `sent` and `received`.
+ * Returns details of the page's open peer connections: the `direction` of their transceivers, the encryption (`transport`), the
+ * selected candidate `pair`, the known remote candidates, and the totals `sent` and `received`.
  */
 export async function peerDetails() {
   const details = [];
@@ -216,7 +219,7 @@ export async function peerDetails() {
     const stats = await peer.getStats();
     const all = [...stats.values()];
     const transport = all.find(({ type }) => type === 'transport');
-    // Firefox marks the selected pair itself; in Chromium earlier pairs stay nominated.
+    // Firefox marks the selected pair. Chromium does not mark it, and earlier pairs stay nominated.
     const pairs = all.filter(({ type }) => type === 'candidate-pair');
     const pair = stats.get(transport?.selectedCandidatePairId) ?? pairs.find(({ selected }) => selected)
       ?? pairs.find(({ nominated, state }) => nominated && state === 'succeeded');
@@ -251,8 +254,9 @@ export async function peerDetails() {
 }
 
 /**
- * Runs on an element: returns where to click on it, `{x, y}`, or why it cannot be clicked yet, `{blocked}`. A test must not do
- * what a user could not. An element that moves within two frames cannot be clicked, because the click would miss it.
+ * Runs on an element. Returns where to click as `{x, y}`, or the reason why the element cannot be clicked yet as `{blocked}`,
+ * because a test must not do what a user could not do. An element that moves within two frames cannot be clicked, because the
+ * click would miss it.
  *
  * @this {HTMLElement}
  */
@@ -261,7 +265,7 @@ export async function clickPoint() {
   if (this.matches(':disabled') || this.closest('[aria-disabled=true]')) return { blocked: 'it is disabled' };
   if (!this.checkVisibility({ visibilityProperty: true })) return { blocked: 'it is not visible' };
   this.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
-  // The timer is for pages that draw no frames.
+  // The timer is needed for pages that draw no frames.
   const nextFrame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 100); });
   const before = this.getBoundingClientRect();
   await nextFrame();

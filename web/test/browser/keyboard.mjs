@@ -1,6 +1,9 @@
 // Keys by name, for both protocols.
 
-/** `code` and `virtual` are the DevTools protocol's; `bidi` is WebDriver's private-use character; `text` is what it types. */
+/**
+ * The keys. `code` and `virtual` are for the DevTools protocol, `bidi` is WebDriver's private-use character, and `text` is the
+ * typed text.
+ */
 const named = {
   Enter: { virtual: 13, bidi: '\uE007', text: '\r' },
   Tab: { virtual: 9, bidi: '\uE004' },
@@ -18,7 +21,7 @@ const named = {
   ArrowDown: { virtual: 40, bidi: '\uE015' },
 };
 
-/** `bit` is the DevTools protocol's. */
+/** The modifier keys. `bit` is for the DevTools protocol. */
 const modifiers = {
   Alt: { bit: 1, virtual: 18, bidi: '\uE00A' },
   Control: { bit: 2, virtual: 17, bidi: '\uE009' },
@@ -26,7 +29,7 @@ const modifiers = {
   Shift: { bit: 8, virtual: 16, bidi: '\uE008' },
 };
 
-/** Splits "Shift+Tab" into the key and the modifiers held. */
+/** Splits a description such as "Shift+Tab" into the key and its modifiers. */
 export function chord(description) {
   const parts = description === '+' ? ['+'] : description.split('+');
   const last = parts.pop();
@@ -39,7 +42,7 @@ export function chord(description) {
   };
 }
 
-/** The key that types one character. */
+/** Returns the key that types one character. */
 export function character(text) {
   if ([...text].length !== 1) throw new Error(`there is no key "${text}"`);
   if (text === '\n') return { key: 'Enter', code: 'Enter', ...named.Enter };

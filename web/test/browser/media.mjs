@@ -1,12 +1,12 @@
-// Test video and audio, and checks of what is received.
+// Test video and audio, and checks of received media.
 import { writeFile } from 'node:fs/promises';
 import { middleColor, receivedMedia } from './in-page.mjs';
 import { NotYet } from './wait.mjs';
 
-/** Where OpenTok's markup, and so ours, shows the other person's video. */
+/** The selector of the other person's video in OpenTok's markup, which ours follows. */
 export const remoteVideo = '.OT_subscriber video';
 
-/** Colors far enough apart to survive every codec; the values that pages paint. */
+/** The colors that pages paint. They differ enough to be distinguishable after every codec. */
 export const colors = {
   red: [255, 0, 0],
   green: [0, 128, 0],
@@ -18,9 +18,9 @@ export const colors = {
   black: [0, 0, 0],
 };
 
-/** The name of the nearest color. */
+/** Returns the name of the nearest color. */
 export function colorName([red, green, blue]) {
-  // Green by hue instead of distance: a dark green is close to black in RGB.
+  // Recognize green by its hue instead of its distance, because a dark green is close to black in RGB.
   const strongest = Math.max(red, green, blue);
   const weakest = Math.min(red, green, blue);
   if (strongest < 50) return 'black';
@@ -30,13 +30,16 @@ export function colorName([red, green, blue]) {
   return { '100': 'red', '010': 'green', '001': 'blue', '110': 'yellow', '011': 'cyan', '101': 'magenta' }[key];
 }
 
-/** Returns the color in the middle of the other person's video by name, or why there is none, such as "no frame". */
+/**
+ * Returns the name of the color in the middle of the other person's video, or the reason why there is none, such as "no
+ * frame".
+ */
 export async function remoteColor(page, selector = remoteVideo) {
   const { rgb, missing } = await page.evaluate(middleColor, selector);
   return missing ?? colorName(rgb);
 }
 
-/** Waits until the page shows a partner of this color, or of one of these, and returns the color. */
+/** Waits until the page shows a partner with this color, or with one of several, and returns the color. */
 export function seesColor(page, expected, { selector = remoteVideo, timeout } = {}) {
   const wanted = [expected].flat();
   return page.until(`the partner's picture is ${wanted.join(' or ')}`, async () => {
@@ -59,7 +62,7 @@ export async function audioReceived(page) {
 
 /** Waits until `by` more frames are decoded. Never checks a rate, because CPUs may be busy. */
 export async function framesRise(page, { by = 15, timeout } = {}) {
-  // A new partner may have new statistics that start at zero.
+  // With a new partner, the statistics may start at zero again.
   let from = await framesDecoded(page);
   return page.until(`${by} more frames are decoded`, async () => {
     const now = await framesDecoded(page);
@@ -76,7 +79,7 @@ export async function soundArrives(page, { by = 25, timeout } = {}) {
     const { packets, level } = await audioReceived(page);
     from = Math.min(from, packets);
     if (packets - from < by) throw new NotYet(`${packets - from} packets so far`);
-    // A tone at half volume reads 0.3 to 0.5; an open microphone in a silent room stays far below this.
+    // A tone at half volume has a level of 0.3 to 0.5. An open microphone in a silent room stays far below this threshold.
     if (level < 0.01) throw new NotYet(`packets arrive, but their level is ${level}`);
     return { packets, level };
   }, { timeout });
@@ -85,7 +88,7 @@ export async function soundArrives(page, { by = 25, timeout } = {}) {
 /**
  * Writes a video file for `launchChromium({picture})`: one color with a moving block near the top.
  *
- * @param {string} file ending in .y4m
+ * @param {string} file a path that ends in .y4m
  * @param {keyof typeof colors} color
  */
 export async function writePicture(file, color, { width = 320, height = 240, framesPerSecond = 15 } = {}) {
@@ -94,7 +97,7 @@ export async function writePicture(file, color, { width = 320, height = 240, fra
   const luma = width * height;
   const chroma = luma / 4;
   const parts = [Buffer.from(`YUV4MPEG2 W${width} H${height} F${framesPerSecond}:1 Ip A1:1 C420\n`)];
-  // One second, which the browser repeats.
+  // The file has one second, which the browser repeats.
   for (let frame = 0; frame < framesPerSecond; frame += 1) {
     const planes = Buffer.alloc(luma + 2 * chroma);
     planes.fill(background[0], 0, luma).fill(background[1], luma, luma + chroma).fill(background[2], luma + chroma);
@@ -106,7 +109,7 @@ export async function writePicture(file, color, { width = 320, height = 240, fra
   return file;
 }
 
-/** BT.601 with limited range, as browsers assume for a y4m file. */
+/** Converts a color to BT.601 with limited range, which browsers assume for a y4m file. */
 function toYCbCr([red, green, blue]) {
   return [
     16 + (65.481 * red + 128.553 * green + 24.966 * blue) / 255,
@@ -119,7 +122,7 @@ function toYCbCr([red, green, blue]) {
  * Writes a sound file for `launchChromium({sound})`: one second of a tone, which the browser repeats without a click when
  * `frequency` is a whole number.
  *
- * @param {string} file ending in .wav
+ * @param {string} file a path that ends in .wav
  */
 export async function writeTone(file, frequency = 440) {
   const rate = 48_000;

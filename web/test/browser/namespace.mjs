@@ -13,17 +13,17 @@ import { launchChromium } from './chromium.mjs';
 import { launchFirefox } from './firefox.mjs';
 import { Child, removeFolder, tellUndertaker, temporaryFolder } from './process.mjs';
 
-// Debian installs them where only root's PATH leads.
+// Debian installs these commands in a directory that only root's PATH contains.
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
 
-/** These addresses are not visible outside, so any will do. */
+/** The prefix of the machines' addresses. Any will do, because they are not visible outside. */
 const prefix = '10.201.0';
-/** No other process listens on the server's machine. */
+/** The server's port. It is free, because no other process listens on the server's machine. */
 const port = 8080;
-/** Browsers trust every name under `localhost`. */
+/** The server's name. Browsers trust every name under `localhost`. */
 const serverName = 'confab.localhost';
 
-/** @param {string} command @param {string[]} args @param {string} [input] what it reads */
+/** @param {string} command @param {string[]} args @param {string} [input] the command's standard input */
 async function run(command, args, input) {
   const running = promisify(execFile)(command, args, { env });
   if (input !== undefined) running.child.stdin.end(input);
@@ -43,8 +43,8 @@ async function mayAdminister() {
 }
 
 /**
- * Returns why such a network is impossible here, or undefined. Only restrictions of the machine are a reason to skip: any other
- * failure throws, so that a missing tool or a bug does not skip these tests unnoticed.
+ * Returns why such a network is impossible here, or undefined if it is possible. Only restrictions of the machine are a reason
+ * to skip tests. Any other failure throws, because a missing tool or a bug must not skip tests unnoticed.
  */
 export async function whyNoNetwork() {
   if (process.platform !== 'linux') return 'network namespaces are a thing of Linux';
@@ -112,7 +112,7 @@ class Network {
     this.options = { machine: this.server, flags: ['--host', this.server.address, '--port', String(port)] };
   }
 
-  /** Restores all connections. */
+  /** Removes all conditions between the machines. */
   async clear() {
     await Promise.all(this.clients.map((machine) => machine.clear()));
   }
@@ -123,7 +123,7 @@ class Network {
   }
 }
 
-/** Runs inside the machine: forwards from a socket file to the port in the first line. */
+/** Runs inside the machine. Forwards connections from a socket file to the port named in their first line. */
 const doorkeeper = `
   const net = require('node:net');
   const [door] = process.argv.slice(1);
@@ -153,12 +153,12 @@ function rain(cable, drops) {
 export class Machine {
   /** @type {string} */
   address;
-  /** For HTTP requests from here to its loopback addresses. */
+  /** The agent for HTTP requests from this process to the machine's loopback addresses. */
   agent = new http.Agent();
   #doorkeeper;
   #switch;
 
-  /** @param {string} name of the namespace @param {string} door a file that is not there yet */
+  /** @param {string} name of the namespace @param {string} door the path of the socket file to create */
   constructor(name, door) {
     Object.assign(this, { name, door });
     this.agent.createConnection = (options) => {
@@ -176,7 +176,7 @@ export class Machine {
     await this.#doorkeeper.line(/The door is open/, 60_000);
   }
 
-  /** Returns how `spawn` starts this command on the machine. @returns {[string, string[]]} */
+  /** Returns the arguments with which `spawn` starts this command on the machine. @returns {[string, string[]]} */
   inside(command, args) {
     return ['ip', ['netns', 'exec', this.name, command, ...args]];
   }
@@ -185,7 +185,7 @@ export class Machine {
     return run('ip', ['-n', this.name, ...args]);
   }
 
-  /** Replaces its address, as when a phone changes networks. */
+  /** Replaces the machine's address, as when a phone changes networks. */
   async moveTo(address) {
     await this.ip('address', 'flush', 'dev', 'cable');
     await this.ip('address', 'add', `${address}/24`, 'dev', 'cable');
@@ -194,7 +194,7 @@ export class Machine {
     this.address = address;
   }
 
-  // Conditions between this machine and all others.
+  // Network conditions between this machine and all others.
 
   /** @param {Machine} machine where the switch is @param {string} cable its name there */
   connect(machine, cable) {
@@ -212,7 +212,7 @@ export class Machine {
     return this.#rain('meta l4proto udp counter drop');
   }
 
-  /** Drops everything silently. */
+  /** Drops all packets silently. */
   loseEverything() {
     return this.#rain('ether type { ip, ip6 } counter drop');
   }
@@ -231,7 +231,9 @@ export class Machine {
     await this.#nft(clearing(this.cable));
   }
 
-  /** Returns the packets dropped since the last change, sent by it and sent to it. */
+  /**
+   * Returns the number of packets that were dropped since the conditions last changed: those from the machine and those to it.
+   */
   async lost() {
     const { nftables } = JSON.parse(await run(...this.#switch.inside('nft', ['--json', 'list', 'table', 'netdev', this.cable])));
     const count = { sent: 0, received: 0 };
@@ -249,7 +251,8 @@ export class Machine {
     return run(...this.#switch.inside('nft', ['-f', '-']), input);
   }
 
-  // Browsers on it. Pages get a camera only at a trusted address: Chromium trusts the name, Firefox needs a preference.
+  // Browsers on the machine. A page gets a camera only if its address is trusted. Chromium trusts the name, and Firefox needs a
+  // preference.
 
   /** Returns the server's address for this browser. @param {{name: string}} browser */
   static serverURL(browser) {
@@ -260,7 +263,7 @@ export class Machine {
   chromium(options = {}) {
     const flags = [
       `--host-resolver-rules=MAP ${serverName} ${prefix}.1`,
-      // Pages with camera permission see their own addresses, which tests read in the statistics.
+      // With camera permission, a page's statistics contain its own addresses, which tests read.
       '--disable-features=WebRtcHideLocalIpsWithMdns', ...options.flags ?? [],
     ];
     return launchChromium({ ...options, flags, machine: this });
@@ -277,7 +280,7 @@ export class Machine {
     return launchFirefox({ ...options, prefs, machine: this });
   }
 
-  /** Closes only the entrance; processes on it are ended by their owners. */
+  /** Closes only the access to the machine. The owners of processes on it must end them. */
   async close() {
     await this.#doorkeeper?.kill();
     // It may not exist.

@@ -26,7 +26,7 @@ test('people appear in each other’s lists automatically, with a rough distance
   ]);
   await lists(a, 'Bob', /^within [25] miles$/);
   await lists(a, 'Cat', /^within (50|100) miles$/);
-  assert.deepEqual((await rowsOf(a)).map(({ name }) => name), ['Bob', 'Cat'], 'the nearer comes first, and one is not in one’s own list');
+  assert.deepEqual((await rowsOf(a)).map(({ name }) => name), ['Bob', 'Cat'], 'nearer people first, without oneself');
   await b.close();
   await listsNot(a, 'Bob');
   assertNoComplaints(a, c);
@@ -58,7 +58,7 @@ testInFull('a name with a bidirectional override is rejected with a message, and
   assert.match(await page.status(), /Ann/);
 });
 
-/** Chooses in a list box with the keyboard. */
+/** Chooses an option of a list box with the keyboard. */
 async function choose(page, label, value) {
   const box = await page.find('combobox', label);
   await box.evaluate(function (wanted) {
@@ -71,7 +71,7 @@ test('every setting works: no name, radius, unit, do not disturb, invisible, who
   const { pages: [a, b, c, abroad] } = await gather(
     t, ann, { ...bob, at: places.nextDoor }, { ...cat, at: places.nextTown }, { name: '', at: places.abroad },
   );
-  assert.match(await abroad.status(), /You are online as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u, 'a person without a name gets a pleasant one');
+  assert.match(await abroad.status(), /You are online as .*[A-Z]\p{L}+ [A-Z]\p{L}+/u, 'a missing name is generated');
   assertNoComplaints(abroad);
 
   await lists(a, 'Bob', /miles/);
@@ -108,7 +108,7 @@ test('every setting works: no name, radius, unit, do not disturb, invisible, who
   await choose(c, 'Who may call me', 'contacts');
   await c.waitForStatus(/saved/i);
   await call(a, 'Cat');
-  await a.until('the caller is notified', async () => /does not wish to be called by everyone/i.test(await a.alerts()));
+  await a.until('the caller is notified', async () => /does not accept calls from you/i.test(await a.alerts()));
   await isQuiet(c);
   assertNothingThrown(a, b, c);
 });
@@ -145,7 +145,7 @@ test('blocked people cannot see or call the person who blocked them; unblocking 
   await find(a, b.personId);
   await firstRow(a, 'found', { name: 'Bob', online: 'no' });
   await turnTo(b, 'settings');
-  // The server sends no id with which a blocked person could be found, and so no name that was stored for it.
+  // The server sends no ID with which a blocked person could be found. So the page cannot look up a stored name for it.
   await b.waitFor('there is a person to unblock', () => document.querySelector('#blocked button') !== null);
   await b.evaluate(() => document.querySelector('#blocked button').click());
   await lists(a, 'Bob');

@@ -1,5 +1,5 @@
 // A user of the page of people nearby: mouse and keyboard actions, locations, and what they see. Only this file contains the
-// page's texts for the browser tests. In Chromium people can move; in Firefox they stay.
+// page's texts for the browser tests. In Chromium, people can move to other locations. In Firefox, they cannot.
 import assert from 'node:assert/strict';
 import { source, standAt } from './in-page.mjs';
 import { remoteColor, seesColor } from './media.mjs';
@@ -29,19 +29,19 @@ export const says = {
   answeredElsewhere: /answered on another device/i,
 };
 
-/** Locations; the names say how far from the first. */
+/** Locations. The names say how far they are from the first. */
 export const places = {
   town: { latitude: 51.5074, longitude: -0.1278 },
   /** About 1.5 miles away. */
   nextDoor: { latitude: 51.527, longitude: -0.12 },
   /** About 48 miles away. */
   nextTown: { latitude: 52.2053, longitude: 0.1218 },
-  /** About 213 miles away: beyond the widest radius. */
+  /** About 213 miles away, which is beyond the largest radius. */
   abroad: { latitude: 48.8566, longitude: 2.3522 },
 };
 
 /**
- * Starts a server like `serve`. In the first tier it updates lists ten times a second instead of once.
+ * Starts a server like `serve`. In the first tier, the server updates lists ten times per second instead of once.
  *
  * @param {Record<string, string | number>} [env] like `startServer`
  */
@@ -103,7 +103,7 @@ export async function come(t, browser, url, { name, ...options }) {
   return page;
 }
 
-/** Waits until a person is in the list, with this hint. */
+/** Waits until a person is in the list with this hint. */
 export function lists(page, name, hint = /within \d+ (miles|km)/) {
   return page.until(`${name} is in the list, ${hint}`, async () => {
     const rows = await rowsOf(page);
@@ -142,7 +142,7 @@ export function firstRow(page, list, expected) {
 }
 
 export function turnTo(page, panel) {
-  // By element: a count of missed calls may be part of the name.
+  // Find the tab by its element, because its name may contain the number of missed calls.
   return page.evaluate((id) => document.querySelector(`[data-panel=${id}]`).click(), panel);
 }
 

@@ -7,15 +7,15 @@ import { freePort, repository } from './server.mjs';
 import { NotYet, until } from './wait.mjs';
 
 /**
- * Starts nginx in the foreground with its own prefix, pid file and logs.
+ * Starts nginx in the foreground with a separate prefix, pid file and logs.
  *
- * The sample contains the directives inside `http { … }`: `upstream`, `map`, `server` blocks. The test covers how the sample
- * forwards requests. TLS is removed, because a test has no certificate that a browser trusts, and so are servers that only
- * redirect to TLS.
+ * The sample contains the directives inside `http { … }`: `upstream`, `map` and `server` blocks. The test covers how the sample
+ * forwards requests. TLS and servers that only redirect to TLS are removed, because a test has no certificate that a browser
+ * trusts.
  *
  * @param {object} options
  * @param {number} options.upstreamPort the server's port
- * @param {string} [options.sample] its text, otherwise the repository's
+ * @param {string} [options.sample] the text of the sample; default: the repository's sample
  * @param {[RegExp | string, string][]} [options.substitutions] more replacements, applied to the sample first
  */
 export async function startNginx({ upstreamPort, sample, substitutions = [] }) {
@@ -26,13 +26,13 @@ export async function startNginx({ upstreamPort, sample, substitutions = [] }) {
   await writeFile(path.join(folder, 'site.conf'), adapted);
   await writeFile(path.join(folder, 'nginx.conf'), mainConfiguration(folder));
   const child = new Child('nginx', ['-p', folder, '-c', path.join(folder, 'nginx.conf'), '-e', 'stderr'], {
-    // Debian installs it where only root's PATH leads.
+    // Debian installs nginx in a directory that only root's PATH contains.
     env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
   });
   const nginx = {
     port,
     url: `http://127.0.0.1:${port}`,
-    /** The configuration it runs with, for messages. */
+    /** The configuration of the running nginx, for error messages. */
     configuration: adapted,
     accessLog: () => readFile(path.join(folder, 'access.log'), 'utf8'),
     get log() { return child.log; },
@@ -72,7 +72,7 @@ ${temporary}
 `;
 }
 
-/** The sample with our ports, without TLS. */
+/** Returns the sample with the test's ports and without TLS. */
 export function adapt(sample, port, upstreamPort) {
   const inner = insideHttp(sample);
   return blocks(inner)

@@ -5,21 +5,21 @@ import path from 'node:path';
 import { clickPoint, keepPeers, paintMedia, receivedMedia, source } from './in-page.mjs';
 import { NotYet, until } from './wait.mjs';
 
-/** Code inside the page threw, or the page is between two documents. A wait tries again. */
+/** The error if code inside the page threw or the page is between two documents. A wait tries again. */
 export class PageError extends NotYet {
   name = 'PageError';
 }
 
-/** Console lines kept per page, enough to explain a failure. */
+/** The number of console lines kept per page. It is enough to explain a failure. */
 const keptConsoleLines = 500;
 
 /**
  * @typedef {object} PageOptions
- * @property {string} [label] names the page in messages; the color if there is one
- * @property {string} [color] a CSS color: the camera becomes a picture of it and the microphone a tone
- * @property {number} [tone] of the painted microphone, in hertz
+ * @property {string} [label] the page's name in messages; default: the color
+ * @property {string} [color] a CSS color; the page's camera then shows this color, and its microphone plays a tone
+ * @property {number} [tone] the frequency of that tone in hertz
  * @property {string[]} [scripts] source text run in every new document before the page's own
- * @property {Page} [sharing] open it in the same profile as this page: two tabs of one browser
+ * @property {Page} [sharing] another page, whose profile the new page shares, like two tabs of one browser
  * @property {number} [width] @property {number} [height] of the window's inside, in CSS pixels
  */
 
@@ -50,7 +50,7 @@ export class Page {
   /** Goes to an address and returns when the page has loaded. */
   async goto(url) {
     await this.navigate(url);
-    // A hidden page draws and measures nothing, so a test on it would fail for the wrong reason.
+    // A hidden page draws and measures nothing, so a test would fail for the wrong reason.
     await this.waitFor('the page is visible', "document.visibilityState === 'visible'");
   }
 
@@ -70,8 +70,8 @@ export class Page {
    *
    * @param {string} description the end of "waited until …"
    * @param {string | Function} what
-   * @param {{timeout?: number, why?: string | Function | (() => unknown), args?: unknown[]}} [options] `why`: evaluated in
-   *   the page on failure, to say why not yet
+   * @param {{timeout?: number, why?: string | Function | (() => unknown), args?: unknown[]}} [options] `why`: evaluated in the
+   *   page on failure, to explain the failure
    */
   waitFor(description, what, { timeout, why, args = [] } = {}) {
     return this.until(description, () => this.evaluate(what, ...args), {
@@ -114,7 +114,7 @@ export class Page {
     if (this.console.length > keptConsoleLines) this.console.shift();
   }
 
-  // Elements, found the way a screen reader finds them.
+  // Elements, found as a screen reader finds them.
 
   /**
    * Waits until exactly one exposed element has this role and, if given, exactly this accessible name.
@@ -136,7 +136,7 @@ export class Page {
     return (await this.query(role, name)).length > 0;
   }
 
-  /** Waits for the control, until it can be clicked, and clicks it with the mouse. */
+  /** Waits until there is such a control and it can be clicked, and clicks it with the mouse. */
   async click(role, name, options) {
     await (await this.find(role, name, options)).click();
   }
@@ -150,7 +150,7 @@ export class Page {
     else await this.press('Delete');
   }
 
-  /** The texts of the page's status lines, which a screen reader would read out. */
+  /** Returns the texts of the page's status lines, which a screen reader would announce. */
   async status() {
     return (await this.evaluate(outline)).status.join(' | ');
   }
@@ -184,7 +184,7 @@ export class Page {
   }
 
   /**
-   * Writes a PNG, and leaves the page with the size and scheme it had before.
+   * Writes a PNG of the page with this look, and then restores the page's size and color scheme.
    *
    * @param {string} file
    * @param {{width?: number, height?: number, dark?: boolean}} [look]
@@ -195,14 +195,14 @@ export class Page {
     await this.looking(before, () => {});
   }
 
-  /** Writes a PNG of the page as it is. @param {string} file */
+  /** Writes a PNG of the page in its current state. @param {string} file */
   async keepPicture(file) {
     const png = await this.capture();
     await mkdir(path.dirname(file), { recursive: true });
     await writeFile(file, png);
   }
 
-  /** Runs a function while the page has this size and color scheme, and keeps them. */
+  /** Runs a function after setting the page's size and color scheme. Does not restore them. */
   async looking({ width = this.width, height = this.height, dark = this.dark }, task) {
     if (dark !== this.dark) await this.emulateMedia({ dark });
     if (width !== this.width || height !== this.height) await this.setViewport(width, height);
@@ -231,7 +231,7 @@ export class Page {
   /** @returns {Promise<Buffer>} a PNG of the window's inside */
   async capture() { throw new Error('abstract'); }
   async reload() { throw new Error('abstract'); }
-  /** Closes the tab like a user: the page gets `pagehide`. Closing again does nothing. */
+  /** Closes the tab as a user does, so the page gets `pagehide`. Closing it a second time does nothing. */
   async close() { throw new Error('abstract'); }
 }
 
@@ -249,7 +249,7 @@ export class Element {
     return json === undefined ? undefined : JSON.parse(json);
   }
 
-  /** Clicks its middle, once it can be clicked and has stopped moving. */
+  /** Clicks the middle of the element, once it can be clicked and has stopped moving. */
   async click() {
     const { x, y } = await this.page.until(`${this.description} can be clicked`, async () => {
       const point = await this.evaluate(clickPoint);
@@ -259,7 +259,7 @@ export class Element {
     await this.page.clickAt(x, y);
   }
 
-  /** Returns its visible text, or the value of a field. */
+  /** Returns the element's visible text, or the value if it is a field. */
   text() {
     return this.evaluate(function () { return 'value' in this && this.localName !== 'button' ? this.value : this.innerText; });
   }
@@ -269,10 +269,10 @@ export class Element {
   }
 }
 
-/** Runs in a page: waits until a change of size or scheme has been drawn, with the transitions it set off. */
+/** Runs in a page. Waits until a change of size or color scheme has been drawn, including the transitions that it started. */
 async function settle() {
   const nextFrame = () => new Promise((done) => requestAnimationFrame(done));
-  // Two frames: the first may have started before the change.
+  // Wait for two frames, because the first may have started before the change.
   await nextFrame();
   await nextFrame();
   const ends = (animation) => animation.playState === 'running' && animation.effect.getComputedTiming().endTime !== Infinity;

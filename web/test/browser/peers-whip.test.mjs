@@ -1,5 +1,6 @@
-// WHIP and WHEP with clients that know only an address and a token: aiortc publishes and subscribes by HTTP requests, with
-// Chromium's page and with itself. The Python side is `../peers/whip_client.py` and `../peers/whep_client.py`.
+// WHIP and WHEP with clients that know only an address and a token: aiortc publishes and subscribes with HTTP requests, with a
+// page in Chromium or another aiortc client at the other end. The Python side is `../peers/whip_client.py` and
+// `../peers/whep_client.py`.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import path from 'node:path';
@@ -15,12 +16,12 @@ import { NotYet, stopwatch, until } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** Tones are detected per second, and a second may begin or end in silence. These tones are far enough apart. */
+/** Tones that are far enough apart. A tone is detected for each second, and a second may begin or end in silence. */
 const hertzNear = 25;
 
 let pythonPath;
 
-/** The Python that has aiortc, fetched once into a cache by the script that also installs the browsers. */
+/** The Python installation with aiortc. The script that installs the browsers also downloads it into a cache. */
 async function python() {
   const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--peers-media']);
   return stdout.trim();
@@ -55,15 +56,15 @@ async function open(t, { server, session, token }, role, color, tone) {
   const page = await browser.newPage({ color, tone });
   t.after(() => page.close());
   await page.goto(`${server.url}/try#session=${session}&token=${await token(role)}`);
-  // Without a user gesture the painted microphone stays silent.
+  // Without a user gesture, the page's microphone stays silent.
   await page.press('Tab');
   return page;
 }
 
 class Peer {
-  /** All its events, the latest last. @type {{event: string, args: any[]}[]} */
+  /** All events of the client, the latest last. @type {{event: string, args: any[]}[]} */
   told = [];
-  /** Its other output, such as a traceback. @type {string[]} */
+  /** The client's other output, such as a traceback. @type {string[]} */
   errors = [];
   ended = false;
 
@@ -90,7 +91,8 @@ class Peer {
   tells(event, check = () => {}) {
     return until(`${this.label} tells ${event}`, () => {
       const trouble = this.told.find(({ event: name }) => ['fault', 'failed'].includes(name));
-      if (this.ended || trouble) throw new Error(`${this.label} is in trouble:\n${this.explain()}`);
+      if (this.ended || trouble) throw new Error(`${this.label} failed or ended:
+${this.explain()}`);
       const latest = this.told.findLast(({ event: name }) => name === event);
       if (!latest) throw new NotYet('it has not');
       check(latest.args[0]);
@@ -220,7 +222,7 @@ testInFull('WHEP shows a WHIP stream, and the next one when the publisher return
   await peer.hears(880);
 });
 
-/** A page publishes once its connection is ready. Until then there is no stream, and a client retries. */
+/** Retries until there is a stream, because a page publishes only once its connection is ready. */
 function untilThere(peer) {
   peer.do('watch');
   return until('there is something to watch', () => {

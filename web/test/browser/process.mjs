@@ -36,7 +36,7 @@ let notary;
 /** @param {string} line */
 export function tellUndertaker(line) {
   if (!notary) {
-    // Detached, so that an interrupt in the terminal reaches the tests but not the cleanup process.
+    // The cleanup process is detached, so that an interrupt in the terminal reaches the tests but not the cleanup.
     notary = spawn('/bin/sh', ['-c', undertaker], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     notary.unref();
     notary.stdin.unref?.();
@@ -44,7 +44,7 @@ export function tellUndertaker(line) {
   notary.stdin.write(`${line}\n`);
 }
 
-/** A new empty folder, removed at the latest when this process ends. */
+/** Creates an empty folder, which is removed when this process ends, if not before. */
 export async function temporaryFolder(purpose) {
   const folder = await mkdtemp(path.join(tmpdir(), `confab-${purpose}-`));
   tellUndertaker(`+folder ${folder}`);
@@ -57,7 +57,7 @@ export async function removeFolder(folder) {
   tellUndertaker(`-folder ${folder}`);
 }
 
-/** How many lines of a child's output are kept for explanations. */
+/** The number of lines of a child's output that are kept for error messages. */
 const keptLines = 2_000;
 
 export class Child {
@@ -85,7 +85,7 @@ export class Child {
       this.process.once('error', (error) => resolve(this.#end({ code: null, signal: null, error })));
       this.process.once('exit', (code, signal) => resolve(this.#end({ code, signal })));
     });
-    // After `exit` its last lines may still be in the pipe; after `close` they have been read.
+    // After `exit`, the child's last lines may still be in the pipe. After `close`, they have been read.
     this.silent = new Promise((resolve) => this.process.once('close', resolve));
     if (this.process.pid) tellUndertaker(`+group ${this.process.pid}`);
     for (const stream of [this.process.stdout, this.process.stderr]) {
@@ -101,7 +101,7 @@ export class Child {
 
   #end(how) {
     this.ended = how;
-    // The leader has ended; end what it left behind, so that later tests are not slowed down.
+    // The group's leader has ended. End its remaining children too, because they would slow down later tests.
     this.#signalGroup('SIGKILL');
     if (this.process.pid) tellUndertaker(`-group ${this.process.pid}`);
     return how;
@@ -140,13 +140,13 @@ export class Child {
       .finally(() => this.#watchers.delete(watch));
   }
 
-  /** The end of the log, for messages. */
+  /** Returns the end of the log, for error messages. */
   tail(lines = 25) {
     return this.log.slice(-lines).map((line) => `    ${line}`).join('\n') || '    (nothing was written)';
   }
 
   /**
-   * Sends a signal, SIGKILL to the whole group and others only to the leader, and waits for the end.
+   * Sends a signal and waits until the process has ended. SIGKILL goes to the whole group, other signals only to its leader.
    *
    * @param {NodeJS.Signals} [signal]
    */

@@ -1,4 +1,4 @@
-// A TCP proxy between page and server that a test can cut or stall.
+// A TCP proxy between page and server. A test can cut or stall its connections.
 import { once } from 'node:events';
 import net from 'node:net';
 import { freePort } from './server.mjs';
@@ -11,15 +11,15 @@ import { freePort } from './server.mjs';
  */
 export async function startProxy(port) {
   const proxy = new Proxy(port);
-  // After a cut it reuses its port, so keep the port taken.
+  // Use a port that stays free during a cut, because the proxy then listens on the same port again.
   await proxy.listen(await freePort());
   return proxy;
 }
 
 class Proxy {
-  /** Bytes passed on: `up` towards the server, `down` towards the page. */
+  /** The number of forwarded bytes: `up` to the server, `down` to the page. */
   bytes = { up: 0, down: 0 };
-  /** Bytes dropped while stalled. */
+  /** The number of bytes dropped during stalls. */
   swallowed = 0;
   /** Connections accepted so far, without rejected ones. */
   connections = 0;
@@ -66,12 +66,12 @@ class Proxy {
     from.on('error', () => {}); // `close` follows
     from.on('close', () => {
       this.#sockets.delete(from);
-      // While stalled the other end must not notice anything, as with a router that lost its state.
+      // During a stall, the other end must not notice anything, as with a router that lost its state.
       if (this.state !== 'stalled') to.destroy();
     });
   }
 
-  /** Cuts the connection: resets every connection and rejects new ones. */
+  /** Resets every connection and rejects new ones. */
   async cut() {
     this.state = 'cut';
     const closed = once(this.#listener, 'close');
@@ -87,8 +87,8 @@ class Proxy {
   }
 
   /**
-   * Ends a cut or a stall. Resets stalled connections, because bytes were lost from their middle: in a real network TCP
-   * retransmits them, but not here.
+   * Ends a cut or a stall. Resets stalled connections, because bytes in their middle were lost. In a real network, TCP would
+   * retransmit them, but the proxy cannot.
    */
   async heal() {
     const was = this.state;

@@ -1,5 +1,5 @@
-// A push while no page is open: Chromium's service worker shows the notification. The push service is not part of this test:
-// the browser gets the decrypted data.
+// Push notifications while no page is open, shown by the service worker in Chromium. There is no push service in these tests.
+// The browser gets the decrypted data directly.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -16,7 +16,7 @@ const callId = 'c0ffee'.padEnd(32, '0');
 /**
  * The service worker of a profile, for the duration of the test.
  *
- * @param {import('./page.mjs').Page} page any page of the profile; it may close once this is there
+ * @param {import('./page.mjs').Page} page any page of the profile; it may be closed afterwards
  */
 async function workerOf(t, page) {
   const { control } = page.browser;
@@ -38,7 +38,7 @@ async function workerOf(t, page) {
     push: (data) => empty.send('ServiceWorker.deliverPushMessage', {
       origin, registrationId: registration.registrationId, data: typeof data === 'string' ? data : JSON.stringify(data),
     }),
-    /** Runs an expression in the worker, which a push has woken. */
+    /** Runs an expression in the worker, which a push has started. */
     evaluate: async (expression) => {
       const { targetInfos } = await control.send('Target.getTargets', { filter: [{ type: 'service_worker' }] });
       const target = targetInfos.find((one) => one.url.startsWith(origin) && one.browserContextId === page.browserContextId);
@@ -100,7 +100,7 @@ test('an unreadable push still shows a notification, as browsers require', async
   await shows(worker, { tag: 'call', title: 'Confab' });
 });
 
-test('a visible page rings itself, without a notification from the worker', async (t) => {
+test('a visible page shows the call itself, without a notification from the worker', async (t) => {
   const { url } = await serveNearby(t);
   const browser = await chromium();
   const [a, b] = await Promise.all([

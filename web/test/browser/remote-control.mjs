@@ -1,12 +1,12 @@
-// Commands and events over one WebSocket: the part the Chrome DevTools Protocol and WebDriver BiDi have in common.
+// Commands and events over one WebSocket. This is the part that the Chrome DevTools Protocol and WebDriver BiDi have in common.
 import { createRequire } from 'node:module';
 import { within } from './wait.mjs';
 
-/** A WebSocket client and server: Node has a client only from version 22, and no server. */
+/** The package for WebSocket clients and servers. Node contains a client only since version 22, and no server. */
 export const { WebSocket, WebSocketServer } = loadWebSocketPackage();
 
 function loadWebSocketPackage() {
-  // First Node's own search path, including `NODE_PATH`; then Debian's packages, which only Debian's Node finds.
+  // First try Node's own search path, including `NODE_PATH`, and then Debian's packages, which only Debian's Node finds.
   const places = [[import.meta.url, 'ws'], ['/usr/share/nodejs/', './ws']];
   for (const [from, name] of places) {
     try {
@@ -18,7 +18,7 @@ function loadWebSocketPackage() {
   throw new Error('the WebSocket package "ws" is missing: run scripts/browser-setup');
 }
 
-/** The command could not be carried out; `code` is the protocol's. */
+/** The error if a command failed. `code` is the protocol's error code. */
 export class CommandError extends Error {
   constructor(method, code, message) {
     super(`${method}: ${message}`);
@@ -26,7 +26,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Detects a browser that hangs; no command takes this long, not even a screenshot on a busy machine. */
+/** The timeout that detects a hanging browser. No command takes this long, not even a screenshot on a busy machine. */
 const commandTimeout = 60_000;
 
 export class RemoteControl {
@@ -36,7 +36,7 @@ export class RemoteControl {
 
   /**
    * @param {string} url
-   * @param {import('./namespace.mjs').Machine} [machine] the one it is an address of
+   * @param {import('./namespace.mjs').Machine} [machine] the machine to which the address belongs
    * @returns {Promise<RemoteControl>}
    */
   static async connect(url, machine) {
@@ -90,7 +90,7 @@ export class RemoteControl {
       if (!waiting) return;
       this.#pending.delete(message.id);
       const { error } = message;
-      // CDP: error is {code, message}. BiDi: error is the code and the message lies beside it.
+      // In CDP, `error` is {code, message}. In BiDi, `error` is the code, and `message` is next to it.
       if (error) waiting.reject(new CommandError(waiting.method, error.code ?? error, error.message ?? message.message));
       else waiting.resolve(message.result);
     } else {

@@ -35,7 +35,7 @@ test('the first screen looks right before anything is chosen, with the preview, 
 
 test('a blocked, missing or busy camera is explained, and text chat is offered', async (t) => {
   const { url } = await serve(t);
-  // Set from the start: with camera permission, the page opens it at once.
+  // The error must be set from the start, because a page with camera permission opens the camera at once.
   const page = await arrive(t, await chromium(), url, { label: 'a blind', scripts: [source(failMedia, 'NotAllowedError')] });
   for (const [errorName, state, sentence] of [
     ['NotAllowedError', 'refused', /are blocked for this page/],
@@ -49,7 +49,7 @@ test('a blocked, missing or busy camera is explained, and text chat is offered',
     await page.waitFor(`it says that the camera is ${state}`, (pattern) => new RegExp(pattern).test(document.body.innerText), {
       args: [sentence.source],
     });
-    // This notice has all buttons of the others.
+    // This notice has all buttons that the other notices have.
     if (isFull || state === 'missing') await looksRight(t, page, `camera-${state}`);
     await page.click('button', 'Use text chat');
     await page.click('button', 'Start');
@@ -147,7 +147,7 @@ test('the first screen and a chat can be used with the keyboard alone', async (t
   await partner.waitForStatus(says.movedOn);
 });
 
-/** Presses Tab until this control has the focus; one round through the page must be enough. */
+/** Presses Tab until this control has the focus. One round through the page must be enough. */
 async function tabTo(page, role, name) {
   const control = await page.find(role, name);
   const passed = [];

@@ -11,7 +11,8 @@ const { chromium } = sharedBrowsers();
 
 test('behind nginx two strangers meet and chat, a cut connection is resumed, and reloading or closing is reported at once', async (t) => {
   const server = await serve(t, {
-    // The grace is far longer than the test: only leaving, not dropping, is reported in time.
+    // The grace period is far longer than the test, so the partner is notified in time only if the page leaves, not if its
+    // connection drops.
     CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms',
   });
   const cable = await startProxy(server.frontPort);

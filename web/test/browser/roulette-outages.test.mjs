@@ -14,7 +14,8 @@ const { chromium } = sharedBrowsers();
 
 test('reloading the page or closing the tab leaves the chat, the partner is notified at once, and a reloaded page can be matched again', async (t) => {
   const { url } = await serve(t, {
-    // The grace is far longer than the test: only leaving, not dropping, is reported in time.
+    // The grace period is far longer than the test, so the partner is notified in time only if the page leaves, not if its
+    // connection drops.
     CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms',
   });
   const browser = await chromium();
@@ -146,7 +147,7 @@ testInFull('a server that stops announces it in time, and pages reconnect to the
   await meet([red, 'red'], [green, 'green']);
   const time = stopwatch();
   const { code } = await server.kill('SIGTERM');
-  assert.equal(code, 0, 'an orderly end');
+  assert.equal(code, 0, 'the server must exit normally');
   t.diagnostic(`it stopped after ${time()}`);
   await Promise.all([red, green].map((page) => page.waitForStatus(says.dropped)));
   await server.start();

@@ -1,4 +1,4 @@
-// Strangers meet in real browsers, through the built server: see and hear each other, chat, move on.
+// Strangers meet in real browsers through the built server. They see and hear each other, chat, and move on.
 // Run by `scripts/test browser`. Every test has its own server, and so an empty queue.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ const gcm = 'SRTP_AEAD_AES_128_GCM';
 
 test('two strangers in Chromium meet, see and hear each other, chat, mute, and exchange media only with the server', async (t) => {
   const server = await serve(t);
-  await server.child.line(/guest=1/, 10_000); // The server says how to try it alone.
+  await server.child.line(/guest=1/, 10_000); // The server's output explains how one person can try it.
   const browser = await chromium();
   const scripts = [source(keepMessages)];
   const red = await arrive(t, browser, server.url, { color: 'red', scripts });
@@ -57,7 +57,8 @@ test('two strangers in Chromium meet, see and hear each other, chat, mute, and e
 });
 
 test('a stranger in Chromium and one in Firefox meet over encrypted media, and Firefox leaves when its tab closes', async (t) => {
-  // The grace is far longer than the test: only leaving, not dropping, is reported in time.
+  // The grace period is far longer than the test, so the partner is notified in time only if the page leaves, not if its
+  // connection drops.
   const { url } = await serve(t, { CONFAB_CONNECTION_RESUME_GRACE: '300s' });
   const blue = await arrive(t, await chromium(), url, { color: 'blue' });
   const yellow = await arrive(t, await firefox(), url, { color: 'yellow' });
@@ -96,7 +97,7 @@ test('two people who chose text only chat, and no camera is opened', async (t) =
 });
 
 test('Next separates two strangers, and each meets another', async (t) => {
-  // Longer than the test: two who just separated must not be matched again while it runs.
+  // Longer than the test, because two people who separated must not be matched again while it runs.
   const { url } = await serve(t, { CONFAB_ROULETTE_REMATCH_WAIT: '120s' });
   const browser = await chromium();
   const colors = ['red', 'green', 'blue', 'yellow'];
@@ -111,7 +112,7 @@ test('Next separates two strangers, and each meets another', async (t) => {
   t.diagnostic(`both were alone after ${time()}`);
   await blue.click('button', 'Next');
   const [ofRed, ofGreen] = await Promise.all([see(red, ['blue', 'yellow']), see(green, ['blue', 'yellow'])]);
-  assert.notEqual(ofRed, ofGreen, 'each met another one');
+  assert.notEqual(ofRed, ofGreen, 'each must meet a new partner');
   await Promise.all([see(blue, ['red', 'green']), see(yellow, ['red', 'green'])]);
   t.diagnostic(`all four were in new chats after ${time()}`);
   await Promise.all([red, green, blue, yellow].map((page) => framesRise(page)));
@@ -143,7 +144,7 @@ testInFull('two tabs of one browser are one person, and are never paired',
   const second = await arrive(t, browser, url, { color: 'blue', sharing: tab });
   await begin(second);
   await second.until('the second tab says where one is already', async () => /another tab/i.test(await second.alerts()));
-  // The queue could have matched the two before this one came.
+  // The queue had time to match the two tabs before this person came.
   const stranger = await arrive(t, browser, url, { color: 'green' });
   await begin(stranger);
   await Promise.all([see(stranger, 'red'), see(tab, 'green')]);

@@ -11,21 +11,21 @@ import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 
-/** The same two are not matched again; the timeout for video is short. */
+/** Settings with which the same two people are not matched again. The timeout for video is short. */
 const settings = {
   CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s', CONFAB_ROULETTE_STREAM_TIMEOUT: '300ms',
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
   CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '3s', CONFAB_SOCKET_IO_POLL_DURATION: '1s', CONFAB_CONNECTION_PING_INTERVAL: '1s',
 };
 
-/** Our page shows a partner without media and without text chat. */
+/** Waits until our page shows a partner without media and without text chat. */
 async function showsPartner(page) {
   await page.waitForStatus(/no audio or video from/i);
   await saysNoTextChat(page);
 }
 
 for (const kind of kinds) {
-  const title = `${kind} and somebody at our page meet, and each learns that the other left`;
+  const title = `${kind} and a user of our page meet, and each learns that the other left`;
   const body = async (t) => {
     const { url, port } = await serve(t, settings);
     const green = await arrive(t, await chromium(), url, { color: 'green' });

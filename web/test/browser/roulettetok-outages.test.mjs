@@ -16,7 +16,7 @@ const { chromium } = sharedBrowsers();
 
 const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
 
-/** Silence is detected within seconds; the same two are matched again. */
+/** Settings with which silence is detected within seconds and the same two people are matched again. */
 const impatient = {
   CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '50ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
@@ -54,12 +54,12 @@ async function meetFromAnotherOrigin(t, transport) {
   assertNoComplaints(red, green);
 }
 
-// Of the three, browsers restrict this one: with credentials and preflights.
+// Of the three transports, browsers restrict only this one for other origins, with rules for credentials and preflights.
 test('a page of another origin is matched too, over xhr-polling', (t) => meetFromAnotherOrigin(t, 'xhr-polling'));
 
 for (const transport of ['websocket', 'jsonp-polling']) {
   testInFull(`a page of another origin is matched too, over ${transport}`,
-    'the same over xhr-polling; HostileTests OriginAttackTests, SocketIOSurfaceTests "origins are echoed here alone"',
+    'the same over xhr-polling; HostileTests OriginAttackTests, SocketIOSurfaceTests "origins are echoed only here"',
     (t) => meetFromAnotherOrigin(t, transport));
 }
 
@@ -115,7 +115,7 @@ testInFull('a page that stays quiet for several heartbeats stays in its chat',
   const site = await startSite(t, server.port);
   const red = await visit(t, await chromium(), site, { color: 'red' });
   const green = await meetGreen(t, server, red);
-  // Fifteen frames a second: more than three times the timeout of either end.
+  // At fifteen frames per second, this takes more than three times the timeout of either end.
   await framesRise(red, { by: 150 });
   await Promise.all([meets(red, 'green'), see(green, 'red')]);
   await expectHeard(red, 'connecting websocket', 'connect', 'initial', 'empty', 'subscribe');
@@ -125,13 +125,13 @@ testInFull('a stranger whose partner left can no longer subscribe, whether or no
   'SignalingTests LegacyClientTests.deadToken and onePlace; unit/pure: errors are named by the request', async (t) => {
   const server = await serve(t, settings);
   const site = await startSite(t, server.port);
-  // It gets the request to leave the partner's session, and stays.
+  // The page gets the request to leave the partner's session, but stays.
   const red = await visit(t, await chromium(), site, { color: 'red', deafTo: 'disconnectPartner' });
   const green = await meetGreen(t, server, red);
-  assert.equal(await rejoin(red), 'OT_CONNECTION_LIMIT_EXCEEDED', 'a token is for one who watches');
+  assert.equal(await rejoin(red), 'OT_CONNECTION_LIMIT_EXCEEDED', 'a token can be used by one viewer only');
   await green.click('button', 'Next');
   await hears(red, 'disconnectPartner');
   await waits(red);
-  assert.equal(await rejoin(red), 'OT_AUTHENTICATION_ERROR', 'the token is dead');
+  assert.equal(await rejoin(red), 'OT_AUTHENTICATION_ERROR', 'the token is revoked');
   assertNothingThrown(red, green);
 });

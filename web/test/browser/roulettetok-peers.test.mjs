@@ -1,5 +1,5 @@
-// Legacy clients that are not browsers, with the built server: Python's over its three transports, and the packets that the iOS
-// client sent. Every test has its own server, and so an empty queue; timeouts are short here.
+// Legacy clients that are not browsers, with the built server: the Python client on its three transports, and the packets that
+// the iOS client sent. Every test has its own server, and so an empty queue. Timeouts are short.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startProxy } from './proxy.mjs';
@@ -8,10 +8,10 @@ import { serve } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
-/** The same two are not matched again during a test, and quick skips have no penalty. */
+/** Settings with which the same two people are not matched again during a test, and quick skips have no penalty. */
 const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
 
-/** Silence is detected within seconds. */
+/** Settings with which silence is detected within seconds. */
 const impatient = {
   ...settings,
   CONFAB_SOCKET_IO_HEARTBEAT_INTERVAL: '1s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '4s',
@@ -24,13 +24,13 @@ const arrive = async (t, port, kind, label) => {
   return peer;
 };
 
-/** Every kind with every kind, including itself. */
+/** All pairs of kinds, including pairs of the same kind. */
 const pairs = kinds.flatMap((one, index) => kinds.slice(index).map((other) => [one, other]));
-/** Two pairs that contain every kind once. */
+/** Two pairs that together contain every kind once. */
 const isFirst = (one, other) => ['websocket and xhr-polling', 'jsonp-polling and ios'].includes(`${one} and ${other}`);
 
 for (const [one, other] of pairs) {
-  const title = `${one} and ${other} meet, part as either wishes, and find others`;
+  const title = `${one} and ${other} meet, either of them can leave, and both find others`;
   const body = async (t) => {
     const { port } = await serve(t, settings);
     const [a, b] = await Promise.all([arrive(t, port, one, 'a'), arrive(t, port, other, 'b')]);
@@ -38,7 +38,8 @@ for (const [one, other] of pairs) {
     await pair(a, b);
     t.diagnostic(`both were told of each other after ${time()}`);
 
-    // The chat ends for both, and both request a partner: the iOS client automatically. They are not matched again.
+    // The chat ends for both, and both request a partner, the iOS client automatically. They are not matched with each other
+    // again.
     b.part();
     await Promise.all([a, b].map((peer) => peer.hears('disconnectPartner')));
     for (const peer of [a, b]) if (peer.kind !== 'ios') peer.next();
@@ -49,7 +50,7 @@ for (const [one, other] of pairs) {
     const [first, second] = sessionId === a.session ? [a, b] : [b, a];
     await first.meets(c);
 
-    // Requesting another partner leaves the chat; only the other one is notified.
+    // Requesting another partner leaves the chat. Only the former partner is notified.
     first.next();
     await Promise.all([c.hears('disconnectPartner'), first.hears('empty')]);
     c.next();
@@ -60,7 +61,7 @@ for (const [one, other] of pairs) {
   else testInFull(title, 'each of the two with another; SignalingTests LegacyClientTests; HostileTests SocketIOSurfaceTests', body);
 }
 
-/** Ways to leave, and what the network sees of them. `line` is the leaving client's connection. */
+/** The ways to leave, some of them at the network level. `line` is the leaving client's connection. */
 const ways = {
   'says 0::': (peer) => peer.do('raw', { [peer.kind === 'ios' ? 'text' : 'packet']: '0::' }),
   'is killed': (peer) => peer.kill(),
@@ -75,9 +76,9 @@ const waysOf = {
 
 for (const kind of kinds) {
   testInFull(`a client whose partner is ${kind} is notified that it left, however it left`,
-    'SignalingTests LegacyClientTests.vanishing; ServerTests SocketIOConnectionTests; roulettetok-mixed: ios and somebody at our page', async (t) => {
+    'SignalingTests LegacyClientTests.vanishing; ServerTests SocketIOConnectionTests; roulettetok-mixed: ios and a user of our page', async (t) => {
     const { port } = await serve(t, impatient);
-    // It requests the next partner automatically, and shows activity only by answering pings.
+    // The iOS client requests the next partner automatically. Its only sign of activity is that it answers pings.
     const witness = await arrive(t, port, 'ios', 'the witness');
     witness.next();
     await witness.hears('empty');
@@ -117,7 +118,7 @@ testInFull('an iOS client that never sends a heartbeat stays, because it answers
   const { port } = await serve(t, { ...impatient, CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '3s' });
   const [a, b] = [await arrive(t, port, 'ios', 'a'), await arrive(t, port, 'ios', 'b')];
   await pair(a, b);
-  // Two a second: more than three times the server's timeout.
+  // At two per second, this takes more than three times the server's timeout.
   await Promise.all([a, b].map((peer) => peer.wrote(/pinged/, 21)));
   assertNoNews(a, b);
   a.part();
@@ -149,7 +150,7 @@ for (const kind of ['websocket', 'xhr-polling', 'jsonp-polling']) {
   });
 }
 
-/** Requests that crashed or confused the first server. */
+/** Requests that crashed or confused RouletteTok's server. */
 const faults = {
   'next without arguments': '5:::{"name":"next"}',
   'next with nothing in its arguments': '5:::{"name":"next","args":[]}',
@@ -159,7 +160,7 @@ const faults = {
   'disconnectPartners with arguments': '5:::{"name":"disconnectPartners","args":[1,2]}',
   'a heartbeat as Python writes it': '2:::',
   'a bare heartbeat': '2',
-  // Last, because its answer shows that all the others were received.
+  // This packet is the last, because its answer shows that all the others were received.
   'next with an empty object': '5:::{"name":"next","args":[{}]}',
 };
 
@@ -174,7 +175,7 @@ for (const kind of kinds) {
       // A client that already waits gets the notice again.
       if (packet.includes('"next"')) assert.equal(await a.hears('empty'), undefined, fault);
     }
-    // Only now a partner exists; whatever came before, these two are matched once.
+    // A partner exists only from now on. Whatever was sent before, these two are matched once.
     b.next();
     await Promise.all([a.meets(b), b.meets(a)]);
     assertNoNews(a, b);
@@ -212,7 +213,7 @@ testInFull('an iOS client that requests once too often, because a session ended,
   await a.hears('empty');
   b.next();
   await Promise.all([a.meets(b), b.meets(a)]);
-  // Its own session, of all; it still believes to be in the chat.
+  // The client sends its own session, because it still believes that it is in the chat.
   a.do('session_disconnected');
   await Promise.all([b.hears('disconnectPartner'), a.hears('empty')]);
   await b.hears('empty');

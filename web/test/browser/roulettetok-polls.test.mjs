@@ -1,5 +1,5 @@
-// Python's polling client waits 3 s for each poll and then hangs up, even during an answer. No event may be lost or duplicated
-// by that: here polls are canceled far more often, at every moment around an event.
+// Python's polling client waits 3 s for each poll and then hangs up, even during an answer. This must not lose or duplicate
+// events. In these tests, polls are canceled far more often, at every moment around an event.
 import assert from 'node:assert/strict';
 import { startPeer } from './roulettetok/peer.mjs';
 import { Poller } from './roulettetok/poller.mjs';
@@ -7,20 +7,20 @@ import { serve } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 import { NotYet, stopwatch, until } from './wait.mjs';
 
-/** The same two are matched again at once, without limits. */
+/** Settings with which the same two people are matched again at once, without limits. */
 const settings = {
   CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms', CONFAB_ROULETTE_SKIP_WINDOW: '0s',
   CONFAB_LIMITS_VERBS_PER_SECOND: '1000',
 };
 
-/** The events that alternate, with or without `empty` between them. */
+/** Returns the events that must alternate. There may be `empty` events between them. */
 const chats = (events) => events.filter(({ name }) => ['subscribe', 'disconnectPartner'].includes(name));
 
 function assertEachOnce(events, rounds) {
   const expected = Array.from({ length: rounds }, () => ['subscribe', 'disconnectPartner']).flat();
   assert.deepEqual(chats(events).map(({ name }) => name), expected);
   const tokens = events.filter(({ name }) => name === 'subscribe').map(({ args }) => args[0].token);
-  assert.equal(new Set(tokens).size, rounds, 'no invitation came twice');
+  assert.equal(new Set(tokens).size, rounds, 'no invitation was received twice');
 }
 
 /** The partner leaves as soon as both are in a chat; then both request a partner. It requests automatically, like its kind. */
@@ -45,7 +45,7 @@ testInFull('polls canceled at any moment around an event lose and duplicate no e
   const poller = await Poller.arrive(port);
   t.after(() => poller.end());
   const events = [];
-  // Short compared with the time between events, so that most events fall into a poll's last moment.
+  // The timeout is short compared with the time between events, so most events arrive just as a poll ends.
   const polling = poller.run(() => Math.random() * 8, (event) => events.push(event));
   partner.next();
   const time = stopwatch();

@@ -1,4 +1,4 @@
-// Pages like RouletteTok's, in browsers, through the built server: they meet users of our page and each other, over each of
+// Pages like RouletteTok's in browsers, with the built server. Their users meet users of our page and each other, over each of
 // Socket.IO's transports. Every test has its own server, and so an empty queue.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -15,10 +15,10 @@ import { stopwatch } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
 
-/** The same two are not matched again during a test, and quick skips have no penalty. */
+/** Settings with which the same two people are not matched again during a test, and quick skips have no penalty. */
 const settings = { CONFAB_ROULETTE_REMATCH_WAIT: '300s', CONFAB_ROULETTE_SKIP_WINDOW: '0s' };
 
-/** Far longer than a test: only a client that says goodbye leaves in time. */
+/** Timeouts that are far longer than a test. Only a client that disconnects explicitly leaves in time. */
 const patient = {
   ...settings, CONFAB_SOCKET_IO_CLOSE_TIMEOUT: '300s', CONFAB_SOCKET_IO_HEARTBEAT_TIMEOUT: '300s',
   CONFAB_CONNECTION_RESUME_GRACE: '300s',
@@ -26,7 +26,7 @@ const patient = {
 
 const transports = ['websocket', 'xhr-polling', 'jsonp-polling'];
 
-/** Defines a test for one transport, in the first tier if it is the chosen one. */
+/** Defines a test for one transport. The chosen transport is tested in the first tier. */
 function testOver(transport, chosen, title, provedBy, body) {
   if (transport === chosen) test(`over ${transport}, ${title}`, body);
   else testInFull(`over ${transport}, ${title}`, provedBy, body);
@@ -78,7 +78,7 @@ for (const transport of transports) {
     const arrived = [`connecting ${transport}`, 'connect', 'initial'];
     await expectHeard(red, ...arrived, 'empty', 'subscribe', 'disconnectPartner', 'empty');
 
-    // Ours continued its search automatically, and so is first in the queue.
+    // Our page continued its search automatically, so it is first in the queue.
     const blue = await visit(t, browser, site, { color: 'blue', options: { transports: [transport] } });
     await Promise.all([meets(blue, 'green'), see(green, 'blue')]);
     const yellow = await arrive(t, browser, server.url, { color: 'yellow' });
@@ -127,7 +127,7 @@ for (const transport of transports) {
     await Promise.all([meets(red, 'blue'), meets(blue, 'red')]);
     await Promise.all([red, blue].map((page) => framesRise(page)));
     await blue.click('button', 'Next');
-    // They are alone, so they are matched again.
+    // Nobody else is waiting, so the two are matched again.
     await Promise.all([red, blue].map((page) => hears(page, 'subscribe', 2)));
     await Promise.all([meets(red, 'blue'), meets(blue, 'red')]);
     assertNoComplaints(red, blue);

@@ -1,4 +1,4 @@
-// Routed media under bad network conditions: every machine is a network namespace, and a firewall drops packets. The tests
+// Routed media under bad network conditions. Every machine is a network namespace, and a firewall drops packets. The tests
 // check only that frames keep being decoded, with generous timeouts, never ICE states, which differ between browsers.
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
@@ -19,7 +19,7 @@ if (network) {
 const [one, other] = network?.clients ?? [];
 const browsers = [one, other].map((machine) => machine && sharedBrowsers(machine));
 
-/** Maximum time for a connection to recover: detection, restart, and a busy machine. */
+/** The maximum time for a connection to recover. It includes detection, the restart, and delays of a busy machine. */
 const healing = 60_000;
 
 /** Two strangers in a chat, each on a separate machine. */
@@ -40,7 +40,7 @@ async function connections(page) {
   };
 }
 
-/** Waits until video arrives, starting when it may not. */
+/** Waits until new video arrives, starting at a time when there may be none. */
 function recover(page, timeout = healing) {
   return framesRise(page, { by: 15, timeout });
 }
@@ -54,7 +54,7 @@ async function report(t, what, ...pages) {
   }
 }
 
-/** Returns everything the page received or knows, by where it was found. */
+/** Returns every text that the page received or knows, grouped by where it was found. */
 function everythingKnown(page) {
   return page.evaluate(async () => {
     const messages = window.__heard.map(({ text }) => text);
@@ -70,8 +70,8 @@ function everythingKnown(page) {
 
 async function assertKnowsOnlyTheServer(t, page, { mine, partner, server }) {
   const known = await everythingKnown(page);
-  assert.ok(known.messages.length > 5 && known.descriptions.length >= 2, 'the page was listened to');
-  assert.ok(known.descriptions.every((sdp) => sdp.includes(server)), 'what is looked through does hold addresses');
+  assert.ok(known.messages.length > 5 && known.descriptions.length >= 2, 'the page’s messages were recorded');
+  assert.ok(known.descriptions.every((sdp) => sdp.includes(server)), 'the searched texts contain addresses');
   const said = new Set(Object.values(known).flat().flatMap((text) => text.match(/\b\d+\.\d+\.\d+\.\d+\b/g) ?? []));
   const looked = `${known.messages.length} messages, ${known.statistics.length} statistics`;
   t.diagnostic(`${page.label}: ${looked}; addresses: ${[...said].join(', ')}`);
@@ -106,7 +106,7 @@ async function meetOverTCP(t, engines) {
     }
     const lost = await machine.lost();
     t.diagnostic(`${page.label}: datagrams lost ${JSON.stringify(lost)}`);
-    assert.ok(lost.sent > 0, 'it tried datagrams first');
+    assert.ok(lost.sent > 0, 'the browser tried UDP first');
   }
   assertNothingThrown(red, green);
 }
@@ -205,7 +205,8 @@ testInFull('a network outage of 8 s recovers automatically, on the same connecti
 testInFull('a network outage of 25 s recovers with the same partner',
   'unit/routed-trouble "is not restarted while the server cannot be reached, but afterwards"; '
   + '"a client whose address changes" below', { skip }, async (t) => {
-  // Longer than the outage and its detection: the test is about media, so the connection must be kept.
+  // The grace period is longer than the outage and its detection, because the connection to the server must survive in this
+  // test.
   const both = await twoStrangers(t, { env: { CONFAB_CONNECTION_RESUME_GRACE: '120s' } });
   await meet([both.red, 'red'], [both.green, 'green']);
   await keepReceiving(both.red, both.green);
@@ -243,7 +244,7 @@ test('a media outage alone recovers by an ICE restart', { skip }, async (t) => {
 });
 
 test('a client whose address changes continues the same chat', { skip }, async (t) => {
-  // Pings in quick succession, because nothing else reveals that the old address no longer works.
+  // Send pings often, because nothing else reveals that the old address no longer works.
   const { red, green } = await twoStrangers(t, {
     env: { CONFAB_CONNECTION_PING_INTERVAL: '2s', CONFAB_CONNECTION_MISSED_PINGS: '3', CONFAB_CONNECTION_RESUME_GRACE: '120s' },
   });

@@ -1,5 +1,5 @@
-// Media through the server, as pages see it: sessions of several, one pair of connections for all partners, and how long the
-// first frame takes. `roulette` and `routed-networks` test what pages learn about each other.
+// Media through the server, as pages see it: sessions with several publishers, one pair of connections for all partners, and
+// the time to the first frame. `roulette` and `routed-networks` test what pages learn about each other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -11,7 +11,7 @@ import { NotYet } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
 
-// ---- A session of several
+// ---- A session with several publishers
 
 /** Opens `/try` in the session, as a publisher. */
 async function join(t, browser, server, session, options) {
@@ -23,11 +23,11 @@ async function join(t, browser, server, session, options) {
   return page;
 }
 
-/** Enables sound: without a user gesture browsers neither play sound nor let the painted microphone produce any. */
+/** Enables sound with a user gesture. Without one, browsers do not play sound, and the page's microphone is silent. */
 async function touch(...pages) {
   for (const page of pages) {
     await page.click('log');
-    // The button for blocked sound, on each video.
+    // Press the button for blocked sound on each video.
     await page.evaluate(() => document.querySelectorAll('.tile .sound').forEach((sound) => sound.click()));
   }
 }
@@ -131,7 +131,7 @@ test('the same two connections serve every partner, and measures how soon each i
   const green = await arrive(t, browser, url, { color: 'green', ...timed });
   await meet([red, 'red'], [green, 'green']);
   const before = await Promise.all([red, green].map((page) => page.evaluate(peerDetails)));
-  // Three show that nothing is created again; more are for the measurements.
+  // Three partners show that no connection is created again. More partners are for the measurements.
   const rounds = isFull ? 15 : 3;
   for (let round = 1; round <= rounds; round += 1) {
     const page = round % 2 ? red : green;

@@ -1,4 +1,4 @@
-// Tests the environment of the browser tests: server process, proxy, nginx, and the cleanup. Needs no Confab server.
+// Tests the environment of the browser tests: server process, proxy, nginx, and cleanup. Needs no Confab server.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -97,7 +97,7 @@ testInFull('a stalled proxy drops bytes and closes nothing, until it is restored
   await page.evaluate("socket.send('lost')");
   await until('the message is swallowed', () => proxy.swallowed > 0);
   assert.equal(proxy.bytes.up, up);
-  assert.equal(await page.evaluate('socket.readyState'), 1, 'the page still believes in its connection');
+  assert.equal(await page.evaluate('socket.readyState'), 1, 'the page’s connection is still open');
   assert.deepEqual(echo.closings, []);
 
   await proxy.heal();

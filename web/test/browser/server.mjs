@@ -9,10 +9,12 @@ export const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
 const startTimeout = 60_000;
 
-/** Several servers run at once in tests, so none may use a fixed port. */
+/** Settings for servers in tests. Several servers run at the same time, so none may use a fixed port. */
 const ownPorts = { CONFAB_MEDIA_PORT: '0', CONFAB_METRICS_ENABLED: 'false' };
 
-/** For working on the pages without rebuilding, and for debugging a failure. */
+/**
+ * The environment variables that are passed on to the server, to work on the pages without rebuilding and to debug failures.
+ */
 const passedOn = ['CONFAB_WEB_DIRECTORY', 'CONFAB_LOG_LEVEL'];
 
 /**
@@ -40,7 +42,7 @@ export async function startServer({ env = {}, flags = [], binary = process.env.C
 }
 
 class Server {
-  /** The same at every start. */
+  /** The server's port, which is the same after every restart. */
   port = 0;
   /** @type {string} */
   url;
@@ -57,7 +59,7 @@ class Server {
     this.configuration = path.join(folder, 'config.yaml');
   }
 
-  /** Starts it, or starts it again with the same port and data, as after a crash or an update. */
+  /** Starts the server. A restart uses the same port and data, as after a crash or an update. */
   async start() {
     if (this.child && !this.child.ended) throw new Error('the server is running already');
     await writeFile(this.configuration, '# Everything is set by flags and variables.\nhost: 127.0.0.1\n');
@@ -74,12 +76,12 @@ class Server {
     return this;
   }
 
-  /** All its output, over all restarts. */
+  /** All output of the server, over all restarts. */
   get log() {
     return [...this.#earlierLogs, ...this.child.log];
   }
 
-  /** Stops it and returns its exit status. @param {NodeJS.Signals} [signal] */
+  /** Stops the server and returns its exit status. @param {NodeJS.Signals} [signal] */
   kill(signal = 'SIGKILL') {
     return this.child.kill(signal);
   }
@@ -100,7 +102,7 @@ class Server {
 
 /**
  * Returns a free port below the range for outgoing connections (RFC 6335 §6 and
- * Linux's default from 32768): a restarted server must find its port free, whatever else runs.
+ * Linux's default from 32768), because a restarted server must find its port free, whatever else runs.
  */
 export async function freePort() {
   for (;;) {

@@ -1,5 +1,5 @@
-// Simulcast as pages see it: one camera of 1280 × 720, whose layers are encoded only when wanted, and each subscriber with the
-// one that fits its preference.
+// Simulcast as pages see it. A camera of 1280 × 720 is encoded only in the layers that are needed, and each subscriber gets the
+// layer that fits its preference.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
@@ -8,7 +8,7 @@ import { testInFull } from './tier.mjs';
 import { NotYet } from './wait.mjs';
 
 const { chromium, firefox } = sharedBrowsers();
-/** Software encoders start slowly on a busy machine. */
+/** A long timeout, because software encoders start slowly on a busy machine. */
 const timeout = 60_000;
 
 /** Opens `/try` and joins the session with the SDK instead of the form; `window.joined` is the session. */
@@ -43,7 +43,7 @@ function publish(page, width, height, options = {}) {
       context.fillRect((frame * 7) % wide, high / 3, wide / 8, high / 8);
     };
     paint();
-    // A timer, because the page may be hidden while others are in front.
+    // Use a timer, because the page may be hidden behind others.
     setInterval(paint, 1000 / 20);
     const [videoSource] = canvas.captureStream(20).getVideoTracks();
     const place = document.body.appendChild(document.createElement('div'));
@@ -53,7 +53,7 @@ function publish(page, width, height, options = {}) {
   }, width, height, options);
 }
 
-/** Subscribes to the session's only other stream; every painted frame is recorded in `window.painted`. */
+/** Subscribes to the session's only other stream, and records every painted frame in `window.painted`. */
 function subscribe(page, options) {
   return page.evaluate(async (more) => {
     const { joined, others: [known] } = window;
@@ -72,7 +72,7 @@ function subscribe(page, options) {
   }, options);
 }
 
-/** Returns what the browser decodes now, `{width, height, frames, bytes}`. */
+/** Returns statistics of the video that the browser currently decodes: `{width, height, frames, bytes}`. */
 function received(page) {
   return page.evaluate(async () => {
     const report = await window.subscriber.getRtcStatsReport();
@@ -81,7 +81,7 @@ function received(page) {
   });
 }
 
-/** Returns by rid whether it is encoded, and its number of frames. */
+/** Returns for each rid whether its layer is encoded, and the number of frames. */
 function sent(page) {
   return page.evaluate(async () => {
     const layers = {};
@@ -103,7 +103,7 @@ function seesWidth(page, width) {
 }
 
 async function keepsMoving(page, by = 20) {
-  // Before the first report there is no count.
+  // There is no frame count before the first report.
   const { frames: from = 0 } = await received(page);
   return page.until(`${by} more frames are decoded`, async () => {
     const { frames = 0 } = await received(page);
@@ -140,7 +140,7 @@ test('subscribers with different preferences get different layers, and unused la
   await subscribe(large, {});
   await seesWidth(large, 1280);
   assert.deepEqual(Object.keys(await sent(showing)).sort(), ['f', 'h', 'q']);
-  // One subscriber that wants the largest layer: nothing else is encoded.
+  // With one subscriber that wants the largest layer, no other layer is encoded.
   await makes(showing, ['f']);
 
   const small = await join(t, browser, server, session, 'small');
@@ -158,7 +158,8 @@ test('subscribers with different preferences get different layers, and unused la
   }
   t.diagnostic(`the longest that a picture stood still while layers changed: ${await longestGap(small, before)} ms`);
 
-  // The large one leaves: its layer is no longer encoded, and neither is the one requested in between.
+  // When the subscriber to the largest layer leaves, that layer is no longer encoded, and neither is the one requested in
+  // between.
   await large.evaluate('window.joined.unsubscribe(window.subscriber)');
   const layers = await makes(showing, ['q']);
   await keepsMoving(small);
@@ -167,7 +168,8 @@ test('subscribers with different preferences get different layers, and unused la
 });
 
 testInFull('a requested frame rate is kept', 'SFUTests TemporalLayerTests, of the rule alone', {
-  // Once the browser has sent for a while, all frames pass. Until this is fixed, a failure does not fail the run.
+  // After the browser has sent for a while, all frames are forwarded. Until this is fixed, a failure of this test does not fail
+  // the run.
   todo: 'the rate returns to the publisher\'s own',
 }, async (t) => {
   const server = await serve(t);

@@ -12,7 +12,7 @@ import { NotYet } from './wait.mjs';
 export const says = {
   ready: /connected\. (ready|agree)/i,
   looking: /looking for/i,
-  /** In a video chat with video. */
+  /** In a video chat in which the partner's video has arrived. */
   talking: /you are talking with/i,
   /** In a text chat. */
   writing: /you are chatting with/i,
@@ -27,7 +27,7 @@ export const says = {
 };
 
 /**
- * Starts a server for one test, which ends with it; errors it logged are shown with the test's result.
+ * Starts a server that runs until the test ends. Errors in the server's log are shown with the test's result.
  *
  * @param {Record<string, string | number>} [env] as in `startServer`, like `options`
  */
@@ -83,7 +83,7 @@ export async function meet([one, itsColor], [other, otherColor]) {
   await Promise.all([see(one, otherColor), see(other, itsColor)]);
 }
 
-/** Waits until the partner's video has this color, in the expected place and under the expected name. */
+/** Waits until the partner's video has this color. The video must be in the expected place and have the expected name. */
 export async function see(page, color) {
   const seen = await seesColor(page, color);
   await page.waitForStatus(says.talking);
@@ -91,7 +91,7 @@ export async function see(page, color) {
   return seen;
 }
 
-/** Audio and video keep arriving on every page. */
+/** Waits until more audio and video have arrived on every page. */
 export function keepReceiving(...pages) {
   return Promise.all(pages.flatMap((page) => [framesRise(page), soundArrives(page)]));
 }
@@ -117,23 +117,23 @@ export function seesNobody(page) {
   }, { args: [remoteVideo] });
 }
 
-/** Writes in the text chat, sent `by` the button or the Enter key. */
+/** Writes a message in the text chat. `by` chooses whether to send it with the button or the Enter key. */
 export async function write(page, text, { by = 'Enter' } = {}) {
   await page.fill('textbox', 'Message', text);
   if (by === 'Enter') await page.press('Enter');
   else await page.click('button', by);
 }
 
-/** Waits until the log of the chat has this text. */
+/** Waits until the chat's log contains this text. */
 export function reads(page, text) {
-  return page.until(`"${text}" stands in the chat`, async () => {
+  return page.until(`"${text}" is in the chat`, async () => {
     const log = await (await page.find('log')).text();
     if (!log.includes(text)) throw new NotYet(`the chat is ${JSON.stringify(log)}`);
     return true;
   });
 }
 
-/** Checks that no page threw an error. Errors on the console are not counted: a browser logs one for each broken connection. */
+/** Checks that no page threw an error. Ignores errors on the console, because a browser logs one for each broken connection. */
 export function assertNothingThrown(...pages) {
   for (const page of pages) assert.deepEqual(page.exceptions, [], page.label);
 }

@@ -1,4 +1,5 @@
-// The page `/try`, which joins any session, with sessions and tokens created on the command line while the server runs.
+// Tests the page `/try`, which joins any session. Sessions and tokens are created on the command line while the server is
+// running.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -10,7 +11,7 @@ import { NotYet } from './wait.mjs';
 const run = promisify(execFile);
 const { chromium } = sharedBrowsers();
 
-/** Runs a command of the server's executable on its data, and returns what it prints. */
+/** Runs a command of the server's executable on the server's data, and returns the output. */
 async function confab(server, ...parts) {
   const { stdout } = await run(server.binary, [...parts, '--data-dir', server.dataFolder]);
   return stdout.trim();
@@ -24,7 +25,7 @@ async function open(t, browser, server, session, role, color) {
   return page;
 }
 
-/** Waits until this many videos play. */
+/** Waits until this many videos are playing. */
 function videosPlay(page, count) {
   return page.until(`${count} videos play`, async () => {
     const playing = await page.evaluate(() => [...document.querySelectorAll('.OT_subscriber video')]

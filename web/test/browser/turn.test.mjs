@@ -1,5 +1,5 @@
-// With a TURN server, strangers connect only through it: with coturn's time-limited credentials, and without either page
-// learning an address of the other.
+// With a TURN server, strangers connect only through that server. The tests use coturn with time-limited credentials. Neither
+// page must learn an address of the other.
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import test from 'node:test';
@@ -12,7 +12,7 @@ import { NotYet, until } from './wait.mjs';
 const { chromium } = sharedBrowsers();
 const secret = 'a-secret-that-only-this-test-knows';
 
-/** Some browsers do not reach a TURN server on the loopback interface, so it listens on another address of this machine. */
+/** The TURN server's address. It is not on the loopback interface, because some browsers cannot reach a TURN server there. */
 function ownAddress() {
   const addresses = Object.values(os.networkInterfaces()).flat();
   return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
@@ -34,7 +34,7 @@ async function startTurn(t, address) {
   return { child, url: `turn:${address}:${port}?transport=udp` };
 }
 
-/** Returns the types of both ends of every candidate pair that carries media, and every candidate the page received. */
+/** Returns the types of both candidates in every pair that carries media, and every candidate that the page received. */
 function candidates(page) {
   return page.evaluate(async () => {
     const used = [];

@@ -1,8 +1,8 @@
-// Waiting in browser tests: polls until a condition holds, and reports why not if it never does. Nothing sleeps for a fixed
-// time.
+// Waits of browser tests. They poll until a condition holds and never sleep for a fixed time. If the condition never holds, the
+// error explains why.
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** How long a wait lasts before it fails, in milliseconds. Long, because two busy cores may run four pages and a compiler. */
+/** The time in milliseconds after which a wait fails. It is long, because two busy cores may run four pages and a compiler. */
 export const defaultTimeout = 30_000;
 
 /**
@@ -11,7 +11,7 @@ export const defaultTimeout = 30_000;
  */
 const intervals = [20, 30, 50, 100];
 
-/** "Try again": the message is the reason shown on a timeout. Any other error ends a wait at once. */
+/** An error that makes a wait try again. Its message is shown on a timeout. Any other error ends a wait at once. */
 export class NotYet extends Error {
   name = 'NotYet';
 }
@@ -24,7 +24,7 @@ export class NotYet extends Error {
  * @param {() => T | Promise<T>} probe throws `NotYet` with a reason to try again
  * @param {object} [options]
  * @param {number} [options.timeout] milliseconds
- * @param {() => unknown} [options.why] asked once, on failure: the state that explains it
+ * @param {() => unknown} [options.why] called once on failure, to return a state that explains the failure
  * @returns {Promise<T>}
  */
 export async function until(description, probe, { timeout = defaultTimeout, why } = {}) {
@@ -47,7 +47,7 @@ export async function until(description, probe, { timeout = defaultTimeout, why 
   }
 }
 
-/** An error in the explanation must not hide the failure. */
+/** Returns the explanation of a failure. An error in the explanation must not hide the failure. */
 async function explain(why) {
   try {
     const state = await why();
@@ -78,7 +78,7 @@ export async function within(promise, timeout, explanation) {
   }
 }
 
-/** For pure durations: an outage lasts this long, and the wait can report how much is left. */
+/** Waits for a pure duration, such as that of an outage. If the wait fails, it reports the remaining time. */
 export function elapsed(milliseconds, what) {
   const started = performance.now();
   return until(`${what} has lasted ${seconds(milliseconds)}`, () => {

@@ -1,4 +1,4 @@
-"""Test video and audio for aiortc, and analysis of received media: plain colors, plain tones."""
+"""Test video and audio for aiortc, and analysis of received media. Videos have one color, and audio is one tone."""
 
 import array
 import asyncio
@@ -35,7 +35,7 @@ class Paced(MediaStreamTrack):
 
 
 class Picture(Paced):
-    """One color with a white block that moves near the top, like the pages of the tests send."""
+    """A video of one color with a white block that moves near the top, as the tests' pages send."""
 
     kind = "video"
 
@@ -56,7 +56,7 @@ class Picture(Paced):
 
 
 class Tone(Paced):
-    """A sine at half volume."""
+    """A sine tone at half volume."""
 
     kind = "audio"
 
@@ -82,7 +82,7 @@ async def watch(track):
         count += 1
         if count % PICTURES_PER_SECOND:
             continue
-        # Five by five fields, each the average of its area; the middle one is far from the moving block.
+        # Scale to five by five fields, each with the average of its area. The middle field is far from the moving block.
         fields = frame.reformat(width=5, height=5, format="rgb24", interpolation="AREA").planes[0]
         middle = 2 * fields.line_size + 2 * 3
         tell("picture", {"width": frame.width, "height": frame.height, "frames": count,

@@ -3,9 +3,9 @@
     aiortc_peer.py URL SESSION TOKEN
 
 Commands: publish (color as [red, green, blue], hertz, codec, which is VP8 or H264), watch (the streams of others,
-those there and those to come, one after the other).
-Told: joined, published, answer (the server's description), connecting, connected, failed (which side), picture and
-sound (of what is watched), closed, fault.
+both present and future ones, one after the other).
+Events: joined, published, answer (the server's description), connecting, connected, failed (which side), picture and
+sound (of the watched stream), closed, fault.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ class Client:
                            audio=True, video=True, audioMid=audio, videoMid=video)
 
     def connect(self, side):
-        # Not max-bundle: it would use the candidates of the last section, but those of a bundle are in the first.
+        # Not max-bundle, because aiortc would then use the candidates of the last section. Those of a bundle are in the first.
         connection = RTCPeerConnection()
         self.connections[side] = connection
 
@@ -113,7 +113,7 @@ class Client:
 
     async def offer(self, side):
         connection = self.connections[side]
-        # Contains candidates, which the server does not need: aiortc always sends them.
+        # The offer contains candidates, because aiortc always sends them. The server does not need them.
         await connection.setLocalDescription(await connection.createOffer())
         answer = await self.ask("media.offer", side=side, sdp=connection.localDescription.sdp)
         tell("answer", answer["sdp"])
@@ -137,7 +137,7 @@ async def main(url, session, token):
         client, loop = Client(socket, session, token), asyncio.get_running_loop()
 
         def command(function):
-            # The thread that reads commands waits, and reports the error.
+            # The thread that reads commands waits for the result and reports an error.
             return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
 
         obey({"publish": command(client.publish), "watch": command(client.watch)})

@@ -18,16 +18,16 @@ def tell(event, *args):
 
 
 def obey(commands):
-    """Runs commands in a separate thread, each `{"do": name, …}` by the function of that name."""
+    """Runs commands in a separate thread. `{"do": name, …}` calls the function with that name."""
 
     def run():
         for line in sys.stdin:
             command = json.loads(line)
             try:
                 commands[command.pop("do")](**command)
-            except Exception as error:  # the test decides what a failure means
+            except Exception as error:  # The test decides what a failure means.
                 tell("fault", f"{type(error).__name__}: {error}")
-        # No goodbye: the other end is gone.
+        # Exit without notifying the other end, because the test is gone.
         os._exit(0)
 
     threading.Thread(target=run, daemon=True).start()

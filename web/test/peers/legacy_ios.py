@@ -1,9 +1,9 @@
-"""The protocol as the iOS client of 2012 used it, with its limitations, and the packets that would have crashed it.
+"""The protocol as the iOS client of 2012 used it, with the client's limitations and crashes.
 
     legacy_ios.py PORT
 
-Commands: live (its own stream is up), press (the Next button), session_disconnected (of any session), close (the
-WebSocket), vanish (hang up without that), raw (text).
+Commands: live (its own stream is published), press (the Next button), session_disconnected (any session), close
+(the WebSocket), vanish (hang up without closing it), raw (text).
 A crash of the original is a traceback here, and status 1.
 """
 
@@ -23,7 +23,7 @@ TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
 
 
 class WebSocket:
-    """The subset of RFC 6455 it needs. Pings are answered, the only sign of activity that client ever sent."""
+    """The subset of RFC 6455 that the client needs. It answers pings, which is the only sign of activity that it ever sent."""
 
     def __init__(self, port, path):
         self.stream, self.reader = connect(port)
@@ -33,7 +33,7 @@ class WebSocket:
                 f"Sec-WebSocket-Key: {key}", f"Origin: http://127.0.0.1:{port}")
         status, headers = head(self.reader)
         assert status == 101, f"the upgrade was refused with {status}"
-        assert "sec-websocket-protocol" not in headers, "a subprotocol was chosen that nobody offered"
+        assert "sec-websocket-protocol" not in headers, "the server chose a subprotocol that was not offered"
 
     def write(self, opcode, payload):
         mask = os.urandom(4)
@@ -77,7 +77,7 @@ def head(reader):
 
 
 def handshake(port):
-    """No slash at the end, and the status is ignored: the text before the first colon is the id."""
+    """Makes the handshake. The path has no slash at the end. The text before the first colon of any response is the ID."""
     stream, reader = connect(port)
     request(stream, f"/socket.io/1?t={int(time.time() * 1000)}", port)
     _, headers = head(reader)
@@ -95,7 +95,7 @@ class Client:
         self.socket.write(TEXT, text.encode())
 
     def next(self):
-        # Inserted without escaping: a quotation mark or a backslash would break the JSON.
+        # The client inserted the ID without escaping, so a quotation mark or a backslash would break the JSON.
         assert re.fullmatch(r'[^"\\]+', self.own), f"crash: {self.own} cannot be pasted into JSON"
         self.say('5:::{"name":"next","args":[{"sessionId":"%s"}]}' % self.own)
 
@@ -117,7 +117,7 @@ class Client:
         tell(name, *([argument] if argument is not None else []))
         if name in ("initial", "subscribe"):
             session, token = argument["sessionId"], argument["token"]
-            assert isinstance(session, str) and isinstance(token, str), "crash: it took something for a string"
+            assert isinstance(session, str) and isinstance(token, str), "crash: the client expected strings"
             if name == "initial":
                 self.own = session
             else:

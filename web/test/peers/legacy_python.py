@@ -2,7 +2,7 @@
 
     legacy_python.py PORT TRANSPORT [POLL]
 
-POLL is how many seconds it waits in one poll before it gives up and asks again; its own default is 3.
+POLL is the number of seconds after which the client gives up a poll and polls again. The client's default is 3.
 Commands: emit (name, args, ask), raw (packet), disconnect.
 """
 
@@ -16,7 +16,7 @@ from driven import obey, tell
 
 
 class Ended(Exception):
-    """The connection ended. The client itself would open another or poll a dead one forever."""
+    """The connection ended. Without this error, the client would open another one or poll a dead one forever."""
 
 
 class Told(BaseNamespace):
@@ -60,7 +60,7 @@ def main():
             try:
                 client.wait(poll)
             except requests.exceptions.RequestException as error:
-                # It gave up in the middle of an answer, which the client does not expect.
+                # The poll timed out in the middle of an answer, which the client does not expect.
                 tell("torn", str(error))
         client.disconnect()
     except Ended:

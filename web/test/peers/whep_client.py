@@ -3,7 +3,7 @@
     whep_client.py ENDPOINT TOKEN
 
 Commands: watch, trickle, restart, delete, ask (a method).
-Told: created (address, tag, links), connecting, connected, failed, picture and sound (of what is watched), trickled,
+Events: created (address, tag, links), connecting, connected, failed, picture and sound (of the watched stream), trickled,
 restarted, deleted, status, fault.
 """
 
@@ -42,7 +42,7 @@ async def main(endpoint, token):
     resource, loop = Viewer(endpoint, token), asyncio.get_running_loop()
 
     def command(function):
-        # The thread that reads commands waits, and reports the error.
+        # The thread that reads commands waits for the result and reports an error.
         return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
 
     obey({name: command(getattr(resource, name)) for name in ["watch", "trickle", "restart", "delete", "ask"]})

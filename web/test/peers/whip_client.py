@@ -4,7 +4,7 @@
 
 Commands: publish (color as [red, green, blue], hertz, codec, which is VP8 or H264), trickle, restart, delete, ask (a
 method).
-Told: created (address, tag, links), connecting, connected, failed, trickled, restarted, deleted, status, fault.
+Events: created (address, tag, links), connecting, connected, failed, trickled, restarted, deleted, status, fault.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ async def main(endpoint, token):
     resource, loop = Publisher(endpoint, token), asyncio.get_running_loop()
 
     def command(function):
-        # The thread that reads commands waits, and reports the error.
+        # The thread that reads commands waits for the result and reports an error.
         return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
 
     names = ["publish", "trickle", "restart", "delete", "ask"]

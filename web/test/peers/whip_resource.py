@@ -1,7 +1,7 @@
 """One resource of WHIP (RFC 9725) or WHEP on aiortc: created by an offer, restarted and ended by requests.
 
-It knows nothing of this server beyond the two documents. aiortc knows no ICE restart, so one is made here: another
-connection of aioice takes the place of the first, below DTLS, which notices nothing.
+It uses nothing about this server beyond the two documents. aiortc does not support ICE restarts, so this file
+implements one: a second aioice connection replaces the first one below DTLS, which is not affected.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from aiortc import RTCSessionDescription
 
 from driven import tell
 
-# Do not use the user's proxies for the local server.
+# Do not use the user's HTTP proxies for the local server.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -40,7 +40,7 @@ class Resource:
             return answer.status, answer.headers, answer.read().decode()
 
     async def create(self, connection):
-        """Sends an offer; media flows once this is done and the state is `connected`."""
+        """Sends an offer. Media flows after this call, once the state is `connected`."""
         self.connection = connection
 
         @connection.on("connectionstatechange")
@@ -52,7 +52,7 @@ class Resource:
         status, headers, answer = await self.request(
             "POST", self.endpoint, offer, Content_Type="application/sdp")
         assert status == 201 and headers["Content-Type"] == "application/sdp", status
-        # It may be relative (RFC 9110 §10.2.2).
+        # The location may be relative (RFC 9110 §10.2.2).
         self.address = urllib.parse.urljoin(self.endpoint, headers["Location"])
         self.tag = headers["ETag"]
         tell("created", {"address": self.address, "tag": self.tag, "links": headers.get_all("Link") or []})
@@ -66,9 +66,9 @@ class Resource:
         tell("trickled", status)
 
     async def restart(self):
-        """RFC 9725 §4.3.3: new credentials on both sides, and media continues on another path."""
+        """Restarts ICE (RFC 9725 §4.3.3). Both sides get new credentials, and media continues on another path."""
         transport, former = self.transport, self.transport._connection
-        # With a separate socket, whose packets go to the existing DTLS transport.
+        # Use a separate socket, whose packets go to the existing DTLS transport.
         fresh = aioice.Connection(ice_controlling=True)
         fresh._queue = former._queue
         await fresh.gather_candidates()
@@ -88,7 +88,7 @@ class Resource:
         tell("restarted", self.tag)
 
     async def forget(self, former):
-        """Closes its sockets without notice: the transport lives on."""
+        """Closes the connection's sockets without notifying the transport, which continues."""
         self.transport._RTCIceTransport__monitor_task.cancel()
         self.transport._RTCIceTransport__monitor_task = None
         former._query_consent_task.cancel()

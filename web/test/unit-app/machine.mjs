@@ -1,11 +1,11 @@
-// A state machine with its history, so that tests read as stories.
+// A page's state machine that records its effects, so that a test reads as a sequence of events.
 import { initialState, step } from '../../app/strangers/state.js';
 
 export const alice = { matchId: 'm1', mode: 'video', partner: { name: 'Alice', interests: ['chess'] }, textChat: true };
 
 export class Machine {
   now = 1_000_000;
-  /** The effects of the last event. */
+  /** The effects of the most recent event. */
   effects = [];
   /** All effects so far. */
   done = [];
@@ -32,7 +32,7 @@ export class Machine {
     return this;
   }
 
-  /** Connected, with the camera on, searching. */
+  /** Brings the state machine to a search with a connection and the camera on. */
   searching() {
     return this.tell('connected', { resumed: false, hidesAddress: false }).tell('start').tell('mediaOn', { camera: true }).tell('waiting');
   }

@@ -22,7 +22,7 @@ test('a guest leaves nothing in the browser, on either page', () => {
   nearbyMemory(true).remember({ name: 'Guest', agreed: true }, { entered: true });
   shelf(true, 'confab.other').set({ a: 1 });
   assert.equal(shelves.lasting.size, 0);
-  assert.deepEqual(formMemory(true).recall(), { ...form, name: 'Guest' }, 'and is the same guest on both, interests and all');
+  assert.deepEqual(formMemory(true).recall(), { ...form, name: 'Guest' }, 'a guest has the same form on both pages');
   assert.deepEqual(deviceMemory(true).recall(), { camera: 'front', microphone: undefined });
 });
 

@@ -73,7 +73,7 @@ test('the sounds are a ring, a ringback tone for the caller, and a knock during 
 
 test('Accept while an outgoing call waits for the camera accepts instead and places no call', () => {
   const machine = new NearbyMachine().here().tell('call', { person: ann, video: true }).rung().tell('accept', { line: 9, video: true });
-  assert.deepEqual(machine.wanted, [], 'the browser asks already');
+  assert.deepEqual(machine.wanted, [], 'the browser is already asking');
   assert.deepEqual(machine.tell('mediaOn', { camera: true }).effects, [{ do: 'accept', line: 9, video: true }]);
   machine.call({ line: 9, state: 'joining' });
   assert.equal(companion(machine.state).name, 'Bob');
@@ -81,7 +81,7 @@ test('Accept while an outgoing call waits for the camera accepts instead and pla
 
   const voice = new NearbyMachine().here().tell('call', { person: ann, video: true }).rung().tell('accept', { line: 9, video: false });
   assert.deepEqual(voice.effects, [{ do: 'openMedia', camera: false }], 'the camera is no longer requested');
-  assert.equal(voice.tell('accept', { line: 9, video: true }).effects.length, 0, 'once is enough');
+  assert.equal(voice.tell('accept', { line: 9, video: true }).effects.length, 0, 'a second press has no effect');
 });
 
 test('Accept opens what was chosen and accepts; without video no camera is opened', () => {
@@ -117,7 +117,7 @@ test('every ending turns the camera off, shows its text, and requests the call h
   }
 });
 
-test('a merged call shows no text: the other one continues', () => {
+test('a merged call shows no text, because the other call continues', () => {
   const machine = new NearbyMachine().here().calling('ringing').rung({ person: ann }).over('merged', { line: 9 });
   assert.equal(machine.state.over, null);
   assert.ok(!machine.wanted.includes('closeMedia'));
@@ -257,7 +257,7 @@ test('ten thousand random events never leave the camera open without need', () =
       (machine) => machine.tell('mediaOn', { camera: video }), (machine) => machine.tell('shown', { visible: video }), (machine) => machine.tell('push', { on: video }),
     ]),
     ...['placing', 'ringing', 'joining', 'active'].map((state) => news({ state })),
-    // An answered call never rings again.
+    // A call that was answered never rings again.
     (machine) => machine.state.calls.some(({ line, state }) => line === 9 && state !== 'incoming') || machine.rung(),
     ...['joining', 'active'].map((state) => news({ line: 9, id: 'c9', person: bob, direction: 'incoming', state })),
     ...['hungUp', 'merged', 'missed', 'failed'].flatMap((outcome) => [1, 9].map((line) => (machine) => machine.over(outcome, { line }))),
@@ -269,7 +269,7 @@ test('ten thousand random events never leave the camera open without need', () =
   const machine = new NearbyMachine().here();
   for (let count = 0; count < 10_000; count += 1) {
     events[below(events.length)](machine.wait(below(5000)));
-    // The SDK reports it at once.
+    // The SDK reports the end at once.
     if (machine.effect('accept')) machine.call({ line: 9, state: 'joining' });
     if (machine.effect('call')) machine.call({ state: 'placing' });
     const { media, calls, wish } = machine.state;

@@ -8,7 +8,7 @@ import { ann, me, NearbyMachine } from './nearby-machine.mjs';
 const form = { name: 'Robin', visible: true, doNotDisturb: false, ringable: 'everyone' };
 const said = (machine) => machine.effect('appear')?.as;
 
-test('a returning user sends no settings: another device may have changed them', () => {
+test('a returning user sends no settings, because another device may have changed them', () => {
   assert.deepEqual(said(new NearbyMachine({ entered: true }).tell('connected', { resumed: false })), {});
 });
 

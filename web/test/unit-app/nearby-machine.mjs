@@ -1,4 +1,4 @@
-// The state machine of the page `/nearby` with its history, like `machine.mjs` for the front page.
+// The state machine of the page `/nearby`, with its recorded effects, like `machine.mjs` for the front page.
 import { initialState, step } from '../../app/nearby/state.js';
 
 export const ann = { personId: 'a'.repeat(32), name: 'Ann', online: true };
@@ -10,7 +10,7 @@ export const kept = {
 
 export class NearbyMachine {
   now = 1_000_000;
-  /** The effects of the last event. */
+  /** The effects of the most recent event. */
   effects = [];
   /** All effects so far. */
   done = [];
@@ -28,7 +28,7 @@ export class NearbyMachine {
     return this;
   }
 
-  /** The names of the last event's effects. */
+  /** The names of the most recent event's effects. */
   get wanted() {
     return this.effects.map((effect) => effect.do);
   }
@@ -42,12 +42,12 @@ export class NearbyMachine {
     return this;
   }
 
-  /** Connected and in the list, with a location. */
+  /** Brings the state machine online, with a connection and a location. */
   here() {
     return this.tell('connected', { resumed: false }).tell('enter').tell('self', { me }).tell('position', { is: 'on' });
   }
 
-  /** Changes of a call, one after the other: `members` on top of the previous ones. */
+  /** Changes the call: adds `members` to its previous members. */
   call(members) {
     const known = this.state.calls.find(({ line }) => line === (members.line ?? 1));
     return this.tell('callNews', {
@@ -55,7 +55,7 @@ export class NearbyMachine {
     });
   }
 
-  /** Calls Ann, up to a state. */
+  /** Calls Ann and continues until the call has this state. */
   calling(state = 'ringing') {
     this.tell('call', { person: ann, video: true }).tell('mediaOn', { camera: true }).call({ state: 'placing' });
     for (const next of ['ringing', 'joining', 'active']) {

@@ -20,7 +20,7 @@ beforeEach(() => {
   media = new Media('You', (event) => told.push(event), { recall: () => ({}), remember() {} });
 });
 
-/** Opens them, and returns the track of one kind. */
+/** Opens camera and microphone, and returns the track of one kind. */
 async function opened(camera, kind) {
   media.open(camera);
   await settled();
@@ -38,16 +38,16 @@ test('the only microphone, when unplugged, is reported missing and used again wh
   microphone.end();
   await settled();
   assert.deepEqual(told.splice(0), [{ type: 'mediaLost', kind: 'audio' }]);
-  assert.deepEqual([media.publisher, publisher.isDestroyed], [publisher, false], 'the call keeps what it publishes');
+  assert.deepEqual([media.publisher, publisher.isDestroyed], [publisher, false], 'the call keeps its publisher');
   await plugIn();
   await settled();
-  assert.deepEqual(told, [], 'that was something else');
+  assert.deepEqual(told, [], 'another device is ignored');
   devices.refuse = () => null;
   plugIn();
   await settled();
   assert.deepEqual(told, [{ type: 'mediaBack' }]);
   assert.notEqual(publisher.getAudioSource(), microphone);
-  assert.deepEqual([publisher.getAudioSource().readyState, publisher.getAudioSource().enabled], ['live', false], 'who was mute stays so');
+  assert.deepEqual([publisher.getAudioSource().readyState, publisher.getAudioSource().enabled], ['live', false], 'stays muted');
   const asked = devices.asked.length;
   plugIn();
   await settled();

@@ -1,4 +1,4 @@
-// The QR code of a link, which the server draws.
+// Tests the QR code of a link. The server draws the code.
 import assert from 'node:assert/strict';
 import test, { beforeEach } from 'node:test';
 import { showQr } from '../../app/nearby/qr.js';
@@ -21,7 +21,7 @@ beforeEach(() => {
 const drawing = (svg) => ({ ok: true, text: async () => svg });
 const shown = () => place.children.map(({ src, alt }) => [decodeURIComponent(src), alt]);
 
-test('a link is sent in the body and its image shown with a name', async () => {
+test('a link is sent in the body, and its image is shown with an accessible name', async () => {
   showQr(place, 'https://confab.example/nearby#link=ABCD', 'A code');
   assert.deepEqual(asked.map(({ url, method, body }) => [url, method, body]), [['/v1/qr', 'POST', 'https://confab.example/nearby#link=ABCD']]);
   asked[0].answer(drawing('<svg #/>'));
@@ -29,7 +29,7 @@ test('a link is sent in the body and its image shown with a name', async () => {
   assert.deepEqual(shown(), [['data:image/svg+xml,<svg #/>', 'A code']]);
 });
 
-test('no image is shown for a link that has changed or gone since', async () => {
+test('no image is shown for a link that has changed or been removed since the request', async () => {
   showQr(place, 'one', 'One');
   showQr(place, 'two', 'Two');
   asked[1].answer(drawing('2'));

@@ -58,7 +58,7 @@ test('a location that the server already has is used at once', () => {
   assert.ok(machine.wanted.includes('watch'));
 });
 
-test('pages go farther and back, and a new radius starts at the first', () => {
+test('pages go farther and back, and a new radius starts at the first page', () => {
   const machine = new NearbyMachine().here().tell('nearby', { people: [row(ann)], next: 'n1' }).tell('page', { to: 'further' });
   assert.equal(machine.effect('watch').after, 'n1');
   machine.tell('nearby', { people: [row(bob)] }).tell('page', { to: 'further' });
@@ -187,7 +187,7 @@ test('Go offline leaves the list, and the next visit starts at the first screen'
   assert.equal(machine.state.kept.entered, false);
 });
 
-test('the page does nothing on a server restart: the SDK sends everything again', () => {
+test('the page does nothing on a server restart, because the SDK sends everything again', () => {
   const machine = new NearbyMachine().here().tell('reconnecting').tell('connected', { resumed: false }).tell('restarted');
   assert.deepEqual(machine.wanted, ['later']);
   assert.equal(machine.state.passing, 'back');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { run } from '../../app/shared/run.js';
 
-/** A machine that counts; `until` is when it has to be drawn again. */
+/** A state machine that counts. `until` is the time when the page must be drawn again. */
 function counter(until = () => null) {
   const seen = [];
   const machine = run({
@@ -35,9 +35,9 @@ test('a countdown is drawn again at the times it returns, and not twice at once'
   machine.dispatch({ by: 1 });
   seen.length = 0;
   t.mock.timers.tick(1000);
-  assert.deepEqual(seen, [], 'drawn half a second ago');
+  assert.deepEqual(seen, [], 'the page was drawn half a second ago');
   t.mock.timers.tick(10);
   assert.deepEqual(seen, ['draw 1']);
   t.mock.timers.tick(60_000);
-  assert.equal(seen.length, 2, 'until it is over');
+  assert.equal(seen.length, 2, 'the page is drawn until the countdown is over');
 });

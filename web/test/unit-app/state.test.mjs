@@ -4,7 +4,7 @@ import { alice, Machine } from './machine.mjs';
 
 const names = (effects) => effects.map((effect) => effect.do);
 
-test('without the rules Start does nothing', () => {
+test('Start does nothing until the user has agreed to the rules', () => {
   const machine = new Machine({ agreed: false }).tell('connected', { resumed: false }).tell('start');
   assert.equal(machine.state.chat.is, 'idle');
   assert.deepEqual(machine.effects, []);
@@ -76,7 +76,7 @@ test('a match that was announced after Stop is not shown', () => {
   assert.equal(machine.state.chat.is, 'idle');
 });
 
-test('a penalty counts from its arrival', () => {
+test('a penalty counts from the arrival of its message', () => {
   const machine = new Machine().searching().tell('waiting', { retryAfterMs: 8000 });
   assert.deepEqual(machine.state.chat.pause, { until: machine.now + 8000, seconds: 8 });
   machine.tell('waiting', {});
@@ -119,14 +119,14 @@ test('the log is bounded', () => {
   assert.equal(machine.state.lines.at(-1).text, '999');
 });
 
-test('a report concerns the partner at the time it was opened, even if another one came since', () => {
+test('a report is about the partner at the time when it was opened, even if another partner came since', () => {
   const machine = new Machine().matched().tell('ask', { about: 'report' });
   machine.tell('ended', { matchId: 'm1', reason: 'partnerNext' }).tell('matched', { ...alice, matchId: 'm2', partner: { name: 'Bo' } });
   machine.tell('report', { reason: 'spam', alsoBlock: true });
   assert.deepEqual(machine.effects, [{ do: 'report', matchId: 'm1', reason: 'spam', alsoBlock: true }]);
   machine.tell('reported', { matchId: 'm1', alsoBlock: true });
   assert.equal(machine.wants('block')[0].matchId, 'm1');
-  assert.equal(machine.state.chat.name, 'Bo', 'the present chat goes on');
+  assert.equal(machine.state.chat.name, 'Bo', 'the current chat continues');
   assert.equal(machine.state.question, null);
 });
 
@@ -155,7 +155,7 @@ test('a partner who left can be reported as long as the server accepts it', () =
   assert.equal(machine.tell('ask', { about: 'report' }).state.question, null);
 });
 
-test('blocking asks first, and continues like Next', () => {
+test('blocking asks for confirmation first, and then continues like Next', () => {
   const machine = new Machine().matched().tell('block');
   assert.deepEqual(machine.effects, []);
   machine.tell('ask', { about: 'block' }).tell('block');
@@ -163,7 +163,7 @@ test('blocking asks first, and continues like Next', () => {
   assert.equal(machine.state.chat.after, 'blocked');
 });
 
-test('a short disconnection is survived and shown', () => {
+test('a short disconnection is shown, and the chat continues afterwards', () => {
   const machine = new Machine().matched().tell('reconnecting').wait(3000).tell('connected', { resumed: true });
   assert.equal(machine.state.chat.is, 'matched');
   assert.equal(machine.state.passing, 'back');
@@ -180,7 +180,7 @@ test('after a server restart the SDK continues the search without a second Start
   assert.equal(machine.done.filter((effect) => effect.do === 'start').length, 1);
 });
 
-test('a long absence stops the search, so that nobody returns to a stranger looking at them', () => {
+test('a long absence stops the search, so that no user returns to a stranger looking at them', () => {
   const machine = new Machine().matched().tell('reconnecting').wait(600_000).tell('connected', { resumed: false }).tell('restarted');
   assert.equal(machine.state.chat.is, 'idle');
   assert.ok(names(machine.effects).includes('stop'));

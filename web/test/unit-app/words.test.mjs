@@ -68,7 +68,7 @@ test('every way the connection can end has a text, and a next step if there is o
   }
 });
 
-test("a ban shows the server's message with its end", () => {
+test("a ban shows the server's message, which contains the end of the ban", () => {
   assert.match(notice(new Machine().tell('closed', { code: 'banned', message: 'Banned until May.' })).text, /Banned until May\./);
 });
 

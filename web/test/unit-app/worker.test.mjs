@@ -6,7 +6,7 @@ import vm from 'node:vm';
 
 const source = await readFile(new URL('../../app/sw.js', import.meta.url), 'utf8');
 
-/** An open page: `present` is its answer, undefined if it does not answer. */
+/** An open page. `present` is its answer, or undefined if the page does not answer. */
 const page = (path, { visible = true, present } = {}) => ({
   url: `https://confab.example${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, outwait() {},
   postMessage(message, ports) {
@@ -18,7 +18,7 @@ const page = (path, { visible = true, present } = {}) => ({
   async focus() { this.focused += 1; },
 });
 
-/** A worker, the notifications it shows, and the windows it opens. */
+/** A service worker, the notifications that it shows, and the windows that it opens. */
 function start(pages = []) {
   const listeners = {};
   const shown = new Map();
@@ -32,7 +32,7 @@ function start(pages = []) {
     },
     clients: { matchAll: async () => pages, openWindow: async (url) => { opened.push(url); } },
   };
-  // Only a page that does not answer lets time pass: the timeout that the worker set is due at once.
+  // The worker's timeout expires at once, because time passes only while a page does not answer.
   let due = () => {};
   const timer = (run) => { due = run; };
   for (const each of pages) each.outwait = () => due();
@@ -62,7 +62,7 @@ test('a push is shown unless a visible page rings', async () => {
   }
 });
 
-test('the notification of a call that is over is removed, even if a page shows the rest', async () => {
+test('the notification of a call that has ended is removed, even if a visible page shows everything else', async () => {
   const looked = [];
   const worker = start(looked);
   await worker.push('incoming');

@@ -1,4 +1,4 @@
-// How the Socket.IO script finds the server, connects, falls back, gives up and reconnects.
+// Tests how the Socket.IO script finds the server, connects, falls back, gives up and reconnects.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { answerToHandshake, connected, FakePage, hearing } from './fake-page.mjs';
@@ -51,7 +51,7 @@ describe('connecting', () => {
     assert.equal(page.socket.url, 'wss://other.example/socket.io/1/websocket/sid-1');
   });
 
-  test('shares one connection a server, unless told to create another', () => {
+  test('shares one connection per server, unless the page requests a new one', () => {
     const page = new FakePage();
     const io = page.load();
     const first = io.connect();
@@ -135,7 +135,7 @@ describe('falling back', () => {
     ]);
   });
 
-  test('falls back too when a WebSocket opens and nothing comes through it', async () => {
+  test('also falls back if a WebSocket opens but receives nothing', async () => {
     const page = new FakePage();
     const heard = hearing(page.load().connect('', { 'connect timeout': 2000 }));
     await page.pending.answer(answerToHandshake);
@@ -159,7 +159,7 @@ describe('falling back', () => {
     assert.deepEqual(other.map(([name]) => name), ['error', 'connect_failed']);
   });
 
-  test('fails when nothing is left', async () => {
+  test('fails when there is no transport left', async () => {
     const page = new FakePage();
     const heard = hearing(page.load().connect('', { transports: ['websocket'] }));
     await page.pending.answer(answerToHandshake);
@@ -298,7 +298,7 @@ describe('losing the connection', () => {
   });
 });
 
-describe('a page that goes', () => {
+describe('a page that closes', () => {
   test('sends a disconnect on its WebSocket', async () => {
     const { page } = await connected();
     page.fire('pagehide');

@@ -1,4 +1,4 @@
-// A page as the Socket.IO script sees it, with requests, sockets and timers that the test controls. `load` runs the script as a
+// A page as the Socket.IO script sees it. The test controls its requests, sockets and timers. `load` runs the script as a
 // browser would.
 import { readFileSync } from 'node:fs';
 import { FakeClock, settled } from '../unit/fake-clock.mjs';
@@ -6,7 +6,7 @@ import { FakeClock, settled } from '../unit/fake-clock.mjs';
 const script = readFileSync(new URL('../../socket.io/socket.io.js', import.meta.url), 'utf8');
 const open = 1;
 
-/** One request, however the page made it; answered, failed or canceled once. */
+/** A request, whichever way the page made it. It is answered, fails or is canceled once. */
 class FakeRequest {
   /** @type {'waiting' | 'answered' | 'failed' | 'given up'} */
   state = 'waiting';
@@ -27,14 +27,14 @@ class FakeRequest {
     this.onFailure = () => {};
   }
 
-  /** Without the parameters that only prevent caching. */
+  /** The URL without the parameters that only prevent caching. */
   get address() {
     return this.url.replace(/([?&])t=\d+&?/, '$1').replace(/[?&]$/, '');
   }
 
   /** @param {string} text */
   async answer(text, status = 200) {
-    // A canceled request may still be answered: a server cannot know.
+    // A canceled request may still be answered, because the server does not know that it was canceled.
     if (this.state === 'waiting') this.state = 'answered';
     this.onAnswer(status, text);
     await settled();
@@ -141,14 +141,14 @@ export class FakePage {
     for (const run of this.listeners[name] ?? []) run();
   }
 
-  /** The newest unanswered request; there must be one. */
+  /** Returns the newest unanswered request. Throws if there is none. */
   get pending() {
     const found = this.requests.filter(({ state }) => state === 'waiting').pop();
     if (!found) throw new Error(`none waits; there were ${this.requests.map(({ method, url }) => [method, url])}`);
     return found;
   }
 
-  /** The newest socket. */
+  /** Returns the newest socket. Throws if there is none. */
   get socket() {
     const found = this.sockets[this.sockets.length - 1];
     if (!found) throw new Error('there is no socket');

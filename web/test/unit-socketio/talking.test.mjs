@@ -1,4 +1,4 @@
-// What the Socket.IO script sends and receives, over each of its transports.
+// Tests what the Socket.IO script sends and receives over each of its transports.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { seeded } from '../unit/random.mjs';
@@ -8,7 +8,7 @@ import { connected, FakePage, hearing } from './fake-page.mjs';
 const framed = (...packets) => packets.map((packet) => `\ufffd${packet.length}\ufffd${packet}`).join('');
 
 describe('events', () => {
-  test('reach every listener with their arguments, and once means once', async () => {
+  test('reach every listener with their arguments, and listeners added with once only once', async () => {
     const { page, socket } = await connected();
     /** @type {any[][]} */
     const got = [];
@@ -36,7 +36,7 @@ describe('events', () => {
     assert.equal(hear(), 3);
   });
 
-  test('go on when a listener throws, which is reported', async () => {
+  test('reach the other listeners when one throws, and the error is reported', async () => {
     const { page, socket, heard } = await connected('xhr-polling');
     socket.listeners('news').unshift(() => { throw new Error('the page\'s own'); });
     await page.pending.answer(framed('5:::{"name":"news","args":[1]}', '5:::{"name":"news","args":[2]}'));
@@ -56,7 +56,7 @@ describe('events', () => {
     ]);
   });
 
-  test('emitted too early wait for the connection, and for the next one', async () => {
+  test('emitted without a connection wait for it, also after a disconnect', async () => {
     const page = new FakePage();
     const socket = page.load().connect();
     socket.on('connect', () => socket.emit('third'));
@@ -132,7 +132,7 @@ describe('packets', () => {
     assert.deepEqual(heard, [['news', 'one'], ['news', null]]);
   });
 
-  test('lengths count UTF-16 units, and packets may hold anything', async () => {
+  test('lengths count UTF-16 units, and packets may contain anything', async () => {
     const { page, heard } = await connected();
     const packet = (/** @type {string} */ text) => `5:::${JSON.stringify({ name: 'news', args: [text] })}`;
     const [one, other] = ['😀\ufffd', '\ufffd3\ufffd8::'].map(packet);
@@ -141,7 +141,7 @@ describe('packets', () => {
     assert.deepEqual(heard, [['news', '😀\ufffd'], ['news', '\ufffd3\ufffd8::']]);
   });
 
-  test('no payload breaks anything', async () => {
+  test('no payload breaks the script', async () => {
     const seed = Date.now() % 1e6;
     const random = seeded(seed);
     const alphabet = ['\ufffd', ':', '+', '0', '1', '5', '6', '7', '{', '}', '"name"', ':"news"', '[', ']', '😀'];
@@ -166,7 +166,7 @@ describe('polling', () => {
     assert.match(page.pending.url, /\/xhr-polling\/sid-1\?t=\d+$/);
   });
 
-  test('posts in order, and waiting packets together', async () => {
+  test('posts in order, and sends waiting packets together', async () => {
     const { page, socket } = await connected('xhr-polling');
     socket.emit('one').emit('two').emit('drei 😀');
     const posts = () => page.requests.filter(({ method }) => method === 'POST');
@@ -218,7 +218,7 @@ describe('polling by scripts', () => {
     assert.deepEqual(heard.length, 1);
   });
 
-  test('never takes a late answer for another request\'s', async () => {
+  test('never takes a late answer for the answer to another request', async () => {
     const { page, io, socket, heard } = await connected('jsonp-polling');
     const late = page.pending;
     socket.disconnect();

@@ -1,4 +1,4 @@
-// `scripts/affected.mjs` on made-up checkouts of a few files, and on this one.
+// Tests `scripts/affected.mjs` on invented checkouts with a few files, and on this checkout.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -83,7 +83,7 @@ const checkout = {
   ),
 };
 
-/** @param {string[]} changed @param {Record<string, string>} [more] further files, or others */
+/** @param {string[]} changed @param {Record<string, string>} [more] additional files, or files with other contents */
 function reached(changed, more = {}) {
   const all = { ...checkout, ...more };
   const links = new Map([['Tests/ReplayTests/Parsers', 'Replay/Sources']]);
@@ -95,7 +95,7 @@ function reached(changed, more = {}) {
 }
 
 const nothing = { swift: [], web: [], browser: [] };
-/** Those with the server. */
+/** The tests that start the server. */
 const served = ['front-again', 'front', 'map', 'wire'];
 
 describe('A change reaches tests in Swift', () => {
@@ -120,7 +120,7 @@ describe('A change reaches tests in Swift', () => {
   });
 
   test('that name the file or its folder, whether it is there or not', () => {
-    assert.deepEqual(reached(['deploy/sample.conf']).swift, ['ServerTests'], 'a comment reads nothing');
+    assert.deepEqual(reached(['deploy/sample.conf']).swift, ['ServerTests'], 'a file name in a comment does not count');
     assert.deepEqual(reached(['kept/words/a']).swift, ['RulesTests', 'ReplayTests']);
     assert.deepEqual(reached(['kept/words/new']).swift, ['RulesTests', 'ReplayTests']);
     assert.deepEqual(reached(['kept/sounds/a']).swift, []);
@@ -194,7 +194,7 @@ describe('A change reaches tests in browsers', () => {
   });
 
   test('that start the server it is part of', () => {
-    assert.deepEqual(reached(['Sources/Rules/Rule.swift']).browser, served, 'one of them starts it while it is loaded');
+    assert.deepEqual(reached(['Sources/Rules/Rule.swift']).browser, served, 'one of them starts the server while it is loaded');
     assert.deepEqual(reached(['Tests/RulesTests/RuleTests.swift']).browser, []);
   });
 
@@ -256,7 +256,7 @@ describe('In this checkout', () => {
   const browser = (/** @type {string} */ file) => affected({ changed: [file], targets: real, files, read })
     .browser.map((test) => test.replace(/.*\/|\.test\.mjs/g, ''));
 
-  test('the tests of people nearby open that page, and those of wires none', () => {
+  test('the tests of people nearby open that page, and the protocol tests open none', () => {
     const tests = browser('web/app/nearby/view.js');
     for (const name of ['nearby', 'calls', 'push']) assert.ok(tests.includes(name), name);
     for (const name of ['try', 'roulette', 'durability', 'roulettetok-polls']) assert.ok(!tests.includes(name), name);
@@ -268,7 +268,7 @@ describe('In this checkout', () => {
     assert.ok(!tests.includes('roulette'), tests.join());
   });
 
-  test('the pages behind nginx are the same as before it', () => {
+  test('the tests behind nginx are affected like those without it', () => {
     const tests = browser('web/app/strangers/setup.css');
     assert.ok(tests.includes('roulette') && tests.includes('roulette-nginx'), tests.join());
   });

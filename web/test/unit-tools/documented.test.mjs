@@ -34,7 +34,7 @@ extension Call {
 }
 `;
 
-test('declarations that others can use are found, with their comments, and those that a protocol defines are not', () => {
+test('finds the public declarations with their comments, but not those that a protocol already defines', () => {
   assert.deepEqual(declarations(source).map(({ name, comment }) => [name, comment]), [
     ['Call', 'A call between two people.'],
     ['ringing', 'Nobody answered yet.'],

@@ -1,4 +1,4 @@
-// Which fuzz targets a change touches.
+// Tests which fuzz targets a change affects.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { touchedTargets } from '../../../scripts/fuzz-changed.mjs';

@@ -1,5 +1,5 @@
-// A room whose clients can also call each other: the part of the server's calls that the SDK sees. `ann` and `ann.2` are two
-// devices of one person.
+// A room whose clients can also call each other. It implements the part of the server's calls that the SDK sees. `ann` and
+// `ann.2` are two devices of one person.
 import { ConfabError } from '../../lib/errors.js';
 import { FakeRoom } from './fake-room.mjs';
 
@@ -16,7 +16,7 @@ export class CallRoom extends FakeRoom {
   /** @type {Map<string, Line>} */
   calls = new Map();
   since = 1_790_000_000_000;
-  /** @type {any} what starts are refused with */
+  /** @type {any} the error with which starts are refused */
   startRefusal = null;
 
   'presence.appear'(/** @type {any} */ from) {
@@ -28,7 +28,7 @@ export class CallRoom extends FakeRoom {
 
   'call.seen'() {}
 
-  /** @type {any[]} what is told of calls that are over */
+  /** @type {any[]} the notices about calls that have ended */
   logged = [];
 
   'call.log'() {
@@ -115,7 +115,7 @@ export class CallRoom extends FakeRoom {
     this.calls.delete(callId);
   }
 
-  /** @param {string} callId @param {string} callers how it ended for the caller @param {string} callees */
+  /** @param {string} callId @param {string} callers the outcome for the caller @param {string} callees */
   endByItself(callId, callers, callees) {
     const call = /** @type {Line} */ (this.calls.get(callId));
     this.calls.delete(callId);
@@ -132,13 +132,13 @@ export class CallRoom extends FakeRoom {
     });
   }
 
-  /** Stops the server, which loses its sessions; the test decides whether it keeps its calls. */
+  /** Stops the server, which loses its sessions. The test decides whether it keeps its calls. */
   stop() {
     this.sessions.clear();
     for (const client of this.clients) client.emit('expired');
   }
 
-  /** Starts the server again: all clients appear, and ringing calls ring again. */
+  /** Starts the server again. All clients go online, and ringing calls ring again. */
   resume() {
     for (const client of this.clients) client.emit('connected', { resumed: false });
     for (const call of this.calls.values()) if (!call.taken) for (const callee of call.callees) callee.tell(this.incoming(call));

@@ -27,7 +27,7 @@ export const element = () => /** @type {any} */ (new FakeElement('div'));
 export const camera = (options = {}) => OT.initPublisher(element(), { insertMode: 'append', ...options });
 /** @param {Promise<unknown>} promise @returns {Promise<any>} */
 export const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
-/** Long enough for two to negotiate. */
+/** Waits long enough for two clients to negotiate. */
 export const quiet = async () => { for (let round = 0; round < 4; round += 1) await settled(); };
 
 /** @param {string} id */
@@ -45,7 +45,7 @@ export function device(id) {
   return { client, people, calls, target, rung, told };
 }
 
-/** @param {import('../../lib/people/call.js').Call} call what it went through */
+/** @param {import('../../lib/people/call.js').Call} call returns the recorded events of this call */
 export function watched(call) {
   /** @type {any[]} */
   const events = [];
@@ -66,7 +66,7 @@ export async function ringing({ video = true, devices = ['ben'] } = {}) {
   return { ann, ben: bens[0], bens, annCamera, mine, theirs: bens.map(({ rung }) => watched(rung[0])) };
 }
 
-/** And Ben accepts. */
+/** Ann calls Ben, who accepts. */
 export async function talking(options = {}) {
   const made = await ringing(options);
   const benCamera = camera();
@@ -75,6 +75,6 @@ export async function talking(options = {}) {
   return { ...made, benCamera };
 }
 
-/** @param {any} target what is shown there */
+/** @param {any} target returns what this element shows */
 export const shown = (target) => target.children[0]?.children[0].children[0].srcObject;
 

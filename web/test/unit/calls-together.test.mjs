@@ -59,9 +59,9 @@ describe('A second call', () => {
 
 describe('Two who call each other', () => {
   /**
-   * Ann calls Ben while his call rings on her device: the call with the smaller id continues.
+   * Ann calls Ben while his call rings on her device. The call with the smaller ID continues.
    * @param {boolean} hersGoesOn
-   * @param {boolean} endFirst whether the end is told before the acceptance
+   * @param {boolean} endFirst whether the notice of the end arrives before the acceptance
    */
   async function glare(hersGoesOn, endFirst) {
     const [ann, ben] = [device('ann'), device('ben')];
@@ -194,7 +194,7 @@ describe('After a restart of the server', () => {
 
   test('a device that only rang does not take the call from the one that answered, and stops ringing', async () => {
     const { bens, theirs: [theirs, rang], mine } = await ringing({ devices: ['ben', 'ben.2'] });
-    // Its connection was down when the other device answered.
+    // The device's connection was down when the other device answered.
     const { tellEnd } = room;
     room.tellEnd = (call, client, reason) => { if (reason !== 'answeredElsewhere') tellEnd.call(room, call, client, reason); };
     await theirs.call.accept({ publisher: camera() });

@@ -136,7 +136,7 @@ describe('A request', () => {
     );
   });
 
-  test('before connect() rejects with what to do', async () => {
+  test('before connect() rejects with an error that says what to do', async () => {
     const error = await rejection(client.request('roulette.next'));
     assert.deepEqual([error.code, error.message], ['not_connected', 'Call connect() first.']);
   });
@@ -280,7 +280,7 @@ describe('A client that receives nothing', () => {
     server.socket.isDeaf = true;
     await clock.advance(11_000);
     assert.equal(client.state, 'reconnecting');
-    // 4000 does not mean leaving: the server keeps the connection.
+    // Close code 4000 does not mean that the client leaves, so the server keeps the connection.
     assert.equal(server.sockets[0].closedWith, 4000);
     await clock.advance(250);
     assert.equal(client.state, 'connected');

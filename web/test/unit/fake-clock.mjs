@@ -1,4 +1,4 @@
-// A clock that only moves when a test moves it.
+// A clock that advances only when a test advances it.
 
 /** Runs everything that is ready to run without time passing. */
 export async function settled() {
@@ -25,7 +25,7 @@ export class FakeClock {
     this.#timers.delete(/** @type {number} */ (handle));
   };
 
-  /** The number of timers set: zero after their owner has ended. */
+  /** The number of pending timers. It must be zero after their owner has ended. */
   get pending() {
     return this.#timers.size;
   }

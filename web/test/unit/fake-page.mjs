@@ -1,4 +1,4 @@
-// The parts of a page that the SDK uses: elements that store their properties, media with only names, and a camera.
+// The parts of a page that the SDK uses: elements that store their properties, media that consist only of names, and a camera.
 
 let made = 0;
 
@@ -160,13 +160,13 @@ export class FakeDevices {
     { kind: 'videoinput', deviceId: 'back', label: 'Back' },
     { kind: 'audiooutput', deviceId: 'speaker', label: 'Speaker' },
   ];
-  /** @type {any[]} what was asked for */
+  /** @type {any[]} the requested constraints */
   asked = [];
-  /** @type {FakeTrack[]} what was given */
+  /** @type {FakeTrack[]} the returned tracks */
   given = [];
   /** @type {(constraints: any) => Error | null} */
   refuse = () => null;
-  /** @type {Promise<void>} how long the person thinks */
+  /** @type {Promise<void>} resolves when the user answers the permission request */
   decision = Promise.resolve();
 
   async enumerateDevices() {
@@ -189,7 +189,7 @@ export class FakeDevices {
   }
 }
 
-/** A page of its own for a test. */
+/** Installs a separate page for a test. */
 export function installPage() {
   const body = new FakeElement('body');
   const devices = new FakeDevices();

@@ -1,5 +1,5 @@
 // Sessions in memory, with the rules of protocol §4, behind objects that look like `Client`. Messages have a delay in each
-// direction; a test may set a separate delay for each, and each client still receives its own in order.
+// direction. A test may set a separate delay for each message, but each client still receives its messages in order.
 import { ConfabError } from '../../lib/errors.js';
 import { Emitter } from '../../lib/events.js';
 import { MediaLink } from '../../lib/media/media-link.js';
@@ -22,9 +22,9 @@ export class FakeRoom {
   muted = false;
   /** The state of the clients' media with the server. */
   clock = new FakeClock();
-  /** @type {any} what offers are refused with */
+  /** @type {any} the error with which offers are refused */
   offerRefusal = null;
-  /** @type {(run: () => void) => void} how a message travels */
+  /** @type {(run: () => void) => void} delivers a message */
   travel = (run) => queueMicrotask(run);
 
   /** @param {string} connectionId @returns {any} as a `Client` */
@@ -201,7 +201,7 @@ export class FakeRoom {
 
 class FakeClient extends Emitter {
   state = 'connected';
-  /** @type {any[]} its requests, in order */
+  /** @type {any[]} the client's requests, in order */
   asked = [];
   /** @type {any} */
   welcome = null;

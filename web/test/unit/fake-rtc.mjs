@@ -1,5 +1,5 @@
-// `RTCPeerConnection` as far as negotiation goes: signaling states, implicit rollback, a fixed remote end, and candidates that
-// need a description. Media is only names in a description.
+// The parts of `RTCPeerConnection` that negotiation needs: signaling states, implicit rollback, a fixed remote end, and
+// candidates that need a description. Media consist only of names in a description.
 import { FakeMediaStream, FakeTrack } from './fake-page.mjs';
 
 /** @param {string} name @param {string} message */
@@ -31,7 +31,7 @@ class FakeEnd {
     return new Map([['in', { type: 'inbound-rtp', kind: this.track?.kind, ...counts }]]);
   }
 
-  /** A video frame, or the same amount of audio. */
+  /** Counts a received video frame, or the same amount of audio. */
   arrive() {
     this.packets += 1;
     this.frames += 1;
@@ -147,7 +147,7 @@ export class FakePeerConnection {
       `o=${this.writer} ${this.id} ${this.#version} IN IP4 0.0.0.0`, ...media,
       `a=setup:${type === 'offer' ? 'actpass' : this.#part()}`, `a=ice-ufrag:u${this.id}`, '',
     ].join('\r\n') };
-    // An answer also lists everything to send.
+    // An answer also lists all media to send.
     this.#isNeeded = false;
     this.#enter(type === 'offer' ? 'have-local-offer' : 'stable');
     queueMicrotask(() => {
@@ -166,7 +166,7 @@ export class FakePeerConnection {
     const partner = /^o=\S+ (\S+)/m.exec(description.sdp)?.[1] ?? null;
     if (this.#partner !== null && this.#partner !== partner) throw failure('OperationError', 'the fingerprint changed');
     this.#partner = partner;
-    // Rewritten, as Chromium does.
+    // Rewrite the description, as Chromium does.
     this.remoteDescription = { type: description.type, sdp: description.sdp.replace(/^o=\S+/m, 'o=-') };
     this.#receive(description.sdp);
     this.#enter(isOffer ? 'have-remote-offer' : 'stable');
@@ -193,7 +193,7 @@ export class FakePeerConnection {
     this.onconnectionstatechange?.();
   }
 
-  /** Like Firefox: active whenever the offer leaves the choice. */
+  /** Chooses the DTLS role like Firefox, which is active whenever the offer leaves the choice. */
   #part() {
     return /a=setup:active/.test(this.remoteDescription.sdp) ? 'passive' : 'active';
   }

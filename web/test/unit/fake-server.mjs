@@ -1,5 +1,5 @@
-// A server for one client, behind a fake `WebSocket`: it welcomes, numbers, acknowledges and resumes as in protocol §1 and §3,
-// and answers as the test defines.
+// A server for one client, behind a fake `WebSocket`. It welcomes, numbers, acknowledges and resumes as in protocol §1 and §3.
+// The test defines its answers.
 import { Link } from '../../lib/line/link.js';
 
 const opening = 0;
@@ -11,7 +11,7 @@ export class FakeServer {
   sockets = [];
   /** @type {any[]} every message a client sent, in order */
   heard = [];
-  /** @type {Record<string, (message: any) => any>} by type: the members of the answer, `ok` for nothing, null for none */
+  /** @type {Record<string, (message: any) => any>} by type: the answer's members, nothing for `ok`, null for no answer */
   answers = {};
   /** Whether the server is up. */
   isUp = true;
@@ -88,9 +88,9 @@ class FakeSocket {
   onmessage = () => {};
   /** @type {(event: {code: number}) => void} */
   onclose = () => {};
-  /** @type {number | undefined} what the client closed it with */
+  /** @type {number | undefined} the code with which the client closed it */
   closedWith;
-  /** Whether messages of the client are lost, as on a dead network. */
+  /** Whether the client's messages are lost, as on a dead network. */
   isDeaf = false;
 
   /** @param {string} url @param {string} protocol @param {FakeServer} server */
@@ -108,7 +108,7 @@ class FakeSocket {
 
   /** @param {string} text */
   send(text) {
-    // Asynchronous, as on a network: the server finishes its current message first.
+    // Asynchronous, as on a network, so the server finishes its current message first.
     if (this.readyState === open && !this.isDeaf) queueMicrotask(() => this.server.receive(JSON.parse(text), this));
   }
 

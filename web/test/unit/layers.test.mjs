@@ -25,10 +25,10 @@ function track(width, height) {
 }
 
 describe('Layers', () => {
-  test('are those that are wanted, and the smallest if none is', async () => {
+  test('are those that are wanted, or the smallest if none is wanted', async () => {
     const one = sender();
     for (const wanted of [['f'], ['f', 'q'], ['f', 'q'], [], ['h'], ['f', 'none']]) await activate(one, wanted);
-    assert.deepEqual(one.told, ['f,q', 'q', 'h', 'f'], 'and nothing is said twice');
+    assert.deepEqual(one.told, ['f,q', 'q', 'h', 'f'], 'nothing is announced twice');
     const plain = sender(false);
     await activate(plain, []);
     assert.deepEqual(plain.told, []);
@@ -58,7 +58,7 @@ describe('A preference', () => {
     assert.throws(() => preferredResolution(/** @type {any} */ ({ width: '320' })), /The width must be a number/);
   });
 
-  test('of several subscribers is the best of all', () => {
+  test('of several subscribers is the highest of all', () => {
     const [small, large] = [preferredResolution({ width: 320, height: 180 }), preferredResolution({ width: 640, height: 360 })];
     assert.deepEqual(together([small, large]), large);
     assert.deepEqual(together([small, {}]), {});

@@ -61,7 +61,7 @@ describe('Link', () => {
   });
 });
 
-/** One end, and the messages it delivered. */
+/** One end of a connection, and the messages that it delivered. */
 class End {
   link = new Link();
   /** @type {number[]} */
@@ -131,7 +131,7 @@ class World {
   /** @param {number} messages */
   run(messages) {
     while (!this.isLost && this.ends.some(({ sent }) => sent < messages)) this.step(messages);
-    // A lost last message is detected only by the next one, or by a break.
+    // If the final message is lost, only another message or a break reveals the loss.
     while (!this.isLost && !this.isQuiet()) {
       this.break();
       this.resume();

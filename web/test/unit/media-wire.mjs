@@ -1,4 +1,4 @@
-// Two relayed transports and the server between them, for tests of negotiation alone: messages arrive in order, with delays
+// Two relayed transports and the server between them, for tests of only the negotiation. Messages arrive in order, with delays
 // that depend on a seed.
 import { RelayedTransport } from '../../lib/media/relayed.js';
 import { FakeClock, settled } from './fake-clock.mjs';
@@ -34,7 +34,7 @@ export class MediaWire {
   faults = [];
   /** @type {{from: string, message: any}[]} all messages */
   carried = [];
-  /** @type {any[]} what else the server was told */
+  /** @type {any[]} other messages that the server received */
   said = [];
   /** @type {Record<string, (() => void)[]>} in transit to each end, in order */
   flying = { a: [], b: [] };
@@ -42,7 +42,7 @@ export class MediaWire {
   /** @type {(message: any) => Error | null} */
   refuse = () => null;
 
-  /** @param {() => number} [random] decides which end is next; default: messages arrive at once */
+  /** @param {() => number} [random] decides which end receives next; default: messages arrive at once */
   constructor(random) {
     FakePeerConnection.all = [];
     FakePeerConnection.network = true;

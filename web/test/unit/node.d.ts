@@ -1,4 +1,5 @@
-// As much of node as the unit tests use: its own type declarations are a package, and nothing here is installed.
+// Declares the parts of Node that the unit tests use. Node's own type declarations are a package, and this project installs no
+// packages.
 declare module 'node:test' {
   type Run = () => unknown;
   export const test: ((name: string, run: Run) => void) & { skip: (name: string, run: Run) => void };

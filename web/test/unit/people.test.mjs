@@ -44,13 +44,13 @@ function begin(options) {
 }
 
 const names = () => events.map(([name]) => name);
-/** The requests since the last hello, in order. */
+/** Returns the requests since the most recent hello, in order. */
 const asked = () => server.heard.slice(server.heard.map(({ type }) => type).lastIndexOf('hello') + 1)
   .filter(({ seq }) => seq !== undefined).map(({ seq, ack, ...message }) => message);
 /** @param {Promise<unknown>} promise @returns {Promise<any>} */
 const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
 
-/** Stops the server, which has forgotten everyone when it is back. */
+/** Stops the server. When it is back, it has forgotten everyone. */
 async function restart() {
   server.secrets += 1;
   server.socket.drop();
@@ -58,7 +58,7 @@ async function restart() {
   await settled();
 }
 
-describe('Somebody who appears', () => {
+describe('A person who goes online', () => {
   test('connects, and gets their own values', async () => {
     const self = await people.appear({ name: 'Ada', ringable: 'contacts' });
     assert.deepEqual(self, { ...me, ringable: 'contacts' });
@@ -125,7 +125,7 @@ describe('Somebody who appears', () => {
   });
 });
 
-describe('A position that is forgotten', () => {
+describe('A location that is deleted', () => {
   const told = () => asked().map(({ type }) => type);
 
   test('during a pending move is not sent again', async () => {
@@ -142,7 +142,7 @@ describe('A position that is forgotten', () => {
     assert.deepEqual(told(), ['presence.appear']);
   });
 
-  test('on another device stops repetitions and the list, and is reported', async () => {
+  test('on another device is no longer sent again, ends the list, and is reported', async () => {
     await people.appear();
     await people.move(berlin);
     await people.watch({ unit: 'mi', radius: 200 });
@@ -170,7 +170,7 @@ describe('A page of the people nearby', () => {
     ]);
   });
 
-  test('with an unknown person leaves them out', async () => {
+  test('leaves out unknown people', async () => {
     await people.appear();
     await people.watch({ unit: 'km', radius: 80 });
     server.send({ type: 'nearby.changed', people: [], order: ['nobody', 'ben', 'cleo'] });

@@ -19,8 +19,7 @@ const element = () => {
 
 /**
  * @param {(callback: (error?: any) => void) => void} call
- * @returns {Promise<any>} what it called back with
- */
+ * @returns {Promise<any>} the callback's argument */
 const called = (call) => new Promise((resolve) => call(resolve));
 
 describe('A publisher', () => {

@@ -1,4 +1,4 @@
-// The small pure parts: constraints, descriptions, statistics, errors, loudness.
+// Tests the small pure functions for constraints, descriptions, statistics, errors and loudness.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConfabError, otError } from '../../lib/errors.js';

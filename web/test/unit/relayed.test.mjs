@@ -13,7 +13,7 @@ function assertShows(sink, streamId, hint = '') {
   assert.equal(sink.states[sink.states.length - 1], 'connected', hint);
 }
 
-/** The connections that are not closed. */
+/** Returns the connections that are not closed. */
 const connections = () => FakePeerConnection.all.filter(({ connectionState }) => connectionState !== 'closed');
 
 describe('Relayed media', () => {
@@ -38,7 +38,7 @@ describe('Relayed media', () => {
     assert.deepEqual(reports.sort(), [['a', 'session.connected', 'b', true], ['b', 'session.connected', 'a', true]]);
   });
 
-  test('also when the subscriber was announced before the stream', async () => {
+  test('also arrive when the subscriber was announced before the stream', async () => {
     const wire = new MediaWire();
     const sink = wire.subscribe('a', 'stream-1');
     await wire.run();
@@ -86,7 +86,7 @@ describe('Relayed media', () => {
   test('do not wait forever for the first offer of another implementation', async () => {
     const wire = new MediaWire();
     wire.ends.a.publish('stream-1', camera());
-    // `a` is the polite one; this `b` has not subscribed through our code, so it offers nothing.
+    // `a` is the polite peer. This `b` has not subscribed through our code, so it sends no offer.
     wire.tell('a', { type: 'session.subscribed', streamId: 'stream-1', connectionId: 'b', audio: true, video: true });
     await wire.run();
     assert.deepEqual(wire.carried, []);
@@ -179,7 +179,7 @@ describe('A peer connection in trouble', () => {
     wire.ends.b.publish('stream-1', camera());
     const sink = wire.subscribe('a', 'stream-1');
     await wire.run();
-    // `b` publishes and has the higher id: the impolite one.
+    // `b` publishes and has the higher ID, so it is the impolite peer.
     const [impolite] = connections().filter(({ senders }) => senders.length > 0);
     return { wire, sink, impolite };
   }

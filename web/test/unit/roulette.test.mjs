@@ -8,7 +8,7 @@ import { FakeElement, installPage } from './fake-page.mjs';
 import { FakeRoom } from './fake-room.mjs';
 import { FakePeerConnection, fakeRtc } from './fake-rtc.mjs';
 
-/** A room whose clients may also search; the test decides who is matched. */
+/** A room whose clients may also search. The test decides who is matched. */
 class Arena extends FakeRoom {
   /** @type {Record<string, (from: any, message: any) => any>} */
   verbs = {};
@@ -213,11 +213,11 @@ describe('A match', () => {
     assert.deepEqual(ann.names(), ['waiting', 'matched']);
   });
 
-  test('with text only a stream that the partner publishes all the same is not watched, so that it learns no address', async () => {
+  test('with text only does not subscribe to a stream of the partner, so that the partner learns no address', async () => {
     const [ann, ben] = [visitor('a'), visitor('b')];
     for (const { roulette } of [ann, ben]) await roulette.start({ mode: 'text' });
     arena.match(ann.client, 'm1', { mode: 'text' });
-    // A modified client behaves as in a video chat.
+    // A modified client publishes as in a video chat.
     arena.match(ben.client, 'm1', { mode: 'video' });
     ben.roulette.usePublisher(OT.initPublisher(/** @type {any} */ (new FakeElement('div'))));
     await settled();
@@ -264,7 +264,7 @@ describe('Stopping', () => {
     assert.equal(ann.roulette.match, null);
   });
 
-  test('crosses a match, which is then ignored', async () => {
+  test('ignores a match that crosses it', async () => {
     const ann = visitor('a');
     await ann.roulette.start();
     const stopped = ann.roulette.stop();
@@ -360,7 +360,7 @@ describe('After a restart of the connection', () => {
   });
 });
 
-test('A report and a block contain their match, also after its end', async () => {
+test('A report and a block contain their match, even after the match has ended', async () => {
   const { ann } = await pair();
   arena.end(ann.client, 'm1', 'partnerLeft');
   await settled();

@@ -1,4 +1,4 @@
-// Random operations on routed streams with random delays: in the end the server must send every subscribed stream to its slot,
+// Random operations on routed streams with random delays. In the end, the server must send every subscribed stream to its slot,
 // and nothing else.
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
@@ -12,7 +12,7 @@ beforeEach(begin);
 const seeds = 40;
 const steps = 40;
 
-/** The subscribing client: its subscriptions are in `watching`, by stream id. */
+/** The subscribing client. Its subscriptions are in `watching`, by stream ID. */
 class Watcher {
   /** @type {Map<string, any>} */
   watching = new Map();
@@ -45,7 +45,7 @@ class Watcher {
     }
   }
 
-  /** The server's slot assignments, as the subscriber's connection has them. */
+  /** Returns the server's assignments of streams to the slots of the subscriber's connection. */
   get received() {
     return [...this.client.slots.values()].map((/** @type {any} */ { streamId }) => streamId).sort();
   }
@@ -60,7 +60,7 @@ async function play(seed) {
   const publishers = [publisherOf(), publisherOf(), publisherOf()];
   for (const publisher of publishers) publisher.on('streamDestroyed', (event) => event.preventDefault());
   await settled();
-  /** @type {(() => void)[]} under way */
+  /** @type {(() => void)[]} messages in transit */
   const flying = [];
   room.travel = (run) => { flying.push(run); };
   for (let step = 0; step < steps; step += 1) {
@@ -80,7 +80,7 @@ async function play(seed) {
     await settled();
   }
   room.travel = (run) => queueMicrotask(run);
-  // Longer than any pause before a new connection.
+  // Wait longer than any pause before a new connection.
   for (let round = 0; round < 13; round += 1) {
     for (const streamId of room.session('2_room').streams.keys()) room.flow(streamId);
     await clock.advance(5000);
@@ -105,7 +105,7 @@ describe('Routed streams', () => {
           assert.equal(subscriber.element.children[0].children[0].srcObject.getTracks()[1], transceiver?.receiver.track, `seed ${seed}`);
         }
       }
-      // One pair of transceivers for each simultaneous stream.
+      // There must be one pair of transceivers for each simultaneous stream.
       assert.ok((ann.client.sides.send?.transceivers.length ?? 0) <= 6, `seed ${seed}`);
       assert.ok(FakePeerConnection.all.filter(({ connectionState }) => connectionState === 'connected').length <= 3, `seed ${seed}`);
     }

@@ -62,7 +62,7 @@ export async function watching() {
   return { ann, ben, publisher, stream, watch };
 }
 
-/** The same, with the video playing. */
+/** Two clients in a session, one of which watches the other's playing video. */
 export async function seeing() {
   const made = await watching();
   room.flow(made.stream.streamId);

@@ -106,7 +106,7 @@ describe('Routed media', () => {
     const third = ann.client.media.takeSlot();
     const mids = ann.client.media.mids('receive', third);
     await settled();
-    assert.equal(ann.client.askedFor('media.offer').length, 2, 'one for each side');
+    assert.equal(ann.client.askedFor('media.offer').length, 2, 'one offer for each side');
     room.travel = (run) => queueMicrotask(run);
     for (const run of held) run();
     assert.deepEqual(await mids, { audioMid: '4', videoMid: '5' });
@@ -129,7 +129,7 @@ describe('Routed media', () => {
     assert.equal(ann.session.getSubscribersForStream(stream).length, 0);
   });
 
-  test('are counted once for a publisher, under its own connection', async () => {
+  test('are counted once for a publisher, as the statistics of its own connection', async () => {
     const { publisher, watch } = await seeing();
     const all = await publisher.getRtcStatsReport();
     assert.deepEqual(all.map(({ connectionId }) => connectionId), ['a', 'a']);
@@ -205,7 +205,7 @@ describe('Transceivers', () => {
     ann.session.publish(second);
     await settled();
     const next = subscribe(ben.session, second.stream);
-    // Late packets of the previous stream.
+    // Late packets of the previous stream arrive.
     const [, video] = /** @type {FakePeerConnection} */ (ben.client.sides.receive).transceivers;
     await clock.advance(100);
     video.receiver.arrive();
@@ -336,7 +336,7 @@ describe('A roulette through the server', () => {
       for (const { client } of [ann, ben]) end(client, matchId);
       await clock.advance(1000);
     }
-    assert.deepEqual(slots, ['1', '3', '1'], 'the slot that was free for longer');
+    assert.deepEqual(slots, ['1', '3', '1'], 'the slot that was free for longer is reused first');
     assert.equal(FakePeerConnection.all.length, 4);
     assert.deepEqual(ann.client.askedFor('media.offer').map((/** @type {any} */ { side }) => side).sort(), ['receive', 'send']);
     const [, video] = /** @type {FakePeerConnection} */ (ann.client.sides.send).transceivers;

@@ -153,7 +153,7 @@ describe('Publishing and subscribing', () => {
     assert.deepEqual(page.devices.given.map(({ enabled }) => enabled), [false, true]);
   });
 
-  test('tell the publisher which media no subscriber wants', async () => {
+  test('notify the publisher of media that no subscriber wants', async () => {
     const { ben, stream, subscriber } = await watching();
     subscriber.subscribeToVideo(false);
     await settled();
@@ -239,7 +239,7 @@ describe('Publishing and subscribing', () => {
 });
 
 describe('Signals', () => {
-  test('reach everyone, including the sender, by type and in general', async () => {
+  test('reach everyone, including the sender, as a typed and as a general event', async () => {
     const ann = await joined('a');
     const ben = await joined('b');
     /** @type {any} */

@@ -24,7 +24,7 @@ struct SocketIOConnection: Sendable {
         case pollLost(PollID)
         /// A WebSocket message or the body of a POST.
         case received([UInt8])
-        /// Any frame. It shows that the client is alive.
+        /// The client sent a frame of any kind, so it is alive.
         case receivedFrame
         /// `GET …?disconnect`.
         case disconnectRequested
@@ -59,10 +59,10 @@ struct SocketIOConnection: Sendable {
         var times: ConfabConfiguration.SocketIO
         /// Rate limit for packets of any kind.
         var packets: Budget.Rate
-        /// Rate limit for packets over the limit. A client that exceeds this one too is disconnected.
+        /// Rate limit for packets above the `packets` limit. A client that exceeds this limit too is disconnected.
         var refusals: Budget.Rate
         var malformed: Budget.Rate
-        /// Limits of the queue for the next poll.
+        /// Limits of the queue of packets that wait for the next poll.
         var queuedPackets: Int
         var queuedBytes: Int
 
@@ -88,17 +88,17 @@ struct SocketIOConnection: Sendable {
 
     private enum Poll: Equatable, Sendable {
         case waiting(PollID, until: Timestamp)
-        /// Between polls.
+        /// The client has no poll open at the moment.
         case none(until: Timestamp)
     }
 
     private let settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
-    /// Packets in the last poll's response. They return to the queue if the response is lost.
+    /// Packets in the most recent poll's response. They return to the queue if the response is lost.
     private var lastAnswer: (poll: PollID, packets: [[UInt8]])?
-    /// Everything sent so far, until the client shows that it is alive. If it switches transports before that, it may have
-    /// received nothing, so all packets are sent again.
+    /// All packets sent so far; nil once the client has shown that it is alive. If the client switches transports before that,
+    /// it may have received nothing, so all packets are sent again.
     private var unconfirmed: [[UInt8]]? = []
     private var lastLife: Timestamp
     private var packets: Budget
@@ -245,7 +245,8 @@ struct SocketIOConnection: Sendable {
             return [.answer(poll, last), .over]
         case .over: return []
         }
-        // A new poll means that the client received the last response. A failed connection would have been reported first.
+        // A new poll means that the client received the previous response. A failed connection would have been reported
+        // earlier.
         lastAnswer = nil
         state = .polling(.waiting(poll, until: now + settings.times.pollDuration))
         return outputs + flush(now: now)
@@ -382,7 +383,7 @@ struct SocketIOConnection: Sendable {
         guard packet.endpoint.isEmpty else { return send(SocketIOPacket.noSuchNamespace(packet.endpoint).encode()) }
         if packet.kind == .connect { return send(SocketIOPacket(.connect).encode()) }
         var outputs: [Output] = []
-        // Acknowledge even packets that fail: the client is waiting for it.
+        // Acknowledge even packets that fail, because the client waits for the acknowledgment.
         if let id = packet.id {
             outputs += send(SocketIOPacket.acknowledgement(of: id, isBare: !packet.wantsData).encode())
         }

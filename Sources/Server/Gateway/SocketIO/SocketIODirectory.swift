@@ -10,9 +10,9 @@ final class SocketIODirectory {
     /// The owner of this directory.
     unowned let gateway: Gateway
     private var sessions: [String: SocketIOSession] = [:]
-    /// Number of sessions without a transport yet.
+    /// Number of handshakes whose clients have not connected a transport yet.
     private var handshakes = 0
-    /// Ids in order of creation. May include used ones.
+    /// Ids of handshakes in order of creation. Some may already have a transport or be gone.
     private var order: Deque<String> = []
 
     init(gateway: Gateway) { self.gateway = gateway }

@@ -42,7 +42,7 @@ final class SocketIOEndpoint {
 
     // MARK: The connection
 
-    /// Called for each new request. It proves that the client received the last response.
+    /// Called for each new request, which proves that the client received the previous response.
     func nextRequest() { unconfirmed = nil }
 
     func connectionFailed() {
@@ -50,8 +50,9 @@ final class SocketIOEndpoint {
         loseAnswer()
     }
 
-    /// Called when the client closes its side. If the response is not fully acknowledged by then, the client did not receive
-    /// it. If it reached a closed socket, a reset has already ended the connection, so the state is no longer CLOSE_WAIT.
+    /// Called when the client closes its side. If TCP has not acknowledged the whole response by then, the client did not
+    /// receive it. If the response reached a closed socket, a reset has already ended the connection, so the state is no longer
+    /// CLOSE_WAIT.
     func inputClosed(_ channel: any Channel) {
         abandonPoll()
         guard unconfirmed != nil else { return }
@@ -65,7 +66,7 @@ final class SocketIOEndpoint {
         #endif
     }
 
-    /// Called when the connection ends. Failures were reported before this, so the last response was received.
+    /// Called when the connection ends. Failures were reported before, so the client received the most recent response.
     func ended() {
         abandonPoll()
         unconfirmed = nil

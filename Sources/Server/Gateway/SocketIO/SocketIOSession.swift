@@ -60,7 +60,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     // MARK: WebSocket (WebSocketUser)
 
     func opened(_ webSocket: WebSocketHandler) {
-        // Replace the old one before closing it, so that its end is ignored.
+        // Replace the old WebSocket before closing it, so that `disconnected` ignores it.
         let old = self.webSocket
         self.webSocket = webSocket
         old?.close(.normal, "")
@@ -118,7 +118,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     func close(_ code: CloseCode, _ reason: String) { handle(.end(.booted)) }
 
-    // MARK: The machine
+    // MARK: The state machine
 
     private func handle(_ input: SocketIOConnection.Input) {
         carryOut(connection.handle(input, now: gateway.runner.now))
@@ -139,7 +139,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
             webSocket?.flush()
         case .answer(let poll, let packets): polls.removeValue(forKey: poll)?(packets)
         case .closeWebSocket(let code):
-            // Remove it before closing, so that its end is ignored.
+            // Clear the property before closing the WebSocket, so that `disconnected` ignores it.
             let closing = webSocket
             webSocket = nil
             closing?.close(code, "")
@@ -165,7 +165,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
             .legacyArrived(LegacyArrival(socket: id, address: gateway.limitingText(address))))
     }
 
-    /// Schedules one timer. It is not rescheduled when the deadline moves later, which happens with every packet.
+    /// Schedules the timer. A scheduled timer is kept if the deadline moves later, which happens with every packet.
     private func schedule() {
         guard let next = connection.nextTimeout else { return }
         if let timer, timer.at <= next { return }

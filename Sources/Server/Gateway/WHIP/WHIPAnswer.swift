@@ -24,7 +24,7 @@ struct WHIPAnswer {
         case .accepted: self.init(status: 204)
         case .restarted(_, let sdp, let tag):
             guard let fragment = WHIPBody.fragment(ofAnswer: sdp) else {
-                self.init(WireError(.internalError, "The server made an invalid answer. Create a new resource."))
+                self.init(WireError(.internalError, "The server produced an invalid answer. Create a new resource."))
                 return
             }
             self.init(status: 200, contentType: WHIPBody.fragmentType, body: Array(fragment.utf8))
@@ -51,7 +51,7 @@ struct WHIPAnswer {
 extension WireError {
     /// The request has no bearer token, or a malformed one.
     static let tokenMissing = WireError(
-        .tokenMalformed, "Send a token for this session: Authorization: Bearer <token>.")
+        .tokenMalformed, "Send a token for this session in a header: Authorization: Bearer <token>.")
 
     fileprivate var challenge: String {
         self == .tokenMissing ? "Bearer realm=\"confab\"" : "Bearer realm=\"confab\", error=\"invalid_token\""

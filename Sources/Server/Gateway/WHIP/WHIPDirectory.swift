@@ -66,9 +66,10 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     var group = 0
     private let gateway: Gateway
     private var socket: SocketID?
-    /// Responds to the POST that created the resource.
+    /// Responds to the POST request that created the resource.
     private var created: ((WHIPAnswer) -> Void)?
-    /// Respond to later requests, by request number. Each belongs to a waiting HTTP connection.
+    /// Functions that respond to later requests, by request number. Each belongs to an HTTP connection that waits for a
+    /// response.
     private var waiting: [UInt64: (WHIPAnswer) -> Void] = [:]
     private var lastRequest: UInt64 = 0
 
@@ -165,5 +166,5 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 }
 
 extension WireError {
-    static let noResource = WireError(.notFound, "This resource does not exist or has ended.")
+    static let noResource = WireError(.notFound, "This resource does not exist or has ended. Create a new one.")
 }

@@ -32,8 +32,8 @@ final class WHIPEndpoint {
         _ head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
     ) -> HTTPReply {
         let most = maxBodyBytes(request, configuration)
-        return reply(
-            WHIPAnswer(WireError(.messageTooLarge, "Send at most \(most) bytes.")), to: head, request, configuration)
+        let error = WireError(.messageTooLarge, "The request body is too large. Send at most \(most) bytes.")
+        return reply(WHIPAnswer(error), to: head, request, configuration)
     }
 
     // MARK: The connection

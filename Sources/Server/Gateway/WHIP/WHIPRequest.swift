@@ -92,7 +92,7 @@ extension HTTPHeaders {
         return name.filter { $0 != " " && $0 != "\t" }.lowercased() == type
     }
 
-    /// The condition in `If-Match` (RFC 9110 §13.1.1). Weak tags never match there, so they are ignored.
+    /// The condition in `If-Match` (RFC 9110 §13.1.1). Weak tags never match in this header, so they are ignored.
     var entityCondition: ResourceRequest.Condition {
         let items = self[canonicalForm: "If-Match"]
         if items.isEmpty { return .none }

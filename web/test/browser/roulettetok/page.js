@@ -9,7 +9,8 @@ if (server) OT.properties.url = `${server.replace('http', 'ws')}/v1/socket`;
 const apiKey = '1127';
 const size = { width: 288, height: 216 };
 
-// For tests: every event of the socket, in order; every invitation to a partner's session; and whether it was followed.
+// For tests: all events of the socket in order, all invitations to a partner's session, and whether each invitation was
+// followed.
 Object.assign(window, { OT, heard: [], invitations: [], isWatching: () => Boolean(theirs?.isConnected()) });
 
 const deafTo = parameters.get('deafTo');
@@ -43,7 +44,7 @@ function forgetPartner() {
 }
 
 function joinOwn({ sessionId, token }) {
-  // Again, after the connection was lost.
+  // This function is called again after the connection was lost, so disconnect the previous session.
   mine?.disconnect();
   mine = OT.initSession(apiKey, sessionId);
   say('Connected. Allow your camera.');
@@ -65,7 +66,7 @@ function joinPartner({ sessionId, token }) {
     streamCreated: ({ stream }) => {
       joined.subscribe(stream, box('subscriberContainer'), { insertMode: 'append', ...size });
     },
-    // The original detected a vanished partner like this.
+    // The original page detected a vanished partner in this way.
     streamDestroyed: () => joined.disconnect(),
     sessionDisconnected: () => { if (theirs === joined) askForNext(); },
   });

@@ -1,4 +1,5 @@
-// Legacy clients that are not browsers: scripts of web/test/peers, each a process that a test controls with JSON lines.
+// Legacy clients that are not browsers. They are scripts in web/test/peers, which run as processes that a test controls with
+// JSON lines.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import path from 'node:path';
@@ -7,12 +8,12 @@ import { promisify } from 'node:util';
 import { repository } from '../server.mjs';
 import { NotYet, until } from '../wait.mjs';
 
-/** The events of RouletteTok's server, and the end; other events are kept only for messages. */
+/** The events of RouletteTok's server, and the end. Other events are kept only for error messages. */
 const told = new Set(['initial', 'subscribe', 'empty', 'disconnectPartner', 'closed', 'disconnect', 'error', 'fault']);
 
 let pythonPath;
 
-/** The Python that has the client of 2015, fetched once into a cache by the script that also installs the browsers. */
+/** The Python installation with the client of 2015. The script that installs the browsers also downloads it into a cache. */
 async function python() {
   const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--peers']);
   return stdout.trim();
@@ -41,9 +42,9 @@ export async function startPeer(t, port, kind, { poll, label = kind } = {}) {
 class Peer {
   /** Received events that the test has not read yet. @type {{event: string, args: any[]}[]} */
   news = [];
-  /** All its output, for messages. @type {string[]} */
+  /** All output of the client, for error messages. @type {string[]} */
   log = [];
-  /** Its own session, once known. @type {string | undefined} */
+  /** The client's own session, once known. @type {string | undefined} */
   session;
   /** @type {{code: number | null, signal: string | null} | undefined} */
   ended;
@@ -70,7 +71,7 @@ class Peer {
     this.process.stdin.write(`${JSON.stringify({ do: command, ...more })}\n`);
   }
 
-  /** Requests a partner, the way its kind does. */
+  /** Requests a partner in the way of this kind of client. */
   next() {
     if (this.kind === 'ios') this.do('live');
     else this.do('emit', { name: 'next', args: [{ sessionId: this.session }] });
@@ -103,7 +104,7 @@ class Peer {
   /** Waits for a partner, and returns the partner's session. */
   async meets(partner) {
     const { sessionId, token } = await this.hears('subscribe');
-    assert.equal(sessionId, partner.session, `${this.label} is to watch ${partner.label}`);
+    assert.equal(sessionId, partner.session, `${this.label} must watch ${partner.label}`);
     assert.ok(token);
   }
 
@@ -116,13 +117,13 @@ class Peer {
     });
   }
 
-  /** Sends SIGKILL: it cannot say goodbye. */
+  /** Sends SIGKILL, so the client cannot notify the server. */
   kill(signal = 'SIGKILL') {
     this.process.kill(signal);
   }
 
   explain() {
-    // Omit tokens, which are long.
+    // Omit tokens, because they are long.
     return this.log.slice(-25).map((line) => `    ${line.replace(/ey[\w.-]{40,}([\w-]{6})/g, '…$1')}`).join('\n');
   }
 }

@@ -1,16 +1,16 @@
-// A client of xhr-polling on plain sockets, which cancels polls at any time. It has received what arrived before that, and
-// nothing else, and the server must know which.
+// An xhr-polling client on plain sockets, which cancels polls at any time. It has received only the data that arrived before
+// the cancellation, and the server must know which data that is.
 import assert from 'node:assert/strict';
 import net from 'node:net';
 
-/** Returns the packets of a payload: a single one, or several with lengths. */
+/** Returns the packets of a payload, which contains either a single packet or several with their lengths. */
 function packetsOf(payload) {
   if (!payload.startsWith('\ufffd')) return [payload];
   return payload.split('\ufffd').slice(1).filter((_, index) => index % 2 === 1);
 }
 
 export class Poller {
-  /** How polls ended. */
+  /** The number of polls that ended in each way. */
   polls = { answered: 0, givenUp: 0 };
   #isOver = false;
 
@@ -18,7 +18,7 @@ export class Poller {
     this.port = port;
   }
 
-  /** Does the handshake, and the first poll, which is answered at once. */
+  /** Makes the handshake and the first poll, which is answered at once. */
   static async arrive(port) {
     const poller = new Poller(port);
     const answer = await fetch(`http://127.0.0.1:${port}/socket.io/1/`);
@@ -31,7 +31,7 @@ export class Poller {
     return `/socket.io/1/xhr-polling/${this.id}`;
   }
 
-  /** Polls until `end`, with a timeout of `pollTimeout()` milliseconds; `hear` gets every event that arrives. */
+  /** Polls until `end`, with a timeout of `pollTimeout()` milliseconds per poll. Passes every event that arrives to `hear`. */
   async run(pollTimeout, hear) {
     while (!this.#isOver) {
       const payload = await this.#poll(pollTimeout());
@@ -46,7 +46,7 @@ export class Poller {
     this.#isOver = true;
   }
 
-  /** Sends one poll on a separate connection: returns its payload, or undefined on a timeout. */
+  /** Sends one poll on a separate connection. Returns its payload, or undefined on a timeout. */
   #poll(pollTimeout) {
     return new Promise((resolve, reject) => {
       const line = net.connect(this.port, '127.0.0.1');
@@ -61,7 +61,7 @@ export class Poller {
         received = Buffer.concat([received, chunk]);
         const body = bodyOf(received);
         if (body === undefined) return;
-        // Close in order, so that the answer counts as read.
+        // Close the connection cleanly, so that the answer counts as read.
         line.end();
         resolve(body);
       });

@@ -1,4 +1,4 @@
-// A site that serves a page like RouletteTok's and forwards everything else to the server, including WebSockets: at that time,
+// A site that serves a page like RouletteTok's and forwards everything else to the server, including WebSockets. RouletteTok's
 // page and server were one program.
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ const files = {
 };
 
 /**
- * Listens on its own port on 127.0.0.1; ends with the test.
+ * Listens on a separate port of 127.0.0.1 until the test ends.
  *
  * @param {import('node:test').TestContext} t
  * @param {number} port the server's port
@@ -53,7 +53,7 @@ function forward(request, response, port) {
   request.pipe(passedOn);
 }
 
-/** Forwards bytes in both directions; this is no longer HTTP. */
+/** Forwards bytes in both directions, because the connection is no longer HTTP. */
 function tunnel(request, socket, first, port) {
   const server = net.connect(port, '127.0.0.1');
   const { method, url, httpVersion, rawHeaders } = request;

@@ -15,8 +15,8 @@ export const shows = {
  * @param {import('node:test').TestContext} t
  * @param {{newPage: Function}} browser
  * @param {string} site
- * @param {{color: string, options?: object, server?: string, deafTo?: string, scripts?: string[]}} visitor `options`
- *   and `server` go to `io.connect`; `deafTo` is an event that the page ignores
+ * @param {{color: string, options?: object, server?: string, deafTo?: string, scripts?: string[]}} visitor `options` and
+ *   `server` are passed to `io.connect`; `deafTo` is an event that the page ignores
  */
 export async function visit(t, browser, site, { color, options = {}, server = '', deafTo = '', scripts = [] }) {
   const page = await browser.newPage({ color, scripts, label: `RouletteTok ${color}` });
@@ -26,7 +26,7 @@ export async function visit(t, browser, site, { color, options = {}, server = ''
   return page;
 }
 
-/** Waits until the page has received this exactly this many times in total. */
+/** Waits until the page has received this event exactly this many times in total. */
 export function hears(page, name, count = 1) {
   return page.until(`it heard ${name} ${count} times`, async () => {
     const all = await page.evaluate('window.heard');
@@ -42,7 +42,7 @@ export async function expectHeard(page, ...events) {
   deepEqual(await page.evaluate('window.heard'), events, page.label);
 }
 
-/** Waits until the page is in a chat and shows a partner of this color, or of one of these. */
+/** Waits until the page is in a chat and shows a partner with this color, or with one of several. */
 export async function meets(page, color) {
   await page.waitForStatus(shows.fun);
   return seesColor(page, color);
@@ -64,7 +64,7 @@ export function saysNoTextChat(page) {
 }
 
 /**
- * Closes the tab like a user, in a browser that keeps running: normally a profile ends with its last tab, including requests.
+ * Closes the tab as a user does, but keeps the profile. Normally a profile ends with its last tab, including pending requests.
  */
 export async function closeTab(t, page) {
   const other = await page.browser.newPage({ sharing: page });
@@ -72,7 +72,7 @@ export async function closeTab(t, page) {
   await page.close();
 }
 
-/** Makes the page subscribe to its first partner again, with its old token: returns the error, or nothing on success. */
+/** Makes the page subscribe to its first partner again, with the old token. Returns the error, or nothing on success. */
 export function rejoin(page) {
   return page.evaluate(() => new Promise((resolve) => {
     const { sessionId, token } = window.invitations[0];

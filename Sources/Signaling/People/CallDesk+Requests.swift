@@ -1,10 +1,11 @@
 import Wire
 
-/// Handling calls that ring or are active: accepting, updating, rejoining and ending them.
+/// Handles ringing and active calls: accepting, updating, rejoining and ending them.
 extension CallDesk {
     // MARK: Accepting
 
-    /// - Returns: true if the device may accept the call. `Person` must then leave the roulette before it notifies the call.
+    /// - Returns: true if the device may accept the call. `Person` must then leave the roulette before it notifies the call's
+    ///   state machine.
     mutating func accept(_ verb: CallVideo, _ request: Request, _ facts: Facts, _ turn: inout Turn) -> Bool {
         guard let part = self[verb.call] else {
             noCall(request, &turn)
@@ -19,7 +20,8 @@ extension CallDesk {
             return false
         }
         if let engaged = engaged {
-            // Ending the current call must not answer a request: neither this one nor an earlier `call.end` of another device.
+            // The end of the current call must not answer any request: neither the request to accept this call nor an earlier
+            // `call.end` from another device.
             self[engaged.id]?.endingRequest = nil
             leave(engaged.id, by: request.client, facts, &turn)
         }
@@ -27,7 +29,8 @@ extension CallDesk {
         return true
     }
 
-    /// Handles the call's agreement: the device that accepted, placed or rejoined the call may now join the session.
+    /// Handles a call that both people have agreed to. The device that accepted, placed or rejoined the call may now join its
+    /// session.
     mutating func accepted(_ agreement: CallAgreement, _ facts: Facts, _ turn: inout Turn) {
         guard var part = self[agreement.call] else { return }
         let (client, re, rung): (ConnectionID?, UInt64?, Set<ConnectionID>) =
@@ -74,7 +77,8 @@ extension CallDesk {
         turn.fail(error, request)
     }
 
-    /// Requests the state of a call, after a restart or from another device than the one that dropped.
+    /// Handles a device's request to rejoin a call after a server restart, or instead of another device that has lost its
+    /// connection.
     mutating func rejoin(_ call: CallID, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         guard var part = self[call] else { return noCall(request, &turn) }
         guard part.ending == nil else {
@@ -97,7 +101,7 @@ extension CallDesk {
             turn.tell(.call(call, .away(facts.id, false)))
         case .accepted(let holder, let session):
             if let holder, holder != request.client {
-                // Free the old device's place in the session first.
+                // First free the place that the old device has in the session.
                 turn.tell(.client(holder, .leftSession(session, .forceDisconnected)))
                 turn.tell(.session(session, .gone(holder, .networkDisconnected)))
             }
@@ -140,7 +144,7 @@ extension CallDesk {
 
     // MARK: Devices
 
-    /// Rings a device that has become present or has reconnected.
+    /// Rings a device that went online or reconnected.
     mutating func appeared(_ client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {
         for part in parts {
             guard let rung = part.rung, part.ending == nil else { continue }
@@ -154,7 +158,7 @@ extension CallDesk {
         }
     }
 
-    /// Tells the caller how many devices ring.
+    /// Notifies the caller of how many devices are ringing.
     private func tellRinging(_ part: Part, _ facts: Facts, _ turn: inout Turn) {
         let live = part.rung?.count { facts.devices.isLive($0) } ?? 0
         turn.tell(.call(part.id, .rings(devices: live)))
@@ -172,7 +176,7 @@ extension CallDesk {
         if facts.devices.hasAppeared(client) { appeared(client, facts, &turn) }
     }
 
-    /// Handles the departure of a device, which is already removed from `devices`.
+    /// Handles the departure of a device. The device is already removed from `devices`.
     mutating func departed(_ client: ConnectionID, wasDropped: Bool, _ facts: Facts, _ turn: inout Turn) {
         if asking?.client == client { asking = nil }
         for var part in parts {
@@ -191,7 +195,7 @@ extension CallDesk {
 
     // MARK: Restart
 
-    /// Restores this person's side of a call after a restart. Its devices reattach when they return.
+    /// Restores this person's side of a call after a restart. The person's devices rejoin the call when they reconnect.
     mutating func restore(_ call: StoredCall, _ facts: Facts, _ turn: Turn) {
         let isCaller = call.caller == facts.id
         let identity = isCaller ? call.callee : call.caller

@@ -1,0 +1,51 @@
+import Signaling
+import Wire
+
+/// The open sockets by id, and the people on them.
+struct SocketTable {
+    private var sockets: [SocketID: any RunnerSocket] = [:]
+    /// The people on native sockets. Only their changes are stored.
+    private var people: [SocketID: IdentityID] = [:]
+    private var socketsOfPeople: [IdentityID: Set<SocketID>] = [:]
+
+    /// The number of sockets ever added.
+    private(set) var added: UInt64 = 0
+
+    var count: Int { sockets.count }
+
+    subscript(id: SocketID) -> (any RunnerSocket)? { sockets[id] }
+
+    mutating func add(_ socket: any RunnerSocket) -> SocketID {
+        added += 1
+        let id = SocketID(rawValue: added)
+        sockets[id] = socket
+        return id
+    }
+
+    /// Sets the person on an open socket.
+    mutating func identify(_ id: SocketID, as person: IdentityID) {
+        guard sockets[id] != nil else { return }
+        people[id] = person
+        socketsOfPeople[person, default: []].insert(id)
+    }
+
+    func person(on id: SocketID) -> IdentityID? { people[id] }
+
+    func sockets(of person: IdentityID) -> Set<SocketID> { socketsOfPeople[person] ?? [] }
+
+    /// - Returns: false if there is no such socket.
+    mutating func remove(_ id: SocketID) -> Bool {
+        guard sockets.removeValue(forKey: id) != nil else { return false }
+        if let person = people.removeValue(forKey: id) {
+            socketsOfPeople[person]?.remove(id)
+            if socketsOfPeople[person]?.isEmpty == true { socketsOfPeople[person] = nil }
+        }
+        return true
+    }
+
+    mutating func removeAll() { (sockets, people, socketsOfPeople) = ([:], [:], [:]) }
+
+    func forEach(_ body: (SocketID, any RunnerSocket) -> Void) {
+        for (id, socket) in sockets { body(id, socket) }
+    }
+}

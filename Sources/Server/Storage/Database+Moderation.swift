@@ -1,0 +1,83 @@
+import Foundation
+import GRDB
+import Signaling
+import Wire
+
+/// Statements for revoked tokens, muted sessions and the audit log.
+extension Database {
+    func revoke(_ revocation: Revocation) throws {
+        try run("DELETE FROM revokedToken WHERE expiresAt <= ?", [revocation.at.milliseconds])
+        try run(
+            "INSERT OR REPLACE INTO revokedToken (session, fingerprint, expiresAt) VALUES (?, ?, ?)",
+            [revocation.session.text, Data(revocation.fingerprint), revocation.expiresAt.milliseconds])
+    }
+
+    func setMuted(_ isMuted: Bool, _ session: SessionID, at: Timestamp) throws {
+        try run("DELETE FROM mutedSession WHERE session = ?", [session.text])
+        guard isMuted else { return }
+        try run("INSERT INTO mutedSession (session, mutedAt) VALUES (?, ?)", [session.text, at.milliseconds])
+    }
+
+    /// Returns the revoked tokens and muted sessions that a restarted server must enforce.
+    func moderation(at now: Timestamp) throws -> [SessionModeration] {
+        var bySession: [SessionID: SessionModeration] = [:]
+        for row in try rows("SELECT * FROM revokedToken WHERE expiresAt > ?", [now.milliseconds]) {
+            guard let session = SessionID(try row.value("session") as String) else { continue }
+            let fingerprint: Data = try row.value("fingerprint")
+            bySession[session, default: SessionModeration(session: session)].revoked[Array(fingerprint)] =
+                try row.time("expiresAt")
+        }
+        for row in try rows("SELECT session FROM mutedSession", []) {
+            guard let session = SessionID(try row.value("session") as String) else { continue }
+            bySession[session, default: SessionModeration(session: session)].isMuted = true
+        }
+        return bySession.values.sorted { $0.session.text < $1.session.text }
+    }
+
+    func audit(_ entry: AuditEntry) throws {
+        try run(
+            "INSERT INTO audit (at, actor, action, subject, detail) VALUES (?, ?, ?, ?, ?)",
+            [entry.at.milliseconds, entry.actor, entry.action, entry.subject, entry.detail.withoutNUL])
+    }
+
+    func audit(since start: Timestamp, limit: Int) throws -> [AuditEntry] {
+        try rows("SELECT * FROM audit WHERE at >= ? ORDER BY id DESC LIMIT ?", [start.milliseconds, max(0, limit)]).map
+        {
+            AuditEntry(
+                at: try $0.time("at"), actor: try $0.value("actor"), action: try $0.value("action"),
+                subject: try $0.value("subject"), detail: try $0.value("detail"))
+        }
+    }
+
+    /// Deletes at most `limit` records older than `moment`. The limit keeps each transaction short.
+    ///
+    /// - Returns: the number of deleted rows.
+    func deleteOld(_ records: OldRecords, olderThan moment: Timestamp, limit: Int) throws -> Int {
+        let (table, column) =
+            switch records {
+            case .reports: ("report", "createdAt")
+            case .calls: ("callLog", "at")
+            case .audit: ("audit", "at")
+            case .pushEndpoints: ("pushEndpoint", "createdAt")
+            }
+        // The table `callLog` has no row number.
+        let key = records == .calls ? "(owner, call)" : "id"
+        let columns = records == .calls ? "owner, call" : "id"
+        try run(
+            "DELETE FROM \(table) WHERE \(key) IN (SELECT \(columns) FROM \(table) WHERE \(column) < ? ORDER BY \(column) LIMIT ?)",
+            [moment.milliseconds, limit])
+        return changesCount
+    }
+}
+
+/// The kinds of records that the server deletes after their retention time.
+public enum OldRecords: CaseIterable, Sendable {
+    /// Reports, with their chat lines.
+    case reports
+    /// Calls in the call logs. Calls that a person has not seen are deleted at the same age.
+    case calls
+    /// The audit log.
+    case audit
+    /// Push endpoints that their devices have not registered again in the meantime.
+    case pushEndpoints
+}

@@ -1,0 +1,58 @@
+import Wire
+
+/// A token bucket. It can hold `burst` tokens, and is refilled with `perSecond` tokens per second.
+public struct Budget: Equatable, Sendable {
+    public struct Rate: Equatable, Sendable {
+        public var perSecond: Double
+        public var burst: Double
+        public init(perSecond: Double, burst: Double) { (self.perSecond, self.burst) = (perSecond, burst) }
+
+        /// Creates a rate of `count` per minute, with a burst of the same size.
+        public init(perMinute count: Int) { self.init(perSecond: Double(count) / 60, burst: Double(count)) }
+
+        /// The rate per minute. Setting it also sets the burst to the same number.
+        public var perMinute: Int {
+            get { Int((perSecond * 60).rounded()) }
+            set { self = Self(perMinute: newValue) }
+        }
+    }
+
+    private var level: Double
+    private var at: Timestamp
+
+    public init(_ rate: Rate, now: Timestamp) {
+        level = rate.burst
+        at = now
+    }
+
+    private func refilled(_ rate: Rate, now: Timestamp) -> Double {
+        let elapsed = Double(max(0, (now - at).wholeMilliseconds)) / 1000
+        return min(rate.burst, level + elapsed * rate.perSecond)
+    }
+
+    /// Returns true if the bucket is full, like a new one.
+    public func isFull(_ rate: Rate, now: Timestamp) -> Bool { refilled(rate, now: now) >= rate.burst }
+
+    /// Takes `cost` tokens and returns nil. If there are not enough tokens, takes none and returns how long to wait for them.
+    public mutating func take(_ rate: Rate, cost: Double = 1, now: Timestamp) -> Duration? {
+        level = refilled(rate, now: now)
+        at = max(at, now)
+        // A cost above the burst could never be paid, so charge a full bucket instead.
+        let cost = min(cost, rate.burst)
+        if level >= cost {
+            level -= cost
+            return nil
+        }
+        let seconds = (cost - level) / max(rate.perSecond, 0.001)
+        return .milliseconds(Int64((seconds * 1000).rounded(.up)))
+    }
+}
+
+extension Budget? {
+    /// Takes a token from an optional budget. A budget that is nil is full.
+    mutating func take(_ rate: Budget.Rate, now: Timestamp) -> Duration? {
+        var budget = self ?? Budget(rate, now: now)
+        defer { self = budget }
+        return budget.take(rate, now: now)
+    }
+}

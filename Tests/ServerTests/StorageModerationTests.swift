@@ -1,0 +1,79 @@
+import Server
+import Signaling
+import Testing
+import Wire
+
+@Suite("Storage of moderation") struct StorageModerationTests: StorageFixtures {
+    private var session: SessionID { SessionID("1_session")! }
+
+    private func revocation(_ byte: UInt8, until: Timestamp) -> Revocation {
+        Revocation(
+            session: session, fingerprint: Array(repeating: byte, count: 16), expiresAt: until, by: alice, of: bob,
+            at: now)
+    }
+
+    @Test("revoked tokens are kept until they expire, and mutes until they end", arguments: StorageKind.allCases)
+    func moderation(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.commit([
+                .revoked(revocation(1, until: now + .seconds(10))), .revoked(revocation(2, until: now + .seconds(20))),
+                .muted(session, true, by: alice, at: now),
+            ])
+            let early = try await storage.moderation(at: now)
+            #expect(early.map(\.session) == [session])
+            #expect(early.first?.revoked.count == 2)
+            #expect(early.first?.isMuted == true)
+            #expect(try await storage.moderation(at: now + .seconds(15)).first?.revoked.count == 1)
+            try await storage.commit([.muted(session, false, by: nil, at: now)])
+            #expect(try await storage.moderation(at: now + .seconds(30)) == [])
+        }
+    }
+
+    @Test(
+        "the audit log has what moderators did, newest first, and forgets what is old", arguments: StorageKind.allCases)
+    func audit(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.record(
+                AuditEntry(
+                    at: now - .seconds(100), actor: AuditEntry.operatorActor, action: "ban.add", subject: "192.0.2.1"))
+            try await storage.commit([
+                .revoked(revocation(1, until: now + .seconds(10))), .muted(session, true, by: alice, at: now),
+                .muted(session, false, by: nil, at: now),
+            ])
+            let all = try await storage.audit(since: Timestamp(milliseconds: 0), limit: 10)
+            #expect(all.map(\.action) == ["session.mute", "session.remove", "ban.add"])
+            #expect(all[1].actor == "\(alice)")
+            #expect(all[1].detail == "\(bob)")
+            #expect(try await storage.audit(since: now, limit: 10).count == 2)
+            #expect(try await storage.deleteOld(.audit, olderThan: now) == 1)
+            #expect(try await storage.audit(since: Timestamp(milliseconds: 0), limit: 10).count == 2)
+        }
+    }
+
+    @Test("a report keeps both addresses", arguments: StorageKind.allCases)
+    func addresses(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            var report = report()
+            (report.byAddress, report.againstAddress) = ("192.0.2.1", "2001:db8::")
+            try await storage.commit([.report(report)])
+            let stored = try await storage.reports(includingClosed: false, limit: 1).first?.report
+            #expect(stored?.byAddress == "192.0.2.1")
+            #expect(stored?.againstAddress == "2001:db8::")
+        }
+    }
+
+    @Test("push endpoints that were not registered again are deleted", arguments: StorageKind.allCases)
+    func endpoints(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            for number in 1...2 {
+                try await storage.addPushEndpoint(
+                    PushRegistration(
+                        kind: .web, endpoint: "https://push.example.org/\(number)", p256dh: "p", auth: "a"), of: alice,
+                    device: alice,
+                    at: now + .seconds(number * 10))
+            }
+            #expect(try await storage.deleteOld(.pushEndpoints, olderThan: now + .seconds(15)) == 1)
+            #expect(try await storage.pushEndpoints(of: alice).count == 1)
+        }
+    }
+}
