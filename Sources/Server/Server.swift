@@ -75,7 +75,9 @@ public struct ConfabServer: Sendable {
         endpoints.tell(gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
-        let application = try application(gateway, lan, group)
+        let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
+        let readiness = ReadinessCheck(gateway: gateway, media: media?.plane, disk: disk)
+        let application = try application(gateway, readiness, lan, group)
         var services: [any Service] = [
             application, BanWatch(gateway: gateway, storage: storage, configuration: configuration, logger: logger),
             Retention(storage: storage, clock: clock, configuration: configuration, logger: logger),
@@ -187,15 +189,17 @@ public struct ConfabServer: Sendable {
     }
 
     private func application(
-        _ gateway: NIOLoopBound<Gateway>, _ lan: LocalNetwork?, _ group: MultiThreadedEventLoopGroup
+        _ gateway: NIOLoopBound<Gateway>, _ readiness: ReadinessCheck, _ lan: LocalNetwork?,
+        _ group: MultiThreadedEventLoopGroup
     ) throws -> some Service {
         let plain = HTTPServerBuilder { GatewayChannel(responder: $0, gateway: gateway) }
         let tls = try tlsConfiguration(lan)
         let server = try tls.map { try HTTPServerBuilder.tls(plain, tlsConfiguration: $0) } ?? plain
         let host = lan?.everyAddress ?? configuration.host
         let (configuration, onReady) = (configuration, onReady)
+        let routes = Routes(gateway: gateway, configuration: configuration, lan: lan, readiness: readiness)
         return Application(
-            responder: Routes(gateway: gateway, configuration: configuration, lan: lan).router().buildResponder(),
+            responder: routes.router().buildResponder(),
             server: server,
             // After an outage all pages reconnect at the same time.
             configuration: .init(

@@ -146,6 +146,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var busyTimeout: Duration = .seconds(60)
         /// How long the server runs with a full disk or an I/O error, before it stops.
         public var faultTimeout: Duration = .seconds(10)
+        /// In bytes. With less on the disk of the data directory, the server is not ready.
+        public var minFreeSpace = 64 << 20
         public init() {}
     }
 

@@ -91,6 +91,9 @@ extension Setting {
             "storage.faultTimeout", \.storage.faultTimeout, interval,
             "How long the server keeps trying with a full disk or an I/O error before it stops."),
         Setting(
+            "storage.minFreeSpace", \.storage.minFreeSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
+            "Free space on the disk of the data directory below which the server is not ready."),
+        Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
             "How often to check the database for changes made by commands."),
         Setting("shutdown.grace", \.shutdown.grace, wait, "How long to wait for connections to close at shutdown."),
