@@ -86,7 +86,8 @@ public struct ConfabServer: Sendable {
         if let prometheus, configuration.metrics.isEnabled {
             services.append(
                 MetricsEndpoint(
-                    configuration: configuration.metrics, metrics: prometheus, gateway: gateway, logger: logger
+                    configuration: configuration.metrics, metrics: prometheus,
+                    operating: OperatingMetrics(disk: disk), gateway: gateway, logger: logger
                 )
             )
         }
@@ -167,6 +168,7 @@ public struct ConfabServer: Sendable {
                 configuration: configuration, logger: logger, metrics: metrics
             )
             gateway.startPinging()
+            LoopWatch(eventLoop: eventLoop, metrics: metrics, media: media).start()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
     }
@@ -217,6 +219,9 @@ public struct ConfabServer: Sendable {
     private func tlsConfiguration(_ lan: LocalNetwork?) throws -> TLSConfiguration? {
         var configuration = try certificates(lan)
         configuration?.minimumTLSVersion = .tlsv12
+        if case .certificate(let certificate)? = configuration?.certificateChain.first {
+            OperatingMetrics.record(expiryOf: certificate)
+        }
         return configuration
     }
 
@@ -272,6 +277,8 @@ extension ConfabServer.Ready {
 extension ConfabServer {
     /// Help texts of all metrics, by name.
     public static var metricsHelp: [String: String] {
-        GatewayMetrics.help.merging(PushMetrics.help) { first, _ in first }
+        [GatewayMetrics.help, PushMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
+            all.merging(help) { first, _ in first }
+        }
     }
 }
