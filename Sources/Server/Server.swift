@@ -87,7 +87,7 @@ public struct ConfabServer: Sendable {
             services.append(
                 MetricsEndpoint(
                     configuration: configuration.metrics, metrics: prometheus,
-                    operating: OperatingMetrics(disk: disk), gateway: gateway, logger: logger
+                    operating: OperatingMetrics(disk: disk), readiness: readiness, gateway: gateway, logger: logger
                 )
             )
         }

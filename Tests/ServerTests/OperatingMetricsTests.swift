@@ -14,7 +14,8 @@ import Testing
             let metrics = GatewayMetrics()
             body(metrics)
             _ = PushMetrics()
-            await OperatingMetrics(disk: DiskSpace(directory: "/", minimum: 0) { _ in 12_345 }).record()
+            let operating = OperatingMetrics(disk: DiskSpace(directory: "/", minimum: 0) { _ in 12_345 })
+            await operating.record(Readiness(failing: [.media]))
         }
         return prometheus.exposition()
     }
@@ -55,6 +56,7 @@ import Testing
         let text = await Self.exposition()
         #expect(text.contains(/confab_build_info\{openssl="[^"]+",version="0\.\d+\.\d+"\} 1\n/))
         #expect(text.contains("\nconfab_disk_free_bytes 12345\n"))
+        #expect(text.contains("\nconfab_ready{part=\"media\"} 0\nconfab_ready{part=\"storage\"} 1\n"))
         #if os(Linux)
         func value(_ name: String) throws -> Double {
             let line = try #require(text.split(separator: "\n").first { $0.hasPrefix(name + " ") }, "\(name)")

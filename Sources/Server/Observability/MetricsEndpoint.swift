@@ -10,6 +10,7 @@ struct MetricsEndpoint: Service {
     let configuration: ConfabConfiguration.Metrics
     let metrics: PrometheusMetrics
     let operating: OperatingMetrics
+    let readiness: ReadinessCheck
     let gateway: NIOLoopBound<Gateway>
     let logger: Logger
 
@@ -36,7 +37,8 @@ struct MetricsEndpoint: Service {
 
     private func router() -> Router<BasicRequestContext> {
         let router = Router()
-        let (metrics, operating, gateway, configuration) = (metrics, operating, gateway, configuration)
+        let (metrics, operating, gateway, readiness) = (metrics, operating, gateway, readiness)
+        let configuration = configuration
         router.get("/metrics") { request, _ in
             guard configuration.allows(host: request.head.authority) else {
                 return Response(
@@ -47,7 +49,7 @@ struct MetricsEndpoint: Service {
             }
             // Gauges are sampled per scrape, not per message.
             try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
-            await operating.record()
+            await operating.record(try await readiness.readiness())
             return Response(
                 status: .ok, headers: [.contentType: PrometheusMetrics.contentType],
                 body: .init(byteBuffer: ByteBuffer(string: metrics.exposition()))

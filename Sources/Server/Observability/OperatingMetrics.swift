@@ -4,6 +4,9 @@ import Synchronization
 
 /// Metrics of the process, its build, its disk and its certificate. Read when they are scraped.
 final class OperatingMetrics: Sendable {
+    private let ready = Readiness.Part.allCases.map { part in
+        (part, Gauge(label: "confab_ready", dimensions: [("part", part.rawValue)]))
+    }
     private let diskFree = Gauge(label: "confab_disk_free_bytes")
     private let disk: DiskSpace
     #if os(Linux)
@@ -18,6 +21,7 @@ final class OperatingMetrics: Sendable {
     /// Help texts, by metric name.
     static let help = [
         "confab_build_info": "Always 1. The labels are the versions of Confab and OpenSSL.",
+        "confab_ready": "1 if the part of the server is ready, otherwise 0.",
         "confab_disk_free_bytes": "Free space on the disk of the data directory.",
         "confab_tls_certificate_expiry_timestamp_seconds": "When the certificate that Confab uses for HTTPS expires.",
         "process_cpu_seconds_total": "CPU time of the process.",
@@ -41,7 +45,8 @@ final class OperatingMetrics: Sendable {
     }
 
     /// Do not call this on an event loop: it reads files.
-    func record() async {
+    func record(_ readiness: Readiness) async {
+        for (part, gauge) in ready { gauge.record(readiness.failing.contains(part) ? 0 : 1) }
         if let free = await disk.free() { diskFree.record(free) }
         #if os(Linux)
         guard let figures = ProcessFigures.read() else { return }
