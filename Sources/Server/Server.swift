@@ -27,6 +27,7 @@ public struct ConfabServer: Sendable {
     private let lock: DirectoryLock?
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
+    private let supervisor: Supervisor?
     private let onReady: @Sendable (Ready) -> Void
 
     /// Where the server can be reached, reported once it is listening.
@@ -39,10 +40,13 @@ public struct ConfabServer: Sendable {
         public var notes: [String]
     }
 
-    /// - Parameter storage: If nil, opens the database in the data directory.
+    /// - Parameters:
+    ///   - storage: If nil, opens the database in the data directory.
+    ///   - supervisor: Who is told that the server is ready, runs and stops.
     public init(
         configuration: ConfabConfiguration, project: ProjectFile, storage: (any Storage)? = nil, logger: Logger,
-        prometheus: PrometheusMetrics? = nil, onReady: @escaping @Sendable (Ready) -> Void = { _ in }
+        prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
+        onReady: @escaping @Sendable (Ready) -> Void = { _ in }
     ) throws {
         self.configuration = configuration
         self.project = project
@@ -56,6 +60,7 @@ public struct ConfabServer: Sendable {
             )
         self.logger = logger
         self.prometheus = prometheus
+        self.supervisor = supervisor
         self.onReady = onReady
     }
 
@@ -92,7 +97,7 @@ public struct ConfabServer: Sendable {
             )
         }
         // Services stop in reverse order: clients receive 1001 while the port still answers.
-        services.append(Drain(gateway: gateway, configuration: configuration, logger: logger))
+        services.append(Drain(gateway: gateway, configuration: configuration, supervisor: supervisor, logger: logger))
         let lifecycle = ServiceGroup(
             configuration: .init(
                 services: services.map { .init(service: $0) },
@@ -154,7 +159,7 @@ public struct ConfabServer: Sendable {
             vapidKey: pushes.vapidKey
         )
         let pushNotifier = DevicePushNotifier(sender: pushes)
-        let (storage, logger, configuration) = (storage, logger, configuration)
+        let (storage, logger, configuration, supervisor) = (storage, logger, configuration, supervisor)
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
@@ -168,7 +173,7 @@ public struct ConfabServer: Sendable {
                 configuration: configuration, logger: logger, metrics: metrics
             )
             gateway.startPinging()
-            LoopWatch(eventLoop: eventLoop, metrics: metrics, media: media).start()
+            LoopWatch(eventLoop: eventLoop, metrics: metrics, media: media, supervisor: supervisor).start()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
     }
@@ -198,7 +203,7 @@ public struct ConfabServer: Sendable {
         let tls = try tlsConfiguration(lan)
         let server = try tls.map { try HTTPServerBuilder.tls(plain, tlsConfiguration: $0) } ?? plain
         let host = lan?.everyAddress ?? configuration.host
-        let (configuration, onReady) = (configuration, onReady)
+        let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
         let routes = Routes(gateway: gateway, configuration: configuration, lan: lan, readiness: readiness)
         return Application(
             responder: routes.router().buildResponder(),
@@ -209,6 +214,7 @@ public struct ConfabServer: Sendable {
             ),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? configuration.port
+                supervisor?.tell(.ready)
                 onReady(Ready(configuration, port: port, isSecure: tls != nil, lan: lan))
             },
             eventLoopGroupProvider: .shared(group),

@@ -9,10 +9,12 @@ import Wire
 struct Drain: Service {
     let gateway: NIOLoopBound<Gateway>
     let configuration: ConfabConfiguration
+    let supervisor: Supervisor?
     let logger: Logger
 
     func run() async throws {
         try await gracefulShutdown()
+        supervisor?.tell(.stopping)
         let gateway = gateway
         let count = try await gateway.eventLoop.submit {
             let count = gateway.value.runner.socketCount
