@@ -47,6 +47,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct TLS: Sendable, Equatable {
         public var certificate: String?
         public var privateKey: String?
+        /// Whether to tell browsers to use only HTTPS for this host (HSTS).
+        public var hsts = true
         public init() {}
     }
 

@@ -65,6 +65,9 @@ extension Setting {
             "PEM file with the certificate chain. HTTPS needs this and tls.privateKey."),
         Setting(
             "tls.privateKey", \.tls.privateKey, .optional(.path), "PEM file with the private key of the certificate."),
+        Setting(
+            "tls.hsts", \.tls.hsts, .boolean,
+            "Whether browsers are told to use only HTTPS for this host (HSTS), if Confab handles HTTPS."),
     ]
 
     private static let operations: [Setting] = [

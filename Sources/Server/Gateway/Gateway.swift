@@ -35,6 +35,9 @@ final class Gateway {
     let logger: Logger
     let metrics: GatewayMetrics
 
+    /// The value of the header `Strict-Transport-Security` for every response. Nil for none.
+    let strictTransport: String?
+
     private var connectionCounts: ConnectionCounts
     private var socketsByAddress: [IPAddress: Int] = [:]
     private static let maxHelloBudgets = 10_000
@@ -61,6 +64,7 @@ final class Gateway {
         self.configuration = configuration
         self.logger = logger
         self.metrics = metrics
+        strictTransport = configuration.strictTransport
         connectionCounts = ConnectionCounts(
             perAddress: configuration.limits.connectionsPerAddress, total: Self.maxConnections())
     }
