@@ -111,6 +111,11 @@ extension Hostile {
                         #expect(answer["Server"] == nil && answer["X-Powered-By"] == nil)
                     }
                 }
+                for path in ["/ready", "/ready?verbose=1"] {
+                    let answer = try RawSocket(port: server.port).ask(path)
+                    tally.count(answer.text.trimmingCharacters(in: .newlines))
+                    #expect(answer.status == 200 && answer.text == "{\"status\":\"ready\"}\n")
+                }
                 return AttackOutcome(sent: "\(tally.total) requests", cameBack: tally.text)
             }
         }
