@@ -54,7 +54,8 @@ struct Serve: AsyncParsableCommand {
             logger.warning("\(warning)")
         }
         let server = try ConfabServer(
-            configuration: configuration, project: project, logger: logger, prometheus: metrics
+            configuration: configuration, project: project, logger: logger, prometheus: metrics,
+            supervisor: Supervisor(environment: environment)
         ) { ready in
             Self.say(ready.line)
             for note in ready.notes { Self.say(note) }

@@ -27,6 +27,7 @@ public struct ConfabServer: Sendable {
     private let lock: DirectoryLock?
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
+    private let supervisor: Supervisor?
     private let onReady: @Sendable (Ready) -> Void
 
     /// Where the server can be reached, reported once it is listening.
@@ -39,10 +40,13 @@ public struct ConfabServer: Sendable {
         public var notes: [String]
     }
 
-    /// - Parameter storage: If nil, opens the database in the data directory.
+    /// - Parameters:
+    ///   - storage: If nil, opens the database in the data directory.
+    ///   - supervisor: Who is told that the server is ready, runs and stops.
     public init(
         configuration: ConfabConfiguration, project: ProjectFile, storage: (any Storage)? = nil, logger: Logger,
-        prometheus: PrometheusMetrics? = nil, onReady: @escaping @Sendable (Ready) -> Void = { _ in }
+        prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
+        onReady: @escaping @Sendable (Ready) -> Void = { _ in }
     ) throws {
         self.configuration = configuration
         self.project = project
@@ -56,6 +60,7 @@ public struct ConfabServer: Sendable {
             )
         self.logger = logger
         self.prometheus = prometheus
+        self.supervisor = supervisor
         self.onReady = onReady
     }
 
@@ -76,7 +81,9 @@ public struct ConfabServer: Sendable {
         try await restoreModeration(to: gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
-        let application = try application(gateway, lan, group)
+        let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
+        let readiness = ReadinessCheck(gateway: gateway, media: media?.plane, disk: disk)
+        let application = try application(gateway, readiness, lan, group)
         var services: [any Service] = [
             application, BanWatch(gateway: gateway, storage: storage, configuration: configuration, logger: logger),
             Retention(storage: storage, clock: clock, configuration: configuration, logger: logger),
@@ -85,12 +92,13 @@ public struct ConfabServer: Sendable {
         if let prometheus, configuration.metrics.isEnabled {
             services.append(
                 MetricsEndpoint(
-                    configuration: configuration.metrics, metrics: prometheus, gateway: gateway, logger: logger
+                    configuration: configuration.metrics, metrics: prometheus,
+                    operating: OperatingMetrics(disk: disk), readiness: readiness, gateway: gateway, logger: logger
                 )
             )
         }
         // Services stop in reverse order: clients receive 1001 while the port still answers.
-        services.append(Drain(gateway: gateway, configuration: configuration, logger: logger))
+        services.append(Drain(gateway: gateway, configuration: configuration, supervisor: supervisor, logger: logger))
         let lifecycle = ServiceGroup(
             configuration: .init(
                 services: services.map { .init(service: $0) },
@@ -152,7 +160,7 @@ public struct ConfabServer: Sendable {
             vapidKey: pushes.vapidKey
         )
         let pushNotifier = DevicePushNotifier(sender: pushes)
-        let (storage, logger, configuration) = (storage, logger, configuration)
+        let (storage, logger, configuration, supervisor) = (storage, logger, configuration, supervisor)
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
@@ -167,6 +175,7 @@ public struct ConfabServer: Sendable {
                 configuration: configuration, logger: logger, metrics: metrics
             )
             gateway.startPinging()
+            LoopWatch(eventLoop: eventLoop, metrics: metrics, media: media, supervisor: supervisor).start()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
     }
@@ -198,15 +207,17 @@ public struct ConfabServer: Sendable {
     }
 
     private func application(
-        _ gateway: NIOLoopBound<Gateway>, _ lan: LocalNetwork?, _ group: MultiThreadedEventLoopGroup
+        _ gateway: NIOLoopBound<Gateway>, _ readiness: ReadinessCheck, _ lan: LocalNetwork?,
+        _ group: MultiThreadedEventLoopGroup
     ) throws -> some Service {
         let plain = HTTPServerBuilder { GatewayChannel(responder: $0, gateway: gateway) }
         let tls = try tlsConfiguration(lan)
         let server = try tls.map { try HTTPServerBuilder.tls(plain, tlsConfiguration: $0) } ?? plain
         let host = lan?.everyAddress ?? configuration.host
-        let (configuration, onReady) = (configuration, onReady)
+        let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
+        let routes = Routes(gateway: gateway, configuration: configuration, lan: lan, readiness: readiness)
         return Application(
-            responder: Routes(gateway: gateway, configuration: configuration, lan: lan).router().buildResponder(),
+            responder: routes.router().buildResponder(),
             server: server,
             // Use a long backlog, because all pages reconnect at the same time after an outage.
             configuration: .init(
@@ -214,6 +225,7 @@ public struct ConfabServer: Sendable {
             ),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? configuration.port
+                supervisor?.tell(.ready)
                 onReady(Ready(configuration, port: port, isSecure: tls != nil, lan: lan))
             },
             eventLoopGroupProvider: .shared(group),
@@ -224,6 +236,9 @@ public struct ConfabServer: Sendable {
     private func tlsConfiguration(_ lan: LocalNetwork?) throws -> TLSConfiguration? {
         var configuration = try certificates(lan)
         configuration?.minimumTLSVersion = .tlsv12
+        if case .certificate(let certificate)? = configuration?.certificateChain.first {
+            OperatingMetrics.record(expiryOf: certificate)
+        }
         return configuration
     }
 
@@ -279,6 +294,8 @@ extension ConfabServer.Ready {
 extension ConfabServer {
     /// Help texts of all metrics, by name.
     public static var metricsHelp: [String: String] {
-        GatewayMetrics.help.merging(PushMetrics.help) { first, _ in first }
+        [GatewayMetrics.help, PushMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in
+            all.merging(help) { first, _ in first }
+        }
     }
 }

@@ -1,4 +1,3 @@
-import Hummingbird
 import Logging
 import NIOCore
 import ServiceLifecycle
@@ -10,10 +9,12 @@ import Wire
 struct Drain: Service {
     let gateway: NIOLoopBound<Gateway>
     let configuration: ConfabConfiguration
+    let supervisor: Supervisor?
     let logger: Logger
 
     func run() async throws {
         try await gracefulShutdown()
+        supervisor?.tell(.stopping)
         let gateway = gateway
         let count = try await gateway.eventLoop.submit {
             let count = gateway.value.runner.socketCount
@@ -91,45 +92,6 @@ struct Retention: Service {
             if count > 0 { logger.info("Old \(what) deleted", metadata: ["count": "\(count)"]) }
         } catch {
             logger.error("Deleting old \(what) failed", metadata: ["error": "\(error)"])
-        }
-    }
-}
-
-/// `GET /metrics` on a separate port. If the port is taken, the server runs without metrics.
-struct MetricsEndpoint: Service {
-    let configuration: ConfabConfiguration.Metrics
-    let metrics: PrometheusMetrics
-    let gateway: NIOLoopBound<Gateway>
-    let logger: Logger
-
-    func run() async throws {
-        let router = Router()
-        let (metrics, gateway) = (metrics, gateway)
-        router.get("/metrics") { _, _ in
-            // Gauges are sampled per scrape, not per message.
-            try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
-            return Response(
-                status: .ok, headers: [.contentType: PrometheusMetrics.contentType],
-                body: .init(byteBuffer: ByteBuffer(string: metrics.exposition()))
-            )
-        }
-        let logger = logger
-        let host = configuration.host
-        let application = Application(
-            router: router,
-            configuration: .init(address: .hostname(host, port: configuration.port)),
-            onServerRunning: { channel in
-                logger.info(
-                    "Metrics ready", metadata: ["url": "http://\(host):\(channel.localAddress?.port ?? 0)/metrics"]
-                )
-            },
-            logger: logger
-        )
-        do {
-            try await application.run()
-        } catch {
-            logger.warning("No metrics: opening the port failed", metadata: ["error": "\(error)"])
-            try await gracefulShutdown()
         }
     }
 }

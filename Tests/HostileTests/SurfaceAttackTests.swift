@@ -111,6 +111,11 @@ extension Hostile {
                         #expect(answer["Server"] == nil && answer["X-Powered-By"] == nil)
                     }
                 }
+                for path in ["/ready", "/ready?verbose=1"] {
+                    let answer = try RawSocket(port: server.port).ask(path)
+                    tally.count(answer.text.trimmingCharacters(in: .newlines))
+                    #expect(answer.status == 200 && answer.text == "{\"status\":\"ready\"}\n")
+                }
                 return AttackOutcome(sent: "\(tally.total) requests", cameBack: tally.text)
             }
         }
@@ -133,8 +138,13 @@ extension Hostile {
                 #expect(addresses.contains("0.0.0.0:\(port)"))
                 #expect(addresses.filter { $0.hasSuffix(":\(own)") } == ["127.0.0.1:\(own)"])
                 let person = try Person.arrive(port: port, name: "Grace Hopper")
-                let figures = try RawSocket(port: own).ask("/metrics")
+                let figures = try RawSocket(port: own).ask("/metrics", host: "127.0.0.1:\(own)")
                 #expect(figures.status == 200 && figures.text.contains("# TYPE"))
+                // DNS rebinding: a page's own name for this machine.
+                for host in ["confab.test", "confab.test:\(own)", "127.0.0.1.evil.example", "localhost.evil.example"] {
+                    let rebound = try RawSocket(port: own).ask("/metrics", host: host)
+                    #expect(rebound.status == 403 && !rebound.text.contains("# TYPE"), "\(host)")
+                }
                 #expect(
                     !figures.text.contains("Grace") && !figures.text.contains(person.welcome.connection.description))
                 #expect(try RawSocket(port: port).ask("/metrics").status == 404)
@@ -156,7 +166,7 @@ extension Hostile {
                     #expect(try RawSocket(port: port).ask("/health").status == 200)
                     for address in try Self.listening(server.id) {
                         let other = try #require(address.split(separator: ":").last.flatMap { Int($0) })
-                        let answer = try? RawSocket(port: other).ask("/metrics", within: .seconds(2))
+                        let answer = try? RawSocket(port: other).ask("/metrics", host: "127.0.0.1", within: .seconds(2))
                         #expect(answer?.status != 200, "\(address), metrics.host \(host)")
                     }
                 }

@@ -10,6 +10,7 @@ extension FuzzTarget {
         .configuration,
         .addresses,
         .forwardedHeaders,
+        .metricsHosts,
         .webSocketFrames,
         .socketIOPackets,
         .socketIOPayloads,

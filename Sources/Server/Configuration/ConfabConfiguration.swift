@@ -47,6 +47,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct TLS: Sendable, Equatable {
         public var certificate: String?
         public var privateKey: String?
+        /// Whether to tell browsers to use only HTTPS for this host (HSTS).
+        public var hsts = true
         public init() {}
     }
 
@@ -151,6 +153,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var busyTimeout: Duration = .seconds(60)
         /// How long the server keeps running with a full disk or an I/O error before it stops.
         public var faultTimeout: Duration = .seconds(10)
+        /// In bytes. With less on the disk of the data directory, the server is not ready.
+        public var minFreeSpace = 64 << 20
         public init() {}
     }
 

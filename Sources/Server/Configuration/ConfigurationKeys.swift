@@ -65,6 +65,9 @@ extension Setting {
             "PEM file with the certificate chain. HTTPS needs this and tls.privateKey."),
         Setting(
             "tls.privateKey", \.tls.privateKey, .optional(.path), "PEM file with the private key of the certificate."),
+        Setting(
+            "tls.hsts", \.tls.hsts, .boolean,
+            "Whether browsers are told to use only HTTPS for this host (HSTS), if Confab handles HTTPS."),
     ]
 
     private static let operations: [Setting] = [
@@ -90,6 +93,9 @@ extension Setting {
         Setting(
             "storage.faultTimeout", \.storage.faultTimeout, interval,
             "How long the server keeps retrying when the disk is full or an I/O error occurs, before it shuts down."),
+        Setting(
+            "storage.minFreeSpace", \.storage.minFreeSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
+            "Free space on the disk of the data directory below which the server is not ready."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
             "How often to check the database for changes made by commands."),

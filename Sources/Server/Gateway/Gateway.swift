@@ -35,6 +35,9 @@ final class Gateway {
     let logger: Logger
     let metrics: GatewayMetrics
 
+    /// The value of the header `Strict-Transport-Security` for every response. Nil for none.
+    let strictTransport: String?
+
     private var connectionCounts: ConnectionCounts
     private var socketsByAddress: [IPAddress: Int] = [:]
     private static let maxHelloBudgets = 10_000
@@ -63,6 +66,7 @@ final class Gateway {
         self.metrics = metrics
         // One address must leave room for others.
         let total = Self.maxConnections()
+        strictTransport = configuration.strictTransport
         connectionCounts = ConnectionCounts(
             perAddress: min(configuration.limits.connectionsPerAddress, total / 2), total: total)
     }

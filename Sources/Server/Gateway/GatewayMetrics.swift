@@ -1,6 +1,5 @@
 import CoreMetrics
 import Metrics
-import SFU
 import Signaling
 import Wire
 
@@ -33,28 +32,20 @@ struct GatewayMetrics {
     let changesLost = Counter(label: "confab_storage_changes_lost_total")
     let uncommitted = Gauge(label: "confab_storage_uncommitted_transactions")
 
-    let mediaPacketsIn = Gauge(label: "confab_media_packets_received")
-    let mediaPacketsOut = Gauge(label: "confab_media_packets_forwarded")
-    let mediaRetransmitted = Gauge(label: "confab_media_packets_repeated")
-    let mediaRecovered = Gauge(label: "confab_media_packets_recovered")
-    let mediaDropped = Gauge(label: "confab_media_packets_dropped")
-    let mediaStray = Gauge(label: "confab_media_datagrams_stray")
-    let mediaUnsent = Gauge(label: "confab_media_datagrams_unsent")
+    /// A histogram, because what is rare between two scrapes matters most.
+    let loopLag = Timer(label: "confab_event_loop_lag_seconds")
+    let waitingInputs = Gauge(label: "confab_waiting_inputs")
+    let media = MediaMetrics()
 
     /// Help texts, by metric name.
-    static let help = [
+    static let help = own.merging(MediaMetrics.help) { first, _ in first }
+
+    private static let own = [
         "confab_connections_refused_total": "TCP connections closed at once because there were too many.",
         "confab_storage_commit_seconds": "Time from the first attempt to store a batch of changes until it was stored.",
         "confab_storage_commit_failures_total": "Attempts to store changes that failed. Most are retried.",
         "confab_storage_changes_lost_total": "Changes that could not be stored. The people concerned had to reconnect.",
         "confab_storage_uncommitted_transactions": "Transactions that wait for storage.",
-        "confab_media_packets_received": "Media packets from publishers.",
-        "confab_media_packets_forwarded": "Media packets sent to subscribers, counted once per subscriber.",
-        "confab_media_packets_repeated": "Media packets retransmitted to subscribers that lost them.",
-        "confab_media_packets_recovered": "Media packets from publishers that were recovered by retransmission.",
-        "confab_media_packets_dropped": "Media packets dropped because they were unusable.",
-        "confab_media_datagrams_stray": "Datagrams from unknown senders.",
-        "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
         "confab_sockets": "Open sockets: WebSockets, Socket.IO clients of any transport, and WHIP and WHEP resources.",
         "confab_client_connections": "Client connections, including those waiting to be resumed.",
         "confab_people": "Identities in memory.",
@@ -71,17 +62,10 @@ struct GatewayMetrics {
         "confab_messages_malformed_total": "Messages from clients that could not be parsed.",
         "confab_hellos_refused_total": "Hellos refused: invalid tokens, bans or unsupported versions.",
         "confab_sockets_too_slow_total": "Sockets closed because the client read too slowly.",
+        "confab_event_loop_lag_seconds":
+            "How late a timer on the gateway's event loop fired, measured twice per second.",
+        "confab_waiting_inputs": "Inputs that wait for the hub, and lookups that wait for storage.",
     ]
-
-    func record(_ media: RouterCounters, lost: UInt64) {
-        mediaPacketsIn.record(media.packetsIn)
-        mediaPacketsOut.record(media.packetsForwarded)
-        mediaRetransmitted.record(media.packetsRetransmitted)
-        mediaRecovered.record(media.packetsRecovered)
-        mediaDropped.record(media.packetsDropped)
-        mediaStray.record(media.strayDatagrams)
-        mediaUnsent.record(lost)
-    }
 
     func record(_ hub: Hub) {
         clients.record(hub.clientCount)

@@ -281,8 +281,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         lastActive = .now()
         routed.responseStarted = true
         var part = unwrapOutboundIn(data)
-        if case .head(var head) = part, isLast {
-            head.headers.replaceOrAdd(name: "Connection", value: "close")
+        if case .head(var head) = part {
+            if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
+            addStrictTransport(to: &head.headers)
             part = .head(head)
         }
         if case .end = part { routed.responseEnded = true }
@@ -348,6 +349,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         var headers = reply.headers
         headers.add(name: "Content-Length", value: "\(reply.body.count)")
         headers.add(name: "Connection", value: keepsAlive ? "keep-alive" : "close")
+        addStrictTransport(to: &headers)
         let head = HTTPResponseHead(
             version: request?.version ?? .http1_1, status: .init(statusCode: reply.status), headers: headers)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
@@ -365,6 +367,10 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             if isLastAnswer { channel.close(promise: nil) }
         }
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: sent)
+    }
+
+    private func addStrictTransport(to headers: inout HTTPHeaders) {
+        if let value = gateway.strictTransport { headers.replaceOrAdd(name: "Strict-Transport-Security", value: value) }
     }
 
     // MARK: Idleness

@@ -379,8 +379,9 @@ final class HubRunner {
     func recordMetrics() {
         metrics.sockets.record(sockets.count)
         metrics.uncommitted.record(queue.count)
+        metrics.waitingInputs.record(inputs.count + inquiriesUnderWay)
         metrics.record(hub)
-        if let counters = media?.counters { metrics.record(counters.router, lost: counters.lost) }
+        if let counters = media?.counters { metrics.media.record(counters.router, unsent: counters.lost) }
     }
 
     private func schedule() {

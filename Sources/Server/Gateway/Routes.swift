@@ -8,12 +8,14 @@ struct Routes: Sendable {
     let gateway: NIOLoopBound<Gateway>
     let configuration: ConfabConfiguration
     let lan: LocalNetwork?
+    let readiness: ReadinessCheck
 
     func router() -> Router<PersonExport.Context> {
         let router = Router(context: PersonExport.Context.self, options: .autoGenerateHeadEndpoints)
         let export = PersonExport(gateway: gateway, configuration: configuration)
         let files = WebFiles(directory: configuration.webDirectory)
         router.get("/health") { _, _ in try await health() }
+        router.get("/ready") { _, _ in try await ready() }
         router.get("/v1/socket") { request, _ in upgradeRequired(request) }
         router.get(PersonExport.path) { request, context in try await export.get(request, context) }
         let drawing = QRCodeDrawing(gateway: gateway, configuration: configuration)
@@ -43,13 +45,18 @@ struct Routes: Sendable {
         let status = isDraining ? "draining" : "ok"
         let versions =
             #""version":"\#(ConfabServer.version)","openssl":"\#(MediaPlane.openSSLVersion)""#
-        return Response(
-            status: isDraining ? .serviceUnavailable : .ok,
-            headers: [.contentType: "application/json", .cacheControl: "no-store"],
-            body: .init(
-                byteBuffer: ByteBuffer(string: #"{"status":"\#(status)",\#(versions)}"# + "\n")
-            )
-        )
+        return answer(isDraining ? .serviceUnavailable : .ok, #"{"status":"\#(status)",\#(versions)}"#)
+    }
+
+    private func ready() async throws -> Response {
+        let readiness = try await readiness.readiness()
+        return answer(readiness.isReady ? .ok : .serviceUnavailable, readiness.json)
+    }
+
+    private func answer(_ status: HTTPResponse.Status, _ json: String) -> Response {
+        Response(
+            status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: .init(byteBuffer: ByteBuffer(string: json + "\n")))
     }
 
     /// Answers a plain request or an unsupported upgrade at the WebSocket's path.

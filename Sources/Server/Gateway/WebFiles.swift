@@ -76,9 +76,10 @@ struct WebFiles: Sendable {
         }
     }
 
-    /// Blocks scripts and other content from other origins, and embedding in frames.
+    /// Blocks scripts, connections and other content from other origins, and embedding in frames. `'self'` covers WebSockets to
+    /// the same host and port too (CSP 3 §6.7.2.8; Safari since 15.4).
     static let contentSecurityPolicy = [
-        "default-src 'self'", "connect-src 'self' ws: wss:", "img-src 'self' data: blob:",
+        "default-src 'self'", "connect-src 'self'", "img-src 'self' data: blob:",
         "media-src 'self' blob: mediastream:", "style-src 'self'", "script-src 'self'", "base-uri 'none'",
         "form-action 'self'", "frame-ancestors 'none'",
     ].joined(separator: "; ")

@@ -4,6 +4,7 @@ import NIOConcurrencyHelpers
 import RTC
 import SFU
 import Signaling
+import Synchronization
 import Wire
 
 /// Routed media: carries out the hub's media commands on its own thread and reports events back.
@@ -17,6 +18,7 @@ final class MediaPlane: Sendable {
     let addresses: [IPAddress]
     let notes: [String]
     private let onEvent: @Sendable (MediaEvent) -> Void
+    private let pulse = Mutex(MediaPulse())
 
     struct Settings: Sendable {
         var port: Int
@@ -72,6 +74,15 @@ final class MediaPlane: Sendable {
     func stop() { inbox.finish() }
 
     var counters: (router: RouterCounters, lost: UInt64) { inbox.counters }
+
+    /// Asks the loop for a sign of life, unless it still owes one. Call this regularly.
+    func askForSignOfLife() {
+        guard pulse.withLock({ $0.ask(at: .now) }) else { return }
+        inbox.perform { [weak self] _ in self?.pulse.withLock { $0.answered() } }
+    }
+
+    /// False if the loop has owed a sign of life for too long.
+    var isResponsive: Bool { pulse.withLock { $0.isResponsive(at: .now) } }
 
     func perform(_ command: MediaCommand) {
         let onEvent = onEvent

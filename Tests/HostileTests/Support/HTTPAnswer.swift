@@ -71,10 +71,10 @@ extension RawSocket {
 
     /// Sends a request and reads its response.
     func ask(
-        _ path: String, method: String = "GET", headers: [(String, String)] = [], body: [UInt8] = [],
-        within limit: Duration = .seconds(10)
+        _ path: String, method: String = "GET", host: String = "confab.test", headers: [(String, String)] = [],
+        body: [UInt8] = [], within limit: Duration = .seconds(10)
     ) throws -> HTTPAnswer {
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: confab.test\r\n"
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\n"
         for (name, value) in headers { head += "\(name): \(value)\r\n" }
         if !body.isEmpty { head += "Content-Length: \(body.count)\r\n" }
         try send(Array((head + "\r\n").utf8) + body, within: limit)

@@ -13,9 +13,12 @@ struct TestServer: Sendable {
 
     /// Starts a server, runs `body` and stops the server.
     ///
-    /// - Parameter configure: changes settings, for example to shorten timeouts.
+    /// - Parameters:
+    ///   - prometheus: what the metrics endpoint serves, if the configuration enables it.
+    ///   - configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
-        dataDirectory: String? = nil, _ configure: (inout ConfabConfiguration) -> Void = { _ in },
+        dataDirectory: String? = nil, prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
+        _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
         let directory = dataDirectory ?? NSTemporaryDirectory() + "confab-test-\(UUID().uuidString)"
@@ -32,7 +35,8 @@ struct TestServer: Sendable {
         let (stop, askToStop) = AsyncStream<Void>.makeStream()
         let server = try ConfabServer(
             configuration: configuration, project: project,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), prometheus: prometheus,
+            supervisor: supervisor
         ) { announce.yield($0.port) }
         return try await withThrowingTaskGroup(of: Result?.self) { tasks in
             tasks.addTask {

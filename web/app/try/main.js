@@ -31,10 +31,18 @@ function warn(text) {
   show(box('notice'), text !== '');
 }
 
-/** Reads the fragment of the address, which browsers do not send to servers. */
+/**
+ * Reads the fragment of the address, which browsers do not send to servers, and removes the token from it: the address bar is
+ * seen in screenshots and kept in the history.
+ */
 function fromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
-  return { sessionId: given.get('session')?.trim() ?? '', token: given.get('token')?.trim() ?? '' };
+  const found = { sessionId: given.get('session')?.trim() ?? '', token: given.get('token')?.trim() ?? '' };
+  if (given.has('token')) {
+    given.delete('token');
+    history.replaceState(history.state, '', `${location.pathname}${location.search}#${given}`);
+  }
+  return found;
 }
 
 /**

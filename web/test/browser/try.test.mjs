@@ -44,6 +44,8 @@ testInFull('a publisher and a subscriber join a session made on the command line
   const watching = await open(t, browser, server, session, 'subscriber', 'green');
   const showing = await open(t, browser, server, session, 'publisher', 'red');
   await videosPlay(watching, 1);
+  // A screenshot of the page, or its entry in the history, must not let others join.
+  assert.equal(await watching.evaluate(() => location.hash), `#${new URLSearchParams({ session })}`);
   assert.equal(await showing.evaluate(() => document.querySelectorAll('.OT_subscriber').length), 0);
   assertNoComplaints(watching, showing);
 });

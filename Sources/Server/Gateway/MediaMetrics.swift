@@ -1,0 +1,63 @@
+import Metrics
+import SFU
+import Synchronization
+
+/// The media plane's metrics. The router counts; this passes its totals on when they are scraped.
+///
+/// Each total is also exported under its old name, a gauge without `_total`, for one version.
+struct MediaMetrics: Sendable {
+    /// A counter for a total that something else counts.
+    private final class Total: Sendable {
+        private let counter: Counter
+        private let old: Gauge
+        private let last = Mutex(UInt64(0))
+
+        init(_ name: String) {
+            counter = Counter(label: name + "_total")
+            old = Gauge(label: name)
+        }
+
+        func record(_ total: UInt64) {
+            old.record(total)
+            let added = last.withLock { last in
+                defer { last = max(last, total) }
+                return total > last ? total - last : 0
+            }
+            counter.increment(by: Int64(clamping: added))
+        }
+    }
+
+    private static let meanings = [
+        "confab_media_packets_received": "Media packets from publishers.",
+        "confab_media_packets_forwarded": "Media packets sent to subscribers, counted once per subscriber.",
+        "confab_media_packets_repeated": "Media packets retransmitted to subscribers that lost them.",
+        "confab_media_packets_recovered": "Media packets from publishers that were recovered by retransmission.",
+        "confab_media_packets_dropped": "Media packets dropped because they were unusable.",
+        "confab_media_datagrams_stray": "Datagrams from unknown senders.",
+        "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
+    ]
+
+    /// Help texts, by metric name.
+    static let help = meanings.reduce(into: [String: String]()) { help, entry in
+        help[entry.key + "_total"] = entry.value
+        help[entry.key] = "Will be removed in the next version: use \(entry.key)_total."
+    }
+
+    private let received = Total("confab_media_packets_received")
+    private let forwarded = Total("confab_media_packets_forwarded")
+    private let repeated = Total("confab_media_packets_repeated")
+    private let recovered = Total("confab_media_packets_recovered")
+    private let dropped = Total("confab_media_packets_dropped")
+    private let stray = Total("confab_media_datagrams_stray")
+    private let unsent = Total("confab_media_datagrams_unsent")
+
+    func record(_ media: RouterCounters, unsent lost: UInt64) {
+        received.record(media.packetsIn)
+        forwarded.record(media.packetsForwarded)
+        repeated.record(media.packetsRetransmitted)
+        recovered.record(media.packetsRecovered)
+        dropped.record(media.packetsDropped)
+        stray.record(media.strayDatagrams)
+        unsent.record(lost)
+    }
+}

@@ -1,0 +1,88 @@
+import NIOPosix
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The free space of the data directory.
+///
+/// A file system may take its time to answer, so it is asked on a thread of its own, by one caller at a time, and the answer is
+/// kept for ``lifetime``. `/ready` is public: more requests must not mean more work.
+final class DiskSpace: Sendable {
+    /// A full disk takes longer to fill. Proxies ask every few seconds.
+    static let lifetime: Duration = .seconds(3)
+
+    private struct State {
+        var free: Answer = .unknown
+        var readAt: ContinuousClock.Instant?
+        var isReading = false
+    }
+
+    private enum Answer {
+        /// Not asked yet.
+        case unknown
+        /// The file system gave an error.
+        case failed
+        case bytes(Int)
+    }
+
+    private let directory: String
+    /// In bytes. With less, the server is not ready.
+    private let minimum: Int
+    private let measure: @Sendable (String) -> Int?
+    private let state = Mutex(State())
+
+    /// - Parameter measure: returns the free bytes, or nil if they cannot be read.
+    init(
+        directory: String, minimum: Int, measure: @escaping @Sendable (String) -> Int? = DiskSpace.freeBytes(of:)
+    ) {
+        (self.directory, self.minimum, self.measure) = (directory, minimum, measure)
+    }
+
+    /// The free bytes; nil if they cannot be read.
+    func free() async -> Int? {
+        if case .bytes(let bytes) = await current() { bytes } else { nil }
+    }
+
+    /// True if there is enough space. While the first answer is awaited, there is.
+    func hasRoom() async -> Bool {
+        switch await current() {
+        case .unknown: true
+        case .failed: false
+        case .bytes(let bytes): bytes >= minimum
+        }
+    }
+
+    private func current() async -> Answer {
+        let now = ContinuousClock.now
+        let isDue = state.withLock { state in
+            let isOld = state.readAt.map { now - $0 >= Self.lifetime } ?? true
+            guard isOld, !state.isReading else { return false }
+            state.isReading = true
+            return true
+        }
+        guard isDue else { return state.withLock { $0.free } }
+        let (directory, measure) = (directory, measure)
+        let bytes = try? await NIOThreadPool.singleton.runIfActive { measure(directory) }
+        return state.withLock { state in
+            state.isReading = false
+            state.readAt = now
+            state.free = bytes.flatMap { $0 }.map(Answer.bytes) ?? .failed
+            return state.free
+        }
+    }
+
+    /// Returns the bytes that a user without privileges may still write.
+    static func freeBytes(of directory: String) -> Int? {
+        var answer = statvfs()
+        guard statvfs(directory, &answer) == 0 else { return nil }
+        let (bytes, overflow) = Int(clamping: answer.f_bavail).multipliedReportingOverflow(
+            by: Int(clamping: answer.f_frsize))
+        return overflow ? .max : bytes
+    }
+}

@@ -1,0 +1,71 @@
+import Hummingbird
+import Logging
+import NIOCore
+import ServiceLifecycle
+
+/// `GET /metrics` on a separate port.
+///
+/// If the port is taken, the server runs without metrics, unless the configuration asks for them.
+struct MetricsEndpoint: Service {
+    let configuration: ConfabConfiguration.Metrics
+    let metrics: PrometheusMetrics
+    let operating: OperatingMetrics
+    let readiness: ReadinessCheck
+    let gateway: NIOLoopBound<Gateway>
+    let logger: Logger
+
+    func run() async throws {
+        let (logger, host) = (logger, configuration.host)
+        let application = Application(
+            router: router(),
+            configuration: .init(address: .hostname(host, port: configuration.port)),
+            onServerRunning: { channel in
+                logger.info(
+                    "Metrics ready", metadata: ["url": "http://\(host):\(channel.localAddress?.port ?? 0)/metrics"]
+                )
+            },
+            logger: logger
+        )
+        do {
+            try await application.run()
+        } catch {
+            if configuration.enabled == .always { throw MetricsPortError(configuration, cause: error) }
+            logger.warning("No metrics: opening the port failed", metadata: ["error": "\(error)"])
+            try await gracefulShutdown()
+        }
+    }
+
+    private func router() -> Router<BasicRequestContext> {
+        let router = Router()
+        let (metrics, operating, gateway, readiness) = (metrics, operating, gateway, readiness)
+        let configuration = configuration
+        router.get("/metrics") { request, _ in
+            guard configuration.allows(host: request.head.authority) else {
+                return Response(
+                    status: .forbidden, headers: [.contentType: "text/plain; charset=utf-8"],
+                    body: .init(
+                        byteBuffer: ByteBuffer(
+                            string: "Use this server's IP address in the URL, or the name in metrics.host.\n")))
+            }
+            // Gauges are sampled per scrape, not per message.
+            try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
+            await operating.record(try await readiness.readiness())
+            return Response(
+                status: .ok, headers: [.contentType: PrometheusMetrics.contentType],
+                body: .init(byteBuffer: ByteBuffer(string: metrics.exposition()))
+            )
+        }
+        return router
+    }
+}
+
+/// The metrics port could not be opened although the configuration asks for metrics.
+struct MetricsPortError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ configuration: ConfabConfiguration.Metrics, cause: any Error) {
+        description =
+            "The port for metrics, \(configuration.host):\(configuration.port), could not be opened: \(cause). "
+            + "Set metrics.port to a free port, or metrics.enabled to auto to run without metrics."
+    }
+}

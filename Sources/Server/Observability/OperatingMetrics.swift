@@ -1,0 +1,64 @@
+import Metrics
+import NIOSSL
+import Synchronization
+
+/// Metrics of the process, its build, its disk and its certificate. Read when they are scraped.
+final class OperatingMetrics: Sendable {
+    private let ready = Readiness.Part.allCases.map { part in
+        (part, Gauge(label: "confab_ready", dimensions: [("part", part.rawValue)]))
+    }
+    private let diskFree = Gauge(label: "confab_disk_free_bytes")
+    private let disk: DiskSpace
+    #if os(Linux)
+    private let cpu = FloatingPointCounter(label: "process_cpu_seconds_total")
+    private let cpuSeconds = Mutex(0.0)
+    private let resident = Gauge(label: "process_resident_memory_bytes")
+    private let open = Gauge(label: "process_open_fds")
+    private let limit = Gauge(label: "process_max_fds")
+    private let started = Gauge(label: "process_start_time_seconds")
+    #endif
+
+    /// Help texts, by metric name.
+    static let help = [
+        "confab_build_info": "Always 1. The labels are the versions of Confab and OpenSSL.",
+        "confab_ready": "1 if the part of the server is ready, otherwise 0.",
+        "confab_disk_free_bytes": "Free space on the disk of the data directory.",
+        "confab_tls_certificate_expiry_timestamp_seconds": "When the certificate that Confab uses for HTTPS expires.",
+        "process_cpu_seconds_total": "CPU time of the process.",
+        "process_resident_memory_bytes": "Memory of the process that is in RAM.",
+        "process_open_fds": "Open file descriptors of the process.",
+        "process_max_fds": "File descriptors that the process may open.",
+        "process_start_time_seconds": "When the process started.",
+    ]
+
+    init(disk: DiskSpace) {
+        self.disk = disk
+        Gauge(
+            label: "confab_build_info",
+            dimensions: [("version", ConfabServer.version), ("openssl", MediaPlane.openSSLVersion)]
+        ).record(1)
+    }
+
+    /// Records when the certificate expires. Without HTTPS there is no such metric.
+    static func record(expiryOf certificate: NIOSSLCertificate) {
+        Gauge(label: "confab_tls_certificate_expiry_timestamp_seconds").record(Int64(certificate.notValidAfter))
+    }
+
+    /// Do not call this on an event loop: it reads files.
+    func record(_ readiness: Readiness) async {
+        for (part, gauge) in ready { gauge.record(readiness.failing.contains(part) ? 0 : 1) }
+        if let free = await disk.free() { diskFree.record(free) }
+        #if os(Linux)
+        guard let figures = ProcessFigures.read() else { return }
+        let added = cpuSeconds.withLock { last in
+            defer { last = max(last, figures.cpuSeconds) }
+            return figures.cpuSeconds - last
+        }
+        cpu.increment(by: added)
+        resident.record(figures.residentBytes)
+        open.record(figures.openDescriptors)
+        if let maximum = figures.maxDescriptors { limit.record(maximum) }
+        started.record(figures.startedAt)
+        #endif
+    }
+}

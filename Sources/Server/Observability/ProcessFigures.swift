@@ -1,0 +1,67 @@
+#if os(Linux)
+import Foundation
+import NIOCore
+
+/// What the kernel says about this process, in base units.
+struct ProcessFigures: Equatable, Sendable {
+    var cpuSeconds: Double
+    var residentBytes: Int
+    /// Seconds since 1970.
+    var startedAt: Double
+    var openDescriptors: Int
+    /// The soft limit. Nil if there is none.
+    var maxDescriptors: Int?
+
+    /// Returns nil if `/proc` cannot be read.
+    static func read() -> ProcessFigures? {
+        guard let text = contents("/proc/self/stat"), let stat = ProcessStat(text) else { return nil }
+        let ticksPerSecond = Double(max(1, sysconf(Int32(_SC_CLK_TCK))))
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+        return ProcessFigures(
+            cpuSeconds: Double(stat.cpuTicks) / ticksPerSecond,
+            residentBytes: stat.residentPages * Int(max(1, sysconf(Int32(_SC_PAGESIZE)))),
+            startedAt: bootTime + Double(stat.startTicks) / ticksPerSecond,
+            // Listing the directory needs a descriptor too.
+            openDescriptors: max(0, descriptors - 1), maxDescriptors: maxDescriptors)
+    }
+
+    /// Seconds since 1970. Read once, so that the start time does not move with the wall clock. Not from `/proc/stat`, which the
+    /// unit's `ProcSubset=pid` hides. A machine that slept since it started gives a start time that is too late by as much.
+    private static let bootTime = Date().timeIntervalSince1970 - Double(NIODeadline.now().uptimeNanoseconds) / 1e9
+
+    private static var maxDescriptors: Int? {
+        var limit = rlimit()
+        #if canImport(Glibc)
+        let status = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        #else
+        let status = getrlimit(RLIMIT_NOFILE, &limit)
+        #endif
+        return status == 0 ? Int(exactly: limit.rlim_cur) : nil
+    }
+
+    private static func contents(_ path: String) -> String? {
+        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// The fields of `/proc/self/stat` that are exported: proc_pid_stat(5).
+struct ProcessStat: Equatable, Sendable {
+    var cpuTicks: Int
+    /// Since the machine started.
+    var startTicks: Int
+    var residentPages: Int
+
+    /// Returns nil for text of another form.
+    init?(_ text: String) {
+        // The second field is the name in parentheses, which may contain spaces and parentheses itself.
+        guard let name = text.lastIndex(of: ")") else { return nil }
+        let fields = text[text.index(after: name)...].split(separator: " ")
+        // The first field after the name is the third of the manual.
+        func field(_ number: Int) -> Int? { fields.count > number - 3 ? Int(fields[number - 3]) : nil }
+        guard let user = field(14), let system = field(15), let start = field(22), let pages = field(24),
+            case let (ticks, false) = user.addingReportingOverflow(system)
+        else { return nil }
+        (cpuTicks, startTicks, residentPages) = (ticks, start, pages)
+    }
+}
+#endif

@@ -1,0 +1,48 @@
+import NIOCore
+
+/// Whether the server can do its work, for `GET /ready`. `GET /health` says only whether it is alive: a supervisor restarts a
+/// server that is not alive, and a proxy sends nobody to a server that is not ready.
+struct Readiness: Equatable, Sendable {
+    enum Part: String, CaseIterable, Sendable {
+        /// Changes can be stored.
+        case storage
+        /// The media loop runs.
+        case media
+        /// The data directory has space left.
+        case disk
+    }
+
+    var isDraining = false
+    /// The parts that are not ready.
+    var failing: Set<Part> = []
+
+    var isReady: Bool { !isDraining && failing.isEmpty }
+
+    /// The body of the response: `{"status":"ready"}`, or another status and the parts that are not ready.
+    var json: String {
+        if isReady { return #"{"status":"ready"}"# }
+        let parts = Part.allCases.filter(failing.contains).map { "\"\($0.rawValue)\"" }.joined(separator: ",")
+        return #"{"status":"\#(isDraining ? "draining" : "unready")","parts":[\#(parts)]}"#
+    }
+}
+
+/// Asks all parts of the server whether they are ready.
+struct ReadinessCheck: Sendable {
+    let gateway: NIOLoopBound<Gateway>
+    /// Nil if media is never routed.
+    let media: MediaPlane?
+    let disk: DiskSpace
+
+    func readiness() async throws -> Readiness {
+        let gateway = gateway
+        var readiness = try await gateway.eventLoop.submit {
+            Readiness(
+                isDraining: gateway.value.isDraining,
+                failing: gateway.value.runner.isStorageUnavailable ? [.storage] : [])
+        }.get()
+        media?.askForSignOfLife()
+        if media?.isResponsive == false { readiness.failing.insert(.media) }
+        if await !disk.hasRoom() { readiness.failing.insert(.disk) }
+        return readiness
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+
+/// Tells the supervisor, such as systemd, that the server is ready, runs, and stops: the protocol of sd_notify(3).
+///
+/// Messages are lost silently if the supervisor is gone: it must never stop the server.
+public final class Supervisor: Sendable {
+    enum Message: String, Sendable {
+        case ready = "READY=1"
+        /// The event loop runs. Without this for ``watchdogTimeout``, the supervisor restarts the server.
+        case watchdog = "WATCHDOG=1"
+        case stopping = "STOPPING=1"
+    }
+
+    /// Nil if the supervisor does not watch.
+    let watchdogTimeout: Duration?
+    private let path: [UInt8]
+    private let descriptor: Int32
+
+    /// Returns nil if nothing supervises this process.
+    ///
+    /// - Parameter environment: `NOTIFY_SOCKET`, the path of a socket, or an abstract name that begins with `@`;
+    ///   `WATCHDOG_USEC`, the timeout in microseconds, for the process `WATCHDOG_PID`.
+    public init?(environment: [String: String]) {
+        #if os(Linux)
+        guard let path = environment["NOTIFY_SOCKET"].map({ Array($0.utf8) }), path.count > 1,
+            path.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path),
+            [UInt8(ascii: "/"), UInt8(ascii: "@")].contains(path[0])
+        else { return nil }
+        self.path = path[0] == UInt8(ascii: "@") ? [0] + path.dropFirst() : path
+        // systemd sets a process, because children inherit the variables.
+        let isForUs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
+        let microseconds = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
+        watchdogTimeout = isForUs && microseconds > 0 ? .microseconds(microseconds) : nil
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        if descriptor < 0 { return nil }
+        #else
+        return nil
+        #endif
+    }
+
+    deinit { close(descriptor) }
+
+    func tell(_ message: Message) {
+        #if os(Linux)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
+        // An abstract name ends where the address ends.
+        let length = socklen_t(MemoryLayout<sa_family_t>.size + path.count)
+        let text = Array(message.rawValue.utf8)
+        _ = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                // Never wait: this runs on the gateway's loop.
+                sendto(descriptor, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), $0, length)
+            }
+        }
+        #endif
+    }
+}

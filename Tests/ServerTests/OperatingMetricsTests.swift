@@ -1,0 +1,135 @@
+import CoreMetrics
+import Foundation
+import Metrics
+import SFU
+import Testing
+
+@testable import Server
+
+@Suite("The metrics of the server") struct ServerMetricsTests {
+    /// All metrics of the server, as it makes them, with a backend of the test's own.
+    private static func exposition(_ body: (GatewayMetrics) -> Void = { _ in }) async -> String {
+        let prometheus = PrometheusMetrics(help: ConfabServer.metricsHelp)
+        await withMetricsFactory(prometheus) {
+            let metrics = GatewayMetrics()
+            body(metrics)
+            _ = PushMetrics()
+            let operating = OperatingMetrics(disk: DiskSpace(directory: "/", minimum: 0) { _ in 12_345 })
+            await operating.record(Readiness(failing: [.media]))
+        }
+        return prometheus.exposition()
+    }
+
+    @Test("every metric has a help text, and counters end in _total")
+    func conventions() async {
+        let lines = await Self.exposition().split(separator: "\n")
+        var explained: Set<Substring> = []
+        for words in lines.map({ $0.split(separator: " ") }) {
+            if words.starts(with: ["#", "HELP"]) { explained.insert(words[2]) }
+            guard words.starts(with: ["#", "TYPE"]) else { continue }
+            #expect(explained.contains(words[2]), "\(words[2]) has no help text")
+            #expect((words[3] == "counter") == words[2].hasSuffix("_total"), "\(words[2]) is a \(words[3])")
+        }
+        #expect(explained.count > 40)
+    }
+
+    @Test("media totals are counters, and gauges under their old names")
+    func media() async {
+        let text = await Self.exposition { metrics in
+            var counters = RouterCounters()
+            counters.packetsIn = 5
+            metrics.media.record(counters, unsent: 2)
+            counters.packetsIn = 12
+            metrics.media.record(counters, unsent: 2)
+        }
+        for line in [
+            "# TYPE confab_media_packets_received_total counter", "confab_media_packets_received_total 12",
+            "# TYPE confab_media_packets_received gauge", "confab_media_packets_received 12",
+            "confab_media_datagrams_unsent_total 2",
+        ] {
+            #expect(text.contains("\n\(line)\n"), "\(line)")
+        }
+    }
+
+    @Test("the build, the disk and the process are described in base units")
+    func operating() async throws {
+        let text = await Self.exposition()
+        #expect(text.contains(/confab_build_info\{openssl="[^"]+",version="0\.\d+\.\d+"\} 1\n/))
+        #expect(text.contains("\nconfab_disk_free_bytes 12345\n"))
+        #expect(text.contains("\nconfab_ready{part=\"media\"} 0\nconfab_ready{part=\"storage\"} 1\n"))
+        #if os(Linux)
+        func value(_ name: String) throws -> Double {
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix(name + " ") }, "\(name)")
+            return try #require(Double(line.dropFirst(name.count + 1)))
+        }
+        #expect(try value("process_cpu_seconds_total") > 0)
+        #expect(try value("process_resident_memory_bytes") > 1_000_000)
+        let (open, limit) = try (value("process_open_fds"), value("process_max_fds"))
+        #expect(open >= 3 && open <= limit)
+        let age = try Date().timeIntervalSince1970 - value("process_start_time_seconds")
+        #expect(age > -5 && age < 86400)
+        #endif
+    }
+
+    #if os(Linux)
+    @Test("the process's figures are found behind any name")
+    func stat() throws {
+        let rest = "S 1 42 42 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 9 0 7777 123456 321 18446744073709551615"
+        for name in ["confab", "a b", "a) S 1 (b", ")"] {
+            let stat = try #require(ProcessStat("42 (\(name)) \(rest)\n"))
+            #expect(stat.cpuTicks == 300 && stat.startTicks == 7777 && stat.residentPages == 321)
+        }
+        for text in ["", "42", "42 (a)", "42 (a) S 1 2", ")))", "42 (a) \(rest.replacing("250", with: "x"))"] {
+            #expect(ProcessStat(text) == nil, "\(text)")
+        }
+    }
+    #endif
+}
+
+@Suite("The metrics endpoint", .ownThreads, .timeLimit(.minutes(2))) struct MetricsEndpointTests {
+    @Test("only addresses, localhost and the configured name may be in Host")
+    func hosts() {
+        var metrics = ConfabConfiguration.Metrics()
+        metrics.host = "Metrics.example.org"
+        for host in [
+            "127.0.0.1", "127.0.0.1:9464", "[::1]", "[::1]:9464", "192.0.2.7:1", "localhost", "LocalHost:9464",
+            "metrics.example.org", "metrics.example.ORG:9464",
+        ] {
+            #expect(metrics.allows(host: host), "\(host)")
+        }
+        // A program of HTTP/1.0.
+        #expect(metrics.allows(host: nil))
+        for host in [
+            "", ":9464", "evil.example", "evil.example:9464", "127.0.0.1.evil.example", "localhost.evil.example", "[",
+            "[evil.example]", "metrics.example.org.evil.example", "[::1", "1", "0x7f.1",
+        ] {
+            #expect(!metrics.allows(host: host), "\(host)")
+        }
+    }
+
+    @Test("a taken port stops the start if metrics are required, and only then")
+    func takenPort() async throws {
+        try await TestServer.run { first in
+            let error = await #expect(throws: MetricsPortError.self) {
+                try await TestServer.run(
+                    prometheus: PrometheusMetrics(),
+                    {
+                        $0.metrics.enabled = .always
+                        $0.metrics.port = first.port
+                    }
+                ) { _ in try await Task.sleep(for: .seconds(60)) }
+            }
+            #expect(error.map { "\($0)".contains("metrics.port") } ?? false)
+            try await TestServer.run(
+                prometheus: PrometheusMetrics(),
+                {
+                    $0.metrics.enabled = .auto
+                    $0.metrics.port = first.port
+                }
+            ) { server in
+                let place = try WHIPPlace(server)
+                #expect(try await place.ask("GET", "/health").status == 200)
+            }
+        }
+    }
+}

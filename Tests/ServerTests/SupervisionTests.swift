@@ -1,0 +1,90 @@
+#if os(Linux)
+import Foundation
+import Testing
+
+@testable import Server
+
+@Suite("What a supervisor is told", .ownThreads, .timeLimit(.minutes(2))) struct SupervisionTests {
+    /// The supervisor's side: a datagram socket.
+    private final class Listener: Sendable {
+        let path = NSTemporaryDirectory() + "confab-notify-\(UUID().uuidString.prefix(8))"
+        private let descriptor: Int32
+
+        init() throws {
+            descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+            let status = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+            try #require(status == 0)
+        }
+
+        deinit {
+            close(descriptor)
+            unlink(path)
+        }
+
+        /// The next message, if there is one.
+        func next() -> String? {
+            var buffer = [UInt8](repeating: 0, count: 256)
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+        }
+
+        /// All messages that are there.
+        func all() -> [String] {
+            var messages: [String] = []
+            while let message = next() { messages.append(message) }
+            return messages
+        }
+    }
+
+    @Test("a server is ready, feeds the watchdog from its event loop, and says that it stops")
+    func server() async throws {
+        let listener = try Listener()
+        let supervisor = try #require(
+            Supervisor(environment: ["NOTIFY_SOCKET": listener.path, "WATCHDOG_USEC": "20000"]))
+        let fed = try await TestServer.run(supervisor: supervisor) { _ in
+            var messages: [String] = []
+            while messages.filter({ $0 == "WATCHDOG=1" }).count < 3 || !messages.contains("READY=1") {
+                messages += listener.all()
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            return messages
+        }
+        #expect(Set(fed) == ["READY=1", "WATCHDOG=1"])
+        #expect(Set(listener.all()).subtracting(["WATCHDOG=1"]) == ["STOPPING=1"])
+    }
+
+    @Test("the watchdog's timeout counts only for the process that it is meant for")
+    func watchdog() throws {
+        let path = "/run/systemd/notify"
+        func timeout(_ more: [String: String]) throws -> Duration? {
+            let environment = ["NOTIFY_SOCKET": path].merging(more) { $1 }
+            return try #require(Supervisor(environment: environment)).watchdogTimeout
+        }
+        #expect(try timeout([:]) == nil)
+        #expect(try timeout(["WATCHDOG_USEC": "30000000"]) == .seconds(30))
+        #expect(try timeout(["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "\(getpid())"]) == .seconds(30))
+        #expect(try timeout(["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"]) == nil)
+        #expect(try timeout(["WATCHDOG_USEC": "never"]) == nil)
+    }
+
+    @Test("without a socket, or with a strange one, there is no supervisor, and one that is gone does no harm")
+    func none() throws {
+        for environment in [
+            [:], ["NOTIFY_SOCKET": ""], ["NOTIFY_SOCKET": "/"], ["NOTIFY_SOCKET": "relative"],
+            ["NOTIFY_SOCKET": "/" + String(repeating: "x", count: 200)],
+        ] {
+            #expect(Supervisor(environment: environment) == nil, "\(environment)")
+        }
+        for path in ["/no/such/socket", "@confab-no-such-name"] {
+            try #require(Supervisor(environment: ["NOTIFY_SOCKET": path])).tell(.ready)
+        }
+    }
+}
+#endif
