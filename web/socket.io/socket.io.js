@@ -1,7 +1,5 @@
-// The browser client of Socket.IO 0.9, for pages written for it: `io.connect()` and the object it returns. One connection to a
-// server, by WebSocket or, if that fails, by polling. Confab has no namespaces; they are rejected. A classic script: it defines
-// only `io`, and may be loaded twice.
-//
+// The browser client of Socket.IO 0.9: `io.connect()` and the object it returns. It has one connection per server, by WebSocket
+// or else by polling, and rejects namespaces. A classic script that defines only `io` and may be loaded twice.
 // Invariant: data of an abandoned connection is ignored, however late it arrives.
 
 (function install(/** @type {any} */ page) {
@@ -21,8 +19,7 @@
     'reconnection delay': 500, // milliseconds before the first attempt, doubled for each further one
     'max reconnection attempts': 10,
   };
-  /** Maximum packets kept while disconnected. No page sends more before it notices. */
-  const keptPackets = 1000;
+  const keptPackets = 1000; // while disconnected; no page sends more before it notices
   const boundary = '\ufffd';
   const unreachable = 'The server cannot be reached.';
   const faults = ['transport not supported', 'client not handshaken', 'unauthorized'];

@@ -120,7 +120,7 @@ extension ServerMessage {
 
 /// A message that is sent to many clients. Its text is encoded once; each client's numbers are inserted.
 public final class BroadcastMessage: Equatable, Sendable {
-    /// The message.
+    /// The message without numbers.
     public let message: ServerMessage
     private let bytes: [UInt8]
     /// Where the numbers go: behind `{"type":"…"`.

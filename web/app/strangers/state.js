@@ -1,6 +1,5 @@
-// The page as a pure state machine: it takes an event and the time, and returns the next state and the effects. It uses no
-// elements, sockets or clocks; `main.js` carries out its effects, `status.js` turns a state into text.
-//
+// The page as a pure state machine: it takes an event and the time, and returns the next state and the effects. `main.js`
+// carries out the effects; `status.js` turns a state into text.
 // Invariant: a match is on the screen only between its `matched` event and the first event that ends it. A late event of an
 // earlier match finds a different `chat` and changes nothing.
 
@@ -20,8 +19,7 @@ import { changeKeeping, keepingOf } from '../shared/keep.js';
 /** @typedef {import('./types.js').Matched} Matched */
 /** @typedef {import('./types.js').Ending} Ending */
 /** @typedef {import('./types.js').PastMatch} PastMatch */
-/** @typedef {import('./types.js').Pause} Pause */
-/** @typedef {import('./types.js').Line} Line */
+/** @typedef {import('./types.js').Pause} Pause */ /** @typedef {import('./types.js').Line} Line */
 
 /** Limits of the server (protocol §5). */
 export const limits = { interests: 10, interest: 50, name: 40, message: 2000 };
