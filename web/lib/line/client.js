@@ -260,8 +260,8 @@ export class Client extends Emitter {
     if (error?.code === 'out_of_order') this.#expire();
     else if (finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
     this.#reconnecting();
-    const polite = code === 4408 || code === 4429;
-    const pause = polite ? Math.max(error?.retryAfterMs ?? politePauseMs, this.#backoff.next()) : this.#backoff.next();
+    const polite = code === 4408 || code === 4429 ? politePauseMs : 0;
+    const pause = Math.max(error?.retryAfterMs ?? polite, this.#backoff.next());
     this.#timers.set('retry', pause, () => this.#open());
   }
 
@@ -348,8 +348,10 @@ export class Client extends Emitter {
     if (Number.isSafeInteger(raw?.seq)) return this.#receiveNumbered(raw.seq, raw.ack, message);
     if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);
     if (message?.type === 'welcome') return this.#welcomed(/** @type {any} */ (message));
-    // An unnumbered error precedes a close, or a welcome that starts a new connection.
-    if (message?.type === 'error') this.#lastError = ConfabError.fromWire(message);
+    if (message?.type !== 'error') return;
+    // An unnumbered error precedes a close, or a welcome that starts a new connection. It can also answer a request.
+    this.#lastError = ConfabError.fromWire(message);
+    if (this.#pending.has(/** @type {number} */ (message.re))) this.#deliver(message);
   }
 
   /**

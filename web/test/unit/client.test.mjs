@@ -136,6 +136,21 @@ describe('A request', () => {
     );
   });
 
+  test('is answered by the error that precedes a close, and the next attempt waits as long as the error says', async () => {
+    server.answers['roulette.count'] = () => null;
+    await client.connect();
+    const answer = rejection(client.request('roulette.count'));
+    await settled();
+    const re = server.heardOf('roulette.count')[0].seq;
+    server.socket.say({ type: 'error', re, code: 'storage_failed', message: 'Not stored.', retryable: true, retryAfterMs: 2000 });
+    assert.equal((await answer).code, 'storage_failed');
+    server.socket.drop(1012);
+    await clock.advance(1900);
+    assert.equal(server.sockets.length, 1);
+    await clock.advance(200);
+    assert.equal(server.sockets.length, 2);
+  });
+
   test('before connect() rejects with an error that says what to do', async () => {
     const error = await rejection(client.request('roulette.next'));
     assert.deepEqual([error.code, error.message], ['not_connected', 'Call connect() first.']);
