@@ -163,7 +163,7 @@ class Connection {
     let members = session.members;
     if (to !== undefined) {
       members = members.filter((member) => member.to.id === to);
-      if (members.length === 0) throw new Refusal('not_found', 'This connection is no longer in the session. Choose a connection that is still in the session.');
+      if (members.length === 0) throw new Refusal('not_found', 'The other connection is no longer in the session. Choose one that still is.');
     }
     for (const member of members) member.to.send('session.signal', event);
     this.send('ok', { re });

@@ -114,7 +114,7 @@ struct BanCommand: AsyncParsableCommand {
             abstract: "Add a ban. A running server applies it within a second."
         )
         @OptionGroup var data: DataOptions
-        @Argument(help: "Identity, IP address or block of addresses (203.0.113.0/24). An IPv6 address bans its /64.")
+        @Argument(help: "Identity, IP address or block of addresses (203.0.113.0/24). For an IPv6 address, its whole /64 is banned.")
         var subject: String?
         @Option(help: "Ban the person that this report is about, and the person's address if the report has it.")
         var report: Int64?
@@ -123,7 +123,7 @@ struct BanCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard (subject == nil) != (report == nil) else {
-                throw ValidationError("Specify either an identity or address, or --report with a report's number.")
+                throw ValidationError("Specify an identity, an address or --report with a report's number, but only one of them.")
             }
         }
 

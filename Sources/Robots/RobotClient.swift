@@ -119,7 +119,7 @@ extension RobotError {
     static let unexpected = RobotError("The server sent an unexpected response.")
 
     static func answered(_ message: ServerMessage, insteadOf expected: String) -> RobotError {
-        RobotError("The server answered \(message.type) instead of \(expected).")
+        RobotError("The server answered with \(message.type) instead of \(expected).")
     }
 }
 

@@ -156,9 +156,9 @@ extension Router {
         urgent.removeAll(keepingCapacity: true)
     }
 
-    /// Prefetches the memory of each subscriber that forwarding needs. Between two packets of a stream, other work evicts that
-    /// memory from the caches. During forwarding, each read would wait for memory in turn, but in this loop the processor
-    /// fetches the cache lines of many subscribers in parallel.
+    /// For each subscriber, prefetches the memory that forwarding needs. Between two packets of a stream, other work evicts that
+    /// memory from the caches. Without this loop, forwarding would wait for each read in turn. Here the processor fetches the
+    /// cache lines of many subscribers in parallel.
     private func warm(_ subscribers: [OutgoingTrack]) {
         subscribers.withUnsafeBufferPointer { all in
             var sum: UInt64 = 0

@@ -69,4 +69,59 @@ import Wire
             }
         }
     }
+
+    @Test("a deletion that fails is not announced, although the client's connection has ended in memory")
+    func deletion() async throws {
+        try await inDirectory { directory in
+            try await TestServer.run(dataDirectory: directory) { server in
+                let other = try SQLiteStorage(directory: directory)
+                let ann = try await SocketClient.connect(port: server.port)
+                _ = try await ann.greet()
+                let appear = try await ann.say(.presence(.appear(.init(name: "Ann"))))
+                try await ann.hear("an answer") { Self.answer($0, to: appear) ? true : nil }
+                try await other.execute(
+                    "CREATE TRIGGER refuse BEFORE DELETE ON profile BEGIN SELECT RAISE(ABORT, 'refused'); END")
+                let delete = try await ann.say(.presence(.delete))
+                #expect(try await ann.hearClose() == 1012)
+                #expect(await !ann.heard.contains { if case .ok(let ok) = $0 { ok.re == delete } else { false } })
+                #expect(await !ann.heard.contains { $0.type == "presence.deleted" })
+                try await other.close()
+            }
+        }
+    }
+
+    @Test("a resume during a commit does not tell earlier that something was stored")
+    func resume() async throws {
+        try await inDirectory { directory in
+            try await TestServer.run(dataDirectory: directory) { server in
+                let other = try SQLiteStorage(directory: directory)
+                let ann = try await SocketClient.connect(port: server.port)
+                let bob = try await SocketClient.connect(port: server.port)
+                _ = try await (ann.greet(), bob.greet())
+                let (locked, announce) = AsyncStream<Void>.makeStream()
+                let release = DispatchSemaphore(value: 0)
+                async let holding: Void = other.holdLock {
+                    announce.yield()
+                    release.wait()
+                }
+                var signals = locked.makeAsyncIterator()
+                await signals.next()
+                let appear = try await ann.say(.presence(.appear(.init(name: "Ann"))))
+                let first = try await bob.say(.roulette(.count))
+                try await bob.hear("an answer") { Self.answer($0, to: first) ? true : nil }
+                await ann.drop()
+                async let welcome = ann.reconnect()
+                for _ in 0..<3 {
+                    let count = try await bob.say(.roulette(.count))
+                    try await bob.hear("an answer during the lock") { Self.answer($0, to: count) ? true : nil }
+                }
+                #expect(await !ann.heard.contains { Self.answer($0, to: appear) })
+                release.signal()
+                try await holding
+                #expect(try await welcome.resumed)
+                try await ann.hear("the answer after the lock") { Self.answer($0, to: appear) ? true : nil }
+                try await other.close()
+            }
+        }
+    }
 }

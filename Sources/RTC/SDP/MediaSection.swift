@@ -163,7 +163,7 @@ public struct SourceGroup: Hashable, Sendable {
     public init(semantics: Semantics, ssrcs: [UInt32]) { (self.semantics, self.ssrcs) = (semantics, ssrcs) }
 }
 
-/// The ids of a media stream and a track, an `a=msid` line (RFC 8830 §2).
+/// The ids of a media stream and a track, from an `a=msid` line (RFC 8830 §2).
 public struct MediaStreamID: Hashable, Sendable {
     /// The stream's id; `-` means that the track belongs to no stream.
     public var stream: String

@@ -1,7 +1,7 @@
 /// Encrypts RTP and RTCP packets as SRTP and SRTCP (RFC 3711, RFC 7714) with one master key. Not thread-safe.
 ///
 /// A source's initial sequence number should be below 32,768. A receiver assumes a rollover counter of 0 for the first packet
-/// that arrives, which would be wrong if the numbers had rolled over within packets that were lost.
+/// that arrives. That would be wrong if earlier packets were lost and the sequence numbers wrapped around among them.
 public final class SRTPSender {
     /// The maximum number of SSRCs under one key. The server chooses the SSRCs, so only a leak can reach this limit. Each SSRC
     /// takes 150 bytes.

@@ -11,7 +11,7 @@ public struct LoadRun: Sendable {
     public var process: Int32?
     /// The URL of the server's metrics, if they are readable.
     public var metrics: String?
-    /// The pause between the time when the last client has joined and the measured window, so that the cost of connecting is
+    /// The pause between the last client's joining and the start of the measured window, so that the cost of connecting is
     /// not measured.
     public var settling: Duration = .seconds(3)
     /// Receives progress text for the terminal.

@@ -3,7 +3,7 @@ import RTC
 /// Converts received video packets to an IVF file. Returns only whole frames to append to the file, so the file stays readable
 /// if writing stops.
 public struct VideoRecording {
-    /// How long to wait for a missing packet. Within this time it has been requested several times.
+    /// How long to wait for a missing packet. A missing packet is requested several times during this period.
     static let reorderDelay = MediaInterval.milliseconds(600)
     /// The longest interval between two frames, one hour at 90 kHz. A longer one comes from an invalid timestamp and counts as
     /// one frame.

@@ -95,7 +95,7 @@ extension Setting {
             "How long the server keeps retrying when the disk is full or an I/O error occurs, before it shuts down."),
         Setting(
             "storage.minFreeSpace", \.storage.minFreeSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
-            "Free space on the disk of the data directory below which the server is not ready."),
+            "Minimum free space on the disk of the data directory. With less, the server is not ready."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
             "How often to check the database for changes made by commands."),
@@ -238,7 +238,8 @@ extension Setting {
             "How long a polling client may take between two polls."),
         Setting(
             "socketIO.lostPollTimeout", \.socketIO.lostPollTimeout, interval,
-            "How long a polling client may take to poll again after a poll was cut off (for example, the page closed)."),
+            "How long a polling client may take to poll again after a poll was cut off, for example by closing the page."
+        ),
         Setting(
             "socketIO.pollDuration", \.socketIO.pollDuration, interval,
             "How long a poll stays open when there is nothing to send."),
@@ -258,7 +259,7 @@ extension Setting {
         Setting("roulette.skipPeriod", \.rules.skipPeriod, wait, "Period over which skips are counted."),
         Setting(
             "roulette.skipsBeforeWait", \.rules.skipsBeforeWait, .integer(1...1000),
-            "Number of skips within skipPeriod that delays the next match."),
+            "Number of skips within skipPeriod after which the next match is delayed."),
         Setting(
             "roulette.firstSkipWait", \.rules.firstSkipWait, wait,
             "First delay after too many skips. It doubles with each further skip."),
@@ -281,7 +282,7 @@ extension Setting {
             "How long to wait for the partner's video before the page shows a notice."),
         Setting(
             "roulette.mediaMode", \.rules.rouletteMediaMode, .choice,
-            "routed sends media through the server and hides IP addresses; relayed is peer to peer."),
+            "routed: media goes through the server, which hides IP addresses. relayed: media is peer to peer."),
     ]
 
     private static let moderation: [Setting] = [

@@ -25,7 +25,7 @@ final class DirectoryLock: Sendable {
             }
             let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
             throw DataDirectoryError(
-                "Another server\(holder) uses the data directory \(directory). Stop it, or choose another directory with "
+                "Another server\(holder) is using the data directory \(directory). Stop it, or choose another directory with "
                     + "--data-dir.")
         }
         let text = Array("\(getpid())\n".utf8)

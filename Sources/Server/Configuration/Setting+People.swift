@@ -25,7 +25,7 @@ extension Setting {
     private static let nearby: [Setting] = [
         Setting(
             "nearby.topSpeed", \.rules.fastestKilometersPerHour, .integer(1...1_000_000),
-            "Maximum plausible travel speed in km/h. Location changes that imply more are rejected."),
+            "Maximum plausible travel speed in km/h. A location change that implies a higher speed is rejected."),
         Setting(
             "nearby.updateInterval", \.rules.nearbyInterval, interval,
             "How often changes are sent to an open list of people nearby."),
@@ -56,6 +56,6 @@ extension Setting {
             "How long calls stay in the call history."),
         Setting(
             "call.mediaMode", \.rules.callMediaMode, .choice,
-            "routed sends media through the server and hides IP addresses; relayed is peer to peer."),
+            "routed: media goes through the server, which hides IP addresses. relayed: media is peer to peer."),
     ]
 }

@@ -39,7 +39,7 @@ final class HubRunner {
     private let maxHeldBytes: Int
     /// Recent changes of the person that a secret belongs to, for detecting lookups that are out of date.
     private(set) var identityChanges = RecentChanges { $0.provenIdentity.map { [$0] } ?? [] }
-    /// Recent changes of people's stored data, for detecting lookups that are out of date.
+    /// Recent changes to people's stored data, for detecting lookups that are out of date.
     private(set) var recordChanges = RecentChanges { $0.people }
     /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]

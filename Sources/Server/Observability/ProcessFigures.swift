@@ -44,7 +44,7 @@ struct ProcessFigures: Equatable, Sendable {
     }
 }
 
-/// The fields of `/proc/self/stat` that are exported: proc_pid_stat(5).
+/// The fields of `/proc/self/stat` that are exported. See proc_pid_stat(5).
 struct ProcessStat: Equatable, Sendable {
     var cpuTicks: Int
     /// Since the machine started.

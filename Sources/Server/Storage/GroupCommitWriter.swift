@@ -106,7 +106,7 @@ actor GroupCommitWriter<Change: Sendable> {
         } catch {
             let error =
                 error as? StorageError
-                ?? StorageError(.other, "The change could not be stored. The cause is in parentheses.", cause: error)
+                ?? StorageError(.other, "The change could not be stored.", cause: error)
             for member in group { member.batch.finish(member.index, error) }
         }
     }

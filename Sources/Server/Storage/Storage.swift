@@ -108,7 +108,7 @@ public protocol Storage: Sendable {
 
     /// Closes a report.
     ///
-    /// - Returns: whether this call closed it. A report that is already closed keeps its time.
+    /// - Returns: whether this call closed it. A report that is already closed keeps its original closing time.
     @discardableResult
     func closeReport(id: Int64, at now: Timestamp) async throws -> Bool
 

@@ -121,7 +121,7 @@ extension Directory {
         return end
     }
 
-    /// Returns true unless this person is the viewer, or one of the two has blocked the other.
+    /// Returns false if this person is the viewer, or if either of the two has blocked the other.
     private func isShown(_ number: Int32, to search: Search) -> Bool {
         guard let listing = people[number]?.listing else { return false }
         return listing.identity != search.viewer && !search.blocked.contains(listing.identity)

@@ -14,8 +14,8 @@ struct WaitQueue: Equatable, Sendable {
 
     var isEmpty: Bool { live == 0 }
 
-    /// Inserts a place in the order of entry. Usually the place is appended, except for a person who returns from a failed
-    /// match.
+    /// Inserts a place so that the queue stays sorted by time of entry. The place is appended, unless the person returns from a
+    /// failed match.
     mutating func insert(_ place: Place) {
         live += 1
         if let last = places.last, last.number > place.number {

@@ -267,5 +267,5 @@ extension Session {
 
 extension WireError {
     static let noConnection = WireError(
-        .notFound, "This connection is no longer in the session. Choose a connection that is still in the session.")
+        .notFound, "The other connection is no longer in the session. Choose one that still is.")
 }

@@ -128,7 +128,7 @@ extension Project {
         }
         let name = token.string("name")
         guard name.map({ $0.utf8.count <= Limits.name }) ?? true else {
-            throw WireError(.tokenMalformed, "The token's name must not exceed \(Limits.name) bytes.")
+            throw WireError(.tokenMalformed, "The token's name claim must not exceed \(Limits.name) bytes.")
         }
         return Identity(id: identity(ofUser: user), name: name)
     }

@@ -4,7 +4,7 @@ public enum JSONValue: Hashable, Sendable {
     case null
     /// The literal `true` or `false`.
     case bool(Bool)
-    /// A number without fraction or exponent that fits in 64 bits.
+    /// A number that has no fraction or exponent and fits in 64 bits.
     case integer(Int64)
     /// Any other number. Numbers that were read are always finite. A number that is not finite is written as `null`.
     case number(Double)

@@ -239,7 +239,7 @@ public enum Ringable: String, Hashable, Sendable, CaseIterable {
     case nobody
 }
 
-/// Changes to a person's name and settings. Members that are nil stay as they are. The server keeps the settings for all
+/// Changes to a person's name and settings. A nil member changes nothing. The server keeps the settings for all
 /// devices until the person is deleted.
 public struct Appearance: Payload, Hashable {
     /// The name, at most 40 characters and 160 bytes; a longer name fails with `invalid_name`. An empty name is replaced with a

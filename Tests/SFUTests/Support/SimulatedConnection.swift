@@ -30,7 +30,7 @@ final class SimulatedConnection {
     private(set) var strayPackets = 0
     private(set) var receivedBytes: [UInt32: Int] = [:]
     var nacksSent = 0
-    /// Whether the subscriber does not send feedback automatically.
+    /// If true, the subscriber sends no automatic feedback.
     var isMute = false
 
     init(

@@ -174,8 +174,8 @@ import Wire
     @Test func aFormerPartnerWhoLeavesDuringAScanDoesNotHideTheNext() {
         var asking = Asking { $0.candidatesPerAttempt = 4 }
         let all = Array(UInt64(1)...8)
-        // 1 and 2 were partners of 100. The people in the queue may not be paired with each other, and 100 only with
-        // those two.
+        // 1 and 2 were partners of 100. The people in the queue may not be paired with each other, and 100 may be
+        // paired only with 1 and 2.
         for number in all { asking.tell(.enter(entry(number, not: all, last: number <= 2 ? 100 : nil))) }
         asking.tell(.enter(entry(100, not: Array(all.dropFirst(2)))))
         asking.tell(.withdraw(person(1)))

@@ -46,7 +46,7 @@ const en = {
   nameHint: 'Shown to your partner (optional)',
   interests: 'Interests',
   interestsPlaceholder: 'chess, jazz, gardening',
-  interestsHint: 'Press Enter or a comma after each one. People who share an interest are matched first.',
+  interestsHint: 'Press Enter or type a comma after each one. People who share an interest are matched first.',
   interestsFull: 'You can add up to ten interests.',
   interestAdded: /** @param {string} text */ (text) => `${text} added.`,
   interestRemoved: /** @param {string} text */ (text) => `${text} removed.`,

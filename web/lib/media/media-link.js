@@ -140,7 +140,7 @@ export class MediaLink {
   // ---- Sending
 
   /**
-   * Sends the source's tracks to the server until it is released as often as it was acquired.
+   * Sends the source's tracks to the server. Stops when the source has been released as many times as it was acquired.
    * @param {Source} source
    * @returns {Outgoing}
    */
