@@ -198,7 +198,7 @@ test('invalid arguments print a clear error', async (t) => {
   const token = await server.command('token', 'create', '--session', session);
   const cases = [
     [['--session', session, '--token', token], /relayed, but the bot needs a routed one/],
-    [['--session', session, '--token', 'nonsense'], /not a token/],
+    [['--session', session, '--token', 'nonsense'], /Malformed token/],
     [['--roulette', '--publish', 'nothing.ivf'], /nothing\.ivf does not exist/],
     [['--roulette', '--publish', server.configuration], /neither an IVF file with VP8 nor an Ogg file with Opus/],
     [['--roulette', '--server', 'http://127.0.0.1:9'], /cannot be reached/],
