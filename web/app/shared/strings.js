@@ -157,7 +157,7 @@ const en = {
   // The report
   reportTitle: /** @param {string} name */ (name) => `Report ${whom(name)}`,
   reportWhat: 'What happened?',
-  reportAttached: 'The last 20 messages of your chat are sent to the operators of this site and stored for 30 days.',
+  reportAttached: 'The last 20 messages of your chat and both IP addresses are sent to the operators of this site and stored for 30 days.',
   reasons: {
     sexual: 'Nudity or sexual behavior',
     minor: 'Appears to be underage',
