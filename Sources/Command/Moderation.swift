@@ -114,7 +114,10 @@ struct BanCommand: AsyncParsableCommand {
             abstract: "Add a ban. A running server applies it within a second."
         )
         @OptionGroup var data: DataOptions
-        @Argument(help: "Identity, IP address or block of addresses (203.0.113.0/24). For an IPv6 address, its whole /64 is banned.")
+        @Argument(
+            help:
+                "Identity, IP address or block of addresses (203.0.113.0/24). For an IPv6 address, its whole /64 is banned."
+        )
         var subject: String?
         @Option(help: "Ban the person that this report is about, and the person's address if the report has it.")
         var report: Int64?
@@ -123,7 +126,8 @@ struct BanCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard (subject == nil) != (report == nil) else {
-                throw ValidationError("Specify an identity, an address or --report with a report's number, but only one of them.")
+                throw ValidationError(
+                    "Specify an identity, an address or --report with a report's number, but only one of them.")
             }
         }
 

@@ -14,7 +14,8 @@ extension WebSocketCase {
                 "a reason of 123 bytes is read", .close(1000, [UInt8](repeating: 0x61, count: 123)), closes: 1000),
             WebSocketCase("a reason in UTF-8 is read", .close(1000, Array("goodbye, Zoë ✓".utf8)), closes: 1000),
             WebSocketCase("a reason that is not UTF-8 is refused", .close(1000, [0x61, 0xFF]), closes: 1007),
-            WebSocketCase("a reason that ends within a character is refused", .close(1000, [0xE2, 0x9C]), closes: 1007),
+            WebSocketCase(
+                "a reason that ends within a character is refused", .close(1000, [0xE2, 0x9C]), closes: 1007),
             WebSocketCase("frames after a close are ignored", .close(1000), .text(hello), .ping([1]), closes: 1000),
             WebSocketCase("a second close is ignored", .close(1000), .close(1002), closes: 1000),
             WebSocketCase(
