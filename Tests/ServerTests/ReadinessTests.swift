@@ -33,7 +33,7 @@ import Testing
     @Test("the disk is measured once for many callers, and less than the minimum is too little")
     func disk() async {
         let count = Mutex(0)
-        let disk = DiskSpace(directory: "/data", minimum: 100) { directory in
+        let disk = DiskSpace(directory: "/data", minimum: 100, lifetime: .seconds(3600)) { directory in
             #expect(directory == "/data")
             return count.withLock { count in
                 count += 1

@@ -12,11 +12,8 @@ import Darwin
 /// The free space of the data directory.
 ///
 /// A file system may take its time to answer, so it is asked on a thread of its own, by one caller at a time, and the answer is
-/// kept for ``lifetime``. `/ready` is public: more requests must not mean more work.
+/// kept for a while. `/ready` is public: more requests must not mean more work.
 final class DiskSpace: Sendable {
-    /// A full disk takes longer to fill. Proxies ask every few seconds.
-    static let lifetime: Duration = .seconds(3)
-
     private struct State {
         var free: Answer = .unknown
         var readAt: ContinuousClock.Instant?
@@ -34,14 +31,17 @@ final class DiskSpace: Sendable {
     private let directory: String
     /// In bytes. With less, the server is not ready.
     private let minimum: Int
+    /// How long an answer is used again. A disk takes longer than the default to fill.
+    private let lifetime: Duration
     private let measure: @Sendable (String) -> Int?
     private let state = Mutex(State())
 
     /// - Parameter measure: returns the free bytes, or nil if they cannot be read.
     init(
-        directory: String, minimum: Int, measure: @escaping @Sendable (String) -> Int? = DiskSpace.freeBytes(of:)
+        directory: String, minimum: Int, lifetime: Duration = .seconds(3),
+        measure: @escaping @Sendable (String) -> Int? = DiskSpace.freeBytes(of:)
     ) {
-        (self.directory, self.minimum, self.measure) = (directory, minimum, measure)
+        (self.directory, self.minimum, self.lifetime, self.measure) = (directory, minimum, lifetime, measure)
     }
 
     /// The free bytes; nil if they cannot be read.
@@ -61,7 +61,7 @@ final class DiskSpace: Sendable {
     private func current() async -> Answer {
         let now = ContinuousClock.now
         let isDue = state.withLock { state in
-            let isOld = state.readAt.map { now - $0 >= Self.lifetime } ?? true
+            let isOld = state.readAt.map { now - $0 >= lifetime } ?? true
             guard isOld, !state.isReading else { return false }
             state.isReading = true
             return true
