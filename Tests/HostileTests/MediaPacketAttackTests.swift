@@ -195,7 +195,7 @@ extension Hostile {
                 }
                 let elapsed = (ContinuousClock.now - began).inSeconds
                 let keyframes = call.keyframesAsked - asked
-                // The server sends each publisher at most one keyframe request per 300 ms, whoever requests keyframes.
+                // The server sends each publisher at most one keyframe request per 300 ms, however many clients request keyframes.
                 #expect(Double(keyframes) <= 2 * (elapsed / 0.3 + 2), "\(keyframes) keyframes in \(elapsed) s")
                 let repeated = robot.receptions.values.reduce(0) { $0 + $1.repeatBytes }
                 let flowed = robot.receptions.values.reduce(0) { $0 + $1.bytes }

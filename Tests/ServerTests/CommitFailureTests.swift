@@ -51,19 +51,11 @@ import Wire
                 let ann = try await SocketClient.connect(port: server.port)
                 let bob = try await SocketClient.connect(port: server.port)
                 _ = try await (ann.greet(), bob.greet())
-                let (locked, announce) = AsyncStream<Void>.makeStream()
-                let release = DispatchSemaphore(value: 0)
-                async let holding: Void = other.holdLock {
-                    announce.yield()
-                    release.wait()
-                }
-                var signals = locked.makeAsyncIterator()
-                await signals.next()
+                let lock = await DatabaseLock(other)
                 let set = try await ann.say(.presence(.appear(.init(name: "Ann"))))
                 let count = try await bob.say(.roulette(.count))
                 try await bob.hear("an answer during the lock") { Self.answer($0, to: count) ? true : nil }
-                release.signal()
-                try await holding
+                try await lock.release()
                 try await ann.hear("an answer after the lock") { Self.answer($0, to: set) ? true : nil }
                 try await other.close()
             }
@@ -98,14 +90,7 @@ import Wire
                 let ann = try await SocketClient.connect(port: server.port)
                 let bob = try await SocketClient.connect(port: server.port)
                 _ = try await (ann.greet(), bob.greet())
-                let (locked, announce) = AsyncStream<Void>.makeStream()
-                let release = DispatchSemaphore(value: 0)
-                async let holding: Void = other.holdLock {
-                    announce.yield()
-                    release.wait()
-                }
-                var signals = locked.makeAsyncIterator()
-                await signals.next()
+                let lock = await DatabaseLock(other)
                 let appear = try await ann.say(.presence(.appear(.init(name: "Ann"))))
                 let first = try await bob.say(.roulette(.count))
                 try await bob.hear("an answer") { Self.answer($0, to: first) ? true : nil }
@@ -116,12 +101,35 @@ import Wire
                     try await bob.hear("an answer during the lock") { Self.answer($0, to: count) ? true : nil }
                 }
                 #expect(await !ann.heard.contains { Self.answer($0, to: appear) })
-                release.signal()
-                try await holding
+                try await lock.release()
                 #expect(try await welcome.resumed)
                 try await ann.hear("the answer after the lock") { Self.answer($0, to: appear) ? true : nil }
                 try await other.close()
             }
         }
+    }
+}
+
+/// Keeps a server's database locked, as another process could.
+private final class DatabaseLock: Sendable {
+    private let unlock = DispatchSemaphore(value: 0)
+    private let holding: Task<Void, any Error>
+
+    /// Returns when the database is locked.
+    init(_ storage: SQLiteStorage) async {
+        let (locked, announce) = AsyncStream<Void>.makeStream()
+        holding = Task { [unlock] in
+            try await storage.holdLock {
+                announce.yield()
+                unlock.wait()
+            }
+        }
+        var signals = locked.makeAsyncIterator()
+        await signals.next()
+    }
+
+    func release() async throws {
+        unlock.signal()
+        try await holding.value
     }
 }

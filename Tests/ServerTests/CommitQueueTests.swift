@@ -70,7 +70,7 @@ import Wire
         #expect(queue.add([send(11, "free")]) == [send(11, "free")])
     }
 
-    @Test("a later effect for a socket waits behind an earlier one, whoever the socket belongs to")
+    @Test("a later effect for a socket waits behind an earlier one, also if its person has stored nothing")
     func sameSocket() {
         let queue = makeQueue()
         _ = queue.add([block(), send(2, "ended")])

@@ -4,7 +4,7 @@ import Wire
 struct Device: Equatable, Sendable {
     var address: String
     var name: DeviceName
-    /// The session in which a legacy client publishes, whoever its partner is; nil for other clients.
+    /// The session in which a legacy client publishes with every partner; nil for other clients.
     var home: SessionID?
     /// The identity whose secret the device presented.
     var identity: IdentityID

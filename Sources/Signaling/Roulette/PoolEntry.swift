@@ -23,7 +23,7 @@ public struct PoolEntry: Equatable, Sendable {
     /// People whom this person has blocked.
     public var excluded: Set<IdentityID>
     public var lastPartner: IdentityID?
-    /// The session in which a legacy client publishes, whoever its partner is; nil for other clients.
+    /// The session in which a legacy client publishes with every partner; nil for other clients.
     public var home: SessionID?
 
     public init(

@@ -1,7 +1,7 @@
 import Crypto
 import Wire
 
-/// An API key and its secret. Whoever has the secret can create sessions and tokens.
+/// An API key and its secret. Anyone who has the secret can create sessions and tokens.
 public struct Project: Sendable {
     public let apiKey: String
     let secret: SymmetricKey
