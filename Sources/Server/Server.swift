@@ -1,12 +1,10 @@
 import Foundation
 import Hummingbird
 import HummingbirdCore
-import HummingbirdTLS
 import Logging
 import Metrics
 import NIOCore
 import NIOPosix
-import NIOSSL
 import ServiceLifecycle
 import Signaling
 import Synchronization
@@ -83,12 +81,14 @@ public struct ConfabServer: Sendable {
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
         let readiness = ReadinessCheck(gateway: gateway, media: media?.plane, disk: disk)
-        let application = try application(gateway, readiness, lan, group)
+        let certificates = try TLSCertificates(configuration, lan, logger)
+        let application = application(gateway, readiness, lan, certificates, group)
         var services: [any Service] = [
             application, BanWatch(gateway: gateway, storage: storage, configuration: configuration, logger: logger),
             Retention(storage: storage, clock: clock, configuration: configuration, logger: logger),
             ReturnedMemory(gateway: gateway), pushes,
         ]
+        if let certificates { services.append(certificates) }
         if let prometheus, configuration.metrics.isEnabled {
             services.append(
                 MetricsEndpoint(
@@ -208,17 +208,16 @@ public struct ConfabServer: Sendable {
 
     private func application(
         _ gateway: NIOLoopBound<Gateway>, _ readiness: ReadinessCheck, _ lan: LocalNetwork?,
-        _ group: MultiThreadedEventLoopGroup
-    ) throws -> some Service {
-        let plain = HTTPServerBuilder { GatewayChannel(responder: $0, gateway: gateway) }
-        let tls = try tlsConfiguration(lan)
-        let server = try tls.map { try HTTPServerBuilder.tls(plain, tlsConfiguration: $0) } ?? plain
+        _ certificates: TLSCertificates?, _ group: MultiThreadedEventLoopGroup
+    ) -> some Service {
         let host = lan?.everyAddress ?? configuration.host
         let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
         let routes = Routes(gateway: gateway, configuration: configuration, lan: lan, readiness: readiness)
         return Application(
             responder: routes.router().buildResponder(),
-            server: server,
+            server: HTTPServerBuilder {
+                GatewayChannel(responder: $0, gateway: gateway, certificates: certificates)
+            },
             // Use a long backlog, because all pages reconnect at the same time after an outage.
             configuration: .init(
                 address: .hostname(host, port: configuration.port), serverName: nil, backlog: 4096
@@ -226,34 +225,10 @@ public struct ConfabServer: Sendable {
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? configuration.port
                 supervisor?.tell(.ready)
-                onReady(Ready(configuration, port: port, isSecure: tls != nil, lan: lan))
+                onReady(Ready(configuration, port: port, isSecure: certificates != nil, lan: lan))
             },
             eventLoopGroupProvider: .shared(group),
             logger: logger
-        )
-    }
-
-    private func tlsConfiguration(_ lan: LocalNetwork?) throws -> TLSConfiguration? {
-        var configuration = try certificates(lan)
-        configuration?.minimumTLSVersion = .tlsv12
-        if case .certificate(let certificate)? = configuration?.certificateChain.first {
-            OperatingMetrics.record(expiryOf: certificate)
-        }
-        return configuration
-    }
-
-    private func certificates(_ lan: LocalNetwork?) throws -> TLSConfiguration? {
-        if let certificate = configuration.tls.certificate, let key = configuration.tls.privateKey {
-            return .makeServerConfiguration(
-                certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
-                privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
-            )
-        }
-        guard let lan else { return nil }
-        let certificates = try NIOSSLCertificate.fromPEMBytes(Array(lan.material.certificatePEM.utf8))
-        let key = try NIOSSLPrivateKey(bytes: Array(lan.material.privateKeyPEM.revealed.utf8), format: .pem)
-        return .makeServerConfiguration(
-            certificateChain: certificates.map { .certificate($0) }, privateKey: .privateKey(key)
         )
     }
 }

@@ -183,8 +183,8 @@ extension Hostile {
         }
 
         @Test(
-            "an upgrade after other requests is answered as a plain one, and the connection closes",
-            arguments: ["/", "/v1/socket", "/socket.io/1/websocket/nobody"])
+            "an invalid upgrade after other requests is answered as a plain one, and the connection closes",
+            arguments: ["/", "/v1/socket", "/socket.io/1/xhr-polling/nobody"])
         func lateUpgrade(path: String) async throws {
             try await ServerProcess.run { server in
                 for before in ["/socket.io/1/", "/health"] {

@@ -9,9 +9,13 @@ import Wire
     /// The counts as a reference, because `#expect` cannot mutate values.
     private final class Counts {
         private var counts: ConnectionCounts
-        init(perAddress: Int, total: Int) { counts = ConnectionCounts(perAddress: perAddress, total: total) }
+        init(perAddress: Int, total: Int, new: Budget.Rate = Budget.Rate(perSecond: 1, burst: 1000)) {
+            counts = ConnectionCounts(perAddress: perAddress, total: total, new: new)
+        }
         var count: Int { counts.count }
-        func admit(_ address: IPAddress?) -> Bool { counts.admit(address) }
+        func admit(_ address: IPAddress?, at seconds: Int64 = 0) -> Bool {
+            counts.admit(address, now: Timestamp(milliseconds: seconds * 1000))
+        }
         func release(_ address: IPAddress?) { counts.release(address) }
     }
 
@@ -45,6 +49,43 @@ import Wire
         #expect(!counts.admit(try address("192.0.2.1")))
         counts.release(nil)
         #expect(counts.admit(try address("192.0.2.1")))
+    }
+
+    @Test("new connections of one address have a budget, which closing them does not refill")
+    func rate() throws {
+        let counts = Counts(perAddress: 10, total: 20, new: Budget.Rate(perSecond: 2, burst: 3))
+        let (ada, bob) = (try address("2001:db8::1"), try address("192.0.2.2"))
+        for _ in 0..<3 {
+            #expect(counts.admit(ada))
+            counts.release(ada)
+        }
+        #expect(!counts.admit(ada))
+        #expect(try !counts.admit(address("2001:db8::2")), "a /64 has one budget")
+        #expect(counts.admit(bob))
+        for _ in 0..<10 { #expect(counts.admit(nil), "a trusted proxy has no budget") }
+        #expect(counts.admit(ada, at: 1) && counts.admit(ada, at: 1) && !counts.admit(ada, at: 1))
+    }
+
+    @Test("the budgets of many addresses take a bounded amount of memory, and active addresses keep theirs")
+    func budgets() throws {
+        var budgets = AddressBudgets(Budget.Rate(perSecond: 1, burst: 2))
+        let start = Timestamp(milliseconds: 0)
+        /// Takes one for each number of seconds after the start.
+        func take(_ address: IPAddress, at seconds: Int64...) -> [Bool] {
+            seconds.map { budgets.take(address, now: start + .milliseconds($0 * 1000)) }
+        }
+        let busy = try address("192.0.2.1")
+        #expect(take(busy, at: 0, 0, 0) == [true, true, false])
+        for number in 0..<(3 * AddressBudgets.maxAddresses) {
+            let (high, low) = (UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF))
+            let other = try #require(IPAddress(bytes: [10, UInt8(number >> 16), high, low]))
+            #expect(take(other, at: 0) == [true])
+            if number.isMultiple(of: 1000) { #expect(take(busy, at: 0) == [false], "after \(number) addresses") }
+        }
+        #expect(budgets.count <= 2 * AddressBudgets.maxAddresses)
+        #expect(take(busy, at: 1, 1) == [true, false])
+        #expect(take(try address("192.0.2.2"), at: 4, 7, 10) == [true, true, true])
+        #expect(budgets.count == 1, "budgets that are full again are forgotten")
     }
 
     @Test("a ban of an address block of any length applies to its addresses until the ban ends")

@@ -9,23 +9,6 @@ import Testing
 @testable import Server
 
 @Suite("HTTPS that Confab handles", .ownThreads, .timeLimit(.minutes(2))) struct StrictTransportTests {
-    /// A certificate and its key as PEM files, removed with the value.
-    private final class Certificate: Sendable {
-        let directory = NSTemporaryDirectory() + "confab-tls-\(UUID().uuidString)"
-        var certificate: String { directory + "/certificate.pem" }
-        var key: String { directory + "/key.pem" }
-
-        init() throws {
-            let address = try #require(IPAddress("127.0.0.1"))
-            let made = try LocalCertificateAuthority(dataDirectory: directory)
-                .material(addresses: [address], hostName: nil, now: Date())
-            try Data(made.certificatePEM.utf8).write(to: URL(fileURLWithPath: certificate))
-            try Data(made.privateKeyPEM.revealed.utf8).write(to: URL(fileURLWithPath: key))
-        }
-
-        deinit { try? FileManager.default.removeItem(atPath: directory) }
-    }
-
     /// Returns the head of the response.
     private static func ask(_ path: String, port: Int) async throws -> String {
         var configuration = TLSConfiguration.makeClientConfiguration()
@@ -53,7 +36,7 @@ import Testing
 
     @Test("pages, answers and refusals tell browsers to use only HTTPS, once each")
     func header() async throws {
-        let files = try Certificate()
+        let files = try CertificateFiles()
         try await TestServer.run({
             $0.tls.certificate = files.certificate
             $0.tls.privateKey = files.key
@@ -91,7 +74,7 @@ import Testing
 
     @Test("the metrics say when the certificate expires")
     func expiry() throws {
-        let files = try Certificate()
+        let files = try CertificateFiles()
         let certificate = try #require(try NIOSSLCertificate.fromPEMFile(files.certificate).first)
         let prometheus = PrometheusMetrics()
         withMetricsFactory(prometheus) { OperatingMetrics.record(expiryOf: certificate) }

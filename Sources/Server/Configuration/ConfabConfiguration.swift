@@ -47,6 +47,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct TLS: Sendable, Equatable {
         public var certificate: String?
         public var privateKey: String?
+        /// How often to check whether the files have changed.
+        public var checkInterval: Duration = .seconds(10)
         /// Whether to tell browsers to use only HTTPS for this host (HSTS).
         public var hsts = true
         public init() {}
@@ -106,6 +108,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var socketsPerAddress = 400
         /// Maximum number of TCP connections per address, whether or not they have sent a request.
         public var connectionsPerAddress = 1000
+        /// Rate limit for new TCP connections per address, whether or not they send a request.
+        public var newConnections = Budget.Rate(perSecond: 50, burst: 2000)
         public var handshakeTimeout: Duration = .seconds(10)
         public var requestHeaderTimeout: Duration = .seconds(10)
         /// Rate limit for new connections per address. It allows everyone behind a shared address to reconnect at once.

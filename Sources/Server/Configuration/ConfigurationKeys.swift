@@ -66,6 +66,9 @@ extension Setting {
         Setting(
             "tls.privateKey", \.tls.privateKey, .optional(.path), "PEM file with the private key of the certificate."),
         Setting(
+            "tls.checkInterval", \.tls.checkInterval, interval,
+            "How often to check whether the certificate or its key has changed. New connections get the new one."),
+        Setting(
             "tls.hsts", \.tls.hsts, .boolean,
             "Whether browsers are told to use only HTTPS for this host (HSTS), if Confab handles HTTPS."),
     ]
@@ -174,6 +177,12 @@ extension Setting {
         Setting(
             "limits.connectionsPerAddress", \.limits.connectionsPerAddress, count,
             "Maximum TCP connections per IP address (per /64 for IPv6), counted before TLS and before any request."),
+        Setting(
+            "limits.newConnectionsPerSecond", \.limits.newConnections.perSecond, rate,
+            "Sustained rate: new TCP connections per second per IP address, counted before TLS."),
+        Setting(
+            "limits.newConnectionBurst", \.limits.newConnections.burst, rate,
+            "Burst: new TCP connections that an IP address may make at once, above the sustained rate."),
         Setting(
             "limits.handshakeTimeout", \.limits.handshakeTimeout, interval,
             "How long a new WebSocket may take to send hello."),

@@ -1,7 +1,11 @@
-/// Limits the TCP connections to the public port, both per address and in total.
+import Signaling
+import Wire
+
+/// Limits the TCP connections to the public port, both per address and in total, and how fast an address makes new ones.
 ///
-/// Counts from the moment a connection is accepted, before TLS and before any request, so that idle connections of one address
-/// cannot use up the process's file descriptors. Connections from trusted proxies count only towards the total.
+/// Counts from the moment a connection is accepted, before TLS and before any request. Idle connections of one address then
+/// cannot use up the process's file descriptors, and its TLS handshakes cannot use up the event loop's time. Connections from
+/// trusted proxies count only towards the total.
 struct ConnectionCounts: Equatable, Sendable {
     /// Maximum number of connections per limiting block of addresses.
     let perAddress: Int
@@ -10,18 +14,19 @@ struct ConnectionCounts: Equatable, Sendable {
 
     private(set) var count = 0
     private var byAddress: [IPAddress: Int] = [:]
+    private var new: AddressBudgets
 
-    init(perAddress: Int, total: Int) {
-        (self.perAddress, self.total) = (perAddress, total)
+    init(perAddress: Int, total: Int, new: Budget.Rate) {
+        (self.perAddress, self.total, self.new) = (perAddress, total, AddressBudgets(new))
     }
 
     /// Counts a new connection and returns true, or returns false without counting it if the connection must be refused.
     ///
     /// - Parameter address: the peer; nil for a trusted proxy, and for a connection without an IP address.
-    mutating func admit(_ address: IPAddress?) -> Bool {
+    mutating func admit(_ address: IPAddress?, now: Timestamp) -> Bool {
         guard count < total else { return false }
         if let key = address?.limitingBlock.network {
-            guard byAddress[key, default: 0] < perAddress else { return false }
+            guard byAddress[key, default: 0] < perAddress, new.take(key, now: now) else { return false }
             byAddress[key, default: 0] += 1
         }
         count += 1
@@ -33,5 +38,38 @@ struct ConnectionCounts: Equatable, Sendable {
         count -= 1
         guard let key = address?.limitingBlock.network, let left = byAddress[key] else { return }
         byAddress[key] = left > 1 ? left - 1 : nil
+    }
+}
+
+/// A budget for each address, in bounded memory.
+///
+/// Budgets are kept in two generations. Starting a new generation drops the older one. By then, the dropped budgets are full
+/// again, or too many addresses are active. In the second case they are forgotten early, which is lenient but bounded.
+struct AddressBudgets: Equatable, Sendable {
+    /// Maximum number of addresses per generation. Each takes about 70 bytes.
+    static let maxAddresses = 16_384
+
+    private let rate: Budget.Rate
+    private var current: [IPAddress: Budget] = [:]
+    private var earlier: [IPAddress: Budget] = [:]
+    private var startedAt: Timestamp?
+
+    init(_ rate: Budget.Rate) { self.rate = rate }
+
+    /// The number of addresses in memory.
+    var count: Int { current.count + earlier.count }
+
+    /// Takes one from the budget of the address. Returns false if the budget is used up.
+    mutating func take(_ address: IPAddress, now: Timestamp) -> Bool {
+        let start = startedAt ?? now
+        let refillTime = Duration.milliseconds(Int64(rate.burst / max(rate.perSecond, 0.001) * 1000))
+        if now - start > refillTime || current.count >= Self.maxAddresses {
+            (earlier, current, startedAt) = (current, [:], now)
+        } else {
+            startedAt = start
+        }
+        var budget = current[address] ?? earlier.removeValue(forKey: address) ?? Budget(rate, now: now)
+        defer { current[address] = budget }
+        return budget.take(rate, now: now) == nil
     }
 }

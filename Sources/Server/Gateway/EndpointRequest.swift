@@ -1,7 +1,7 @@
 import NIOHTTP1
 
 /// A request for an endpoint that bypasses the router.
-enum EndpointRequest {
+enum EndpointRequest: Equatable {
     case socketIO(SocketIORequest)
     case whip(WHIPRequest)
 

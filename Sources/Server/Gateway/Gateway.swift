@@ -68,7 +68,8 @@ final class Gateway {
         let total = Self.maxConnections()
         strictTransport = configuration.strictTransport
         connectionCounts = ConnectionCounts(
-            perAddress: min(configuration.limits.connectionsPerAddress, total / 2), total: total)
+            perAddress: min(configuration.limits.connectionsPerAddress, total / 2), total: total,
+            new: configuration.limits.newConnections)
     }
 
     /// Returns 80% of the number of files that the process may open. The rest is for the database, media and outgoing
@@ -107,11 +108,12 @@ final class Gateway {
 
     /// Counts a newly accepted connection until it closes.
     ///
-    /// - Returns: false if the connection's address, or the server as a whole, has too many connections.
+    /// - Returns: false if the connection's address, or the server as a whole, has too many connections, or if the address
+    ///   makes new ones too fast.
     func admitConnection(_ channel: any Channel) -> Bool {
         var peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         if let address = peer, configuration.trustedProxies.contains(address) { peer = nil }
-        guard connectionCounts.admit(peer) else {
+        guard connectionCounts.admit(peer, now: runner.now) else {
             metrics.connectionsRefused.increment()
             return false
         }

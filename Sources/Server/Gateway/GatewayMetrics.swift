@@ -41,7 +41,8 @@ struct GatewayMetrics {
     static let help = own.merging(MediaMetrics.help) { first, _ in first }
 
     private static let own = [
-        "confab_connections_refused_total": "TCP connections closed at once because there were too many.",
+        "confab_connections_refused_total":
+            "TCP connections closed at once because there were too many, or new ones came too fast.",
         "confab_storage_commit_seconds": "Time from the first attempt to store a batch of changes until it was stored.",
         "confab_storage_commit_failures_total": "Attempts to store changes that failed. Most are retried.",
         "confab_storage_changes_lost_total": "Changes that could not be stored. The people concerned had to reconnect.",

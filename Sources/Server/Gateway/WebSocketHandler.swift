@@ -26,44 +26,26 @@ extension WebSocketUser {
     var isCongested: Bool { false }
 }
 
-/// One WebSocket (RFC 6455): framing, pings, the closing handshake, and a limit for the send queue.
-///
-/// It does not interpret messages. `FrameHeader` and `FrameReader` parse and validate the frames.
+/// One WebSocket in a channel. `WebSocketConnection` decides what happens, and this is its shell: it passes messages and events
+/// to the user, and frames to the channel.
 final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// Frames handled per turn of the event loop, so that a flood cannot starve other connections.
-    private static let framesPerTurn = 32
-    /// Limit for pings, pongs and unfinished fragments per ping interval.
-    private static let idleFramesPerInterval = 500
-
     private let gateway: Gateway
     /// Nil once the connection is closed.
     private var user: (any WebSocketUser)?
-    private var reader: FrameReader
-    /// An incomplete frame, and frames that wait for the next turn.
-    private var unread: ByteBuffer?
-    /// True after a protocol violation: the input cannot be parsed any further.
-    private var hasFailed = false
-    private var needsFlush = false
-    /// True while received frames wait for the next turn of the event loop.
-    private var isYielding = false
-    private var isReadHeld = false
-    private var hasInputEnded = false
+    private var connection: WebSocketConnection
     private var context: ChannelHandlerContext?
-    private var unanswered = 0
-    private var idleFrames = 0
-    private var hasReceivedClose = false
-    private var hasSentClose = false
 
     /// - Parameter messageSize: Maximum size of a message, in bytes.
     init(gateway: Gateway, user: any WebSocketUser, messageSize: Int) {
         self.gateway = gateway
         self.user = user
-        reader = FrameReader(limit: messageSize)
+        connection = WebSocketConnection(
+            messageSize: messageSize, sendQueue: gateway.configuration.limits.sendQueue)
     }
 
     // MARK: Channel events
@@ -73,212 +55,133 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         user?.opened(self)
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { end() }
+    func handlerRemoved(context: ChannelHandlerContext) { handle(.inactive) }
 
     func channelInactive(context: ChannelHandlerContext) {
-        end()
+        handle(.inactive)
         context.fireChannelInactive()
     }
 
-    private func end() {
-        context = nil
-        let user = user
-        self.user = nil
-        user?.disconnected(self)
-    }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !hasFailed else { return }
-        var bytes = unwrapInboundIn(data)
-        if var earlier = unread {
-            // Drop the second reference to the buffer first. Otherwise, writing would copy the buffer.
-            unread = nil
-            earlier.writeBuffer(&bytes)
-            bytes = earlier
-        }
-        var frames = 0
-        while !hasFailed, frames < Self.framesPerTurn, let frame = readFrame(&bytes) {
-            receive(frame, context)
-            frames += 1
-        }
-        guard !hasFailed, bytes.readableBytes > 0 else { return }
-        if frames == Self.framesPerTurn { continueLater(context) }
-        // A slice would keep the whole read buffer alive, so copy a small remainder.
-        unread = bytes.readableBytes < bytes.storageCapacity / 2 ? ByteBuffer(bytes: bytes.readableBytesView) : bytes
-    }
-
-    /// Handles the remaining frames in the event loop's next turn. Nothing more is read until then.
-    private func continueLater(_ context: ChannelHandlerContext) {
-        isYielding = true
-        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.eventLoop.execute { handler.value.continueReading() }
-    }
-
-    private func continueReading() {
-        guard let context, isYielding else { return }
-        isYielding = false
-        channelRead(context: context, data: wrapInboundOut(ByteBuffer()))
-        channelReadComplete(context: context)
-        if isYielding { return }
-        if hasInputEnded { context.close(promise: nil) } else if isReadHeld { resumeReading() }
-    }
-
-    /// Returns the next frame, or nil if it is incomplete.
-    private func readFrame(_ bytes: inout ByteBuffer) -> FrameReader.Frame? {
-        let header: FrameHeader
-        switch FrameHeader.parse(bytes.readableBytesView, maxLength: reader.limit) {
-        case .incomplete: return nil
-        case .violation(let code, let reason):
-            fail(CloseCode(rawValue: code), reason)
-            return nil
-        case .header(let found): header = found
-        }
-        guard bytes.readableBytes >= header.size + header.length else { return nil }
-        bytes.moveReaderIndex(forwardBy: header.size)
-        var payload = bytes.readBytes(length: header.length) ?? []
-        if let mask = header.mask { for index in payload.indices { payload[index] ^= mask[index & 3] } }
-        return FrameReader.Frame(
-            opcode: header.opcode, isFinal: header.isFinal, hasReservedBits: false, isMasked: header.mask != nil,
-            payload: payload
-        )
-    }
-
-    private func fail(_ code: CloseCode, _ reason: String) {
-        hasFailed = true
-        unread = nil
-        if !hasSentClose { user?.protocolViolation(code, reason, on: self) }
-    }
-
-    private func receive(_ frame: FrameReader.Frame, _ context: ChannelHandlerContext) {
-        // Only a complete frame counts as an answer to a ping.
-        unanswered = 0
-        let output = reader.read(frame)
-        // After our close frame, only the peer's close frame matters.
-        if hasSentClose {
-            if case .close = output { context.close(promise: nil) }
-            return
-        }
-        user?.receivedFrame(on: self)
-        switch output {
-        case .text(let bytes): user?.received(bytes, on: self)
-        case .nothing, .pong: countIdleFrame()
-        case .ping(let payload):
-            countIdleFrame()
-            send(opcode: .pong, payload)
-            needsFlush = true
-        case .close(let code): closedByPeer(CloseCode(rawValue: code))
-        case .violation(let code, let reason): fail(CloseCode(rawValue: code), reason)
-        }
+        connection.received(unwrapInboundIn(data))
+        handleFrames()
+        carryOut(connection.finishTurn(isCongested: isCongested))
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if needsFlush { flush() }
+        handle(.readComplete)
         context.fireChannelReadComplete()
     }
 
-    /// Answers a close frame with the same code (RFC 6455 §5.5.1) and closes the connection.
-    private func closedByPeer(_ code: CloseCode) {
-        hasReceivedClose = true
-        user?.closedByPeer(code, on: self)
-        close(code == .noStatus ? .normal : code, "")
-    }
+    func read(context: ChannelHandlerContext) { handle(.read(isCongested: isCongested)) }
 
-    /// Pauses reading while storage is far behind. Unread data then stays in the sender's buffers.
-    func read(context: ChannelHandlerContext) {
-        if isYielding {
-            isReadHeld = true
-        } else if user?.isCongested ?? false {
-            gateway.runner.pause(self)
-        } else {
-            context.read()
-        }
-    }
+    /// Reads again after `pause`. Storage has caught up.
+    func resumeReading() { handle(.read(isCongested: false)) }
 
-    func resumeReading() {
-        isReadHeld = false
-        context?.read()
-    }
-
-    /// Counts a frame that carries no message. Such frames cost as much as messages, but the rate limits in the rules do not
-    /// count them.
-    private func countIdleFrame() {
-        idleFrames += 1
-        guard idleFrames > Self.idleFramesPerInterval else { return }
-        user?.protocolViolation(.tooMany, "Too many control frames and fragments.", on: self)
-    }
-
-    /// Treats the end of input without a close frame as a dropped connection.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case ChannelEvent.inputClosed = event {
-            hasInputEnded = true
-            if !isYielding { context.close(promise: nil) }
-        }
+        // The end of the input concerns only the WebSocket. The router's handlers may be behind it.
+        if case ChannelEvent.inputClosed = event { return handle(.inputEnded) }
         context.fireUserInboundEventTriggered(event)
     }
 
     /// Closes the channel after an error. `channelInactive` then notifies the user.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { handle(.drop) }
 
-    // MARK: Liveness
+    /// Refuses what the router's handlers write, if they are behind the WebSocket.
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        promise?.fail(ChannelError.ioOnClosedChannel)
+    }
+
+    private var isCongested: Bool { user?.isCongested ?? false }
+
+    // MARK: The state machine
+
+    private func handle(_ input: WebSocketConnection.Input) { carryOut(connection.handle(input)) }
+
+    private func carryOut(_ outputs: [WebSocketConnection.Output]) {
+        for output in outputs { carryOut(output) }
+    }
+
+    private func carryOut(_ output: WebSocketConnection.Output) {
+        switch output {
+        case .send(let opcode, let payload): write(opcode, payload)
+        case .flush: context?.flush()
+        case .read: context?.read()
+        case .pause: gateway.runner.pause(self)
+        case .nextTurn:
+            let handler = NIOLoopBound(self, eventLoop: gateway.eventLoop)
+            gateway.eventLoop.execute { handler.value.nextTurn() }
+        case .closeLater:
+            guard let channel = context?.channel else { return }
+            channel.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.rules.pingInterval)) {
+                channel.close(promise: nil)
+            }
+        case .close: context?.close(promise: nil)
+        case .noAnswer(let pings): gateway.logger.debug("Socket dropped: no answer to \(pings) pings")
+        case .tooSlow(let unsent):
+            // It may resume, and then gets the missing messages or a snapshot.
+            gateway.metrics.droppedForBackpressure.increment()
+            gateway.logger.info("Socket closed: the client reads too slowly, \(unsent) bytes are queued")
+        case .disconnected:
+            let user = user
+            (context, self.user) = (nil, nil)
+            user?.disconnected(self)
+        }
+    }
+
+    /// Handles the frames that waited for this turn of the event loop.
+    private func nextTurn() {
+        handle(.turn)
+        handleFrames()
+        handle(.readComplete)
+        context?.fireChannelReadComplete()
+        carryOut(connection.finishTurn(isCongested: isCongested))
+    }
+
+    private func handleFrames() {
+        while let event = connection.next() {
+            switch event {
+            case .text(let bytes):
+                user?.receivedFrame(on: self)
+                user?.received(bytes, on: self)
+            case .noMessage: user?.receivedFrame(on: self)
+            case .ping(let payload):
+                user?.receivedFrame(on: self)
+                if connection.canSend { write(.pong, payload) }
+            case .violation(let code, let reason): user?.protocolViolation(code, reason, on: self)
+            case .closed(let code, let answer):
+                user?.receivedFrame(on: self)
+                user?.closedByPeer(code, on: self)
+                close(answer, "")
+            case .closeAnswered: handle(.drop)
+            }
+        }
+    }
+
+    // MARK: Sending
+
+    func send(_ text: [UInt8]) { if connection.canSend { write(.text, text) } }
+
+    func flush() {
+        guard let context else { return }
+        context.flush()
+        guard !context.channel.isWritable else { return }
+        handle(.unsent((try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0))
+    }
 
     /// Sends a ping. The gateway's timer calls this once per ping interval.
     ///
     /// - Parameter missed: Closes the connection after this many pings in a row without a frame in between. Nil if the user
     ///   has its own timeout.
-    func tick(dropAfter missed: Int?) {
-        guard !hasSentClose else { return }
-        // While the socket is not read, its pongs are not seen.
-        if user?.isCongested ?? false { unanswered = 0 }
-        if let missed, unanswered >= missed {
-            gateway.logger.debug("Socket dropped: no answer to \(unanswered) pings")
-            context?.close(promise: nil)
-            return
-        }
-        unanswered += 1
-        idleFrames = 0
-        send(opcode: .ping, [])
-        context?.flush()
-    }
+    func tick(dropAfter missed: Int?) { handle(.tick(dropAfter: missed, isCongested: isCongested)) }
 
-    // MARK: Sending
-
-    func send(_ text: [UInt8]) { send(opcode: .text, text) }
+    func close(_ code: CloseCode, _ reason: String) { handle(.close(code, reason)) }
 
     /// Closes the connection without a close frame.
-    func drop() { context?.close(promise: nil) }
+    func drop() { handle(.drop) }
 
-    func flush() {
-        needsFlush = false
-        context?.flush()
-        guard let context, !context.channel.isWritable else { return }
-        let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        guard waiting > gateway.configuration.limits.sendQueue else { return }
-        // Treat a client that reads too slowly as dropped. It may resume, and then gets the missing messages or a snapshot.
-        gateway.metrics.droppedForBackpressure.increment()
-        gateway.logger.info("Socket closed: the client reads too slowly, \(waiting) bytes are queued")
-        context.close(promise: nil)
-    }
-
-    func close(_ code: CloseCode, _ reason: String) {
-        guard let context, !hasSentClose, context.channel.isActive else { return }
-        hasSentClose = true
-        // A control frame carries at most 125 bytes (RFC 6455 §5.5).
-        write(.close, [UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)] + reason.utf8.prefix(120), context)
-        context.flush()
-        if hasReceivedClose { return context.close(promise: nil) }
-        // The peer has one ping interval to answer the close frame.
-        let channel = context.channel
-        context.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.rules.pingInterval)) {
-            channel.close(promise: nil)
-        }
-    }
-
-    private func send(opcode: FrameReader.Opcode, _ bytes: [UInt8]) {
-        guard let context, !hasSentClose, context.channel.isActive else { return }
-        write(opcode, bytes, context)
-    }
-
-    private func write(_ opcode: FrameReader.Opcode, _ payload: [UInt8], _ context: ChannelHandlerContext) {
+    private func write(_ opcode: FrameReader.Opcode, _ payload: [UInt8]) {
+        guard let context, context.channel.isActive else { return }
         let header = FrameHeader.bytes(of: opcode, length: payload.count)
         var frame = context.channel.allocator.buffer(capacity: header.count + payload.count)
         frame.writeBytes(header)

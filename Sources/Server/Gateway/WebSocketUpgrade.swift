@@ -10,33 +10,20 @@ import Foundation
 #endif
 
 /// The opening handshake of a WebSocket (RFC 6455 §4.2).
-///
-/// Replaces NIO's upgrader, which comes with a decoder that hides how a frame's length was encoded.
-struct WebSocketUpgrade<Result: Sendable>: NIOTypedHTTPServerProtocolUpgrader {
-    let supportedProtocol = "websocket"
-    /// Empty because `HTTPGate` has already checked the headers.
-    let requiredUpgradeHeaders: [String] = []
-    let open: @Sendable (any Channel, HTTPRequestHead) throws -> Result
-
-    func buildUpgradeResponse(
-        channel: any Channel, upgradeRequest: HTTPRequestHead, initialResponseHeaders: HTTPHeaders
-    ) -> EventLoopFuture<HTTPHeaders> {
-        var headers = initialResponseHeaders
-        let key = upgradeRequest.headers.first(name: "Sec-WebSocket-Key") ?? ""
-        headers.add(name: "Sec-WebSocket-Accept", value: WebSocketUpgrade<Void>.accept(key))
+enum WebSocketUpgrade {
+    /// Returns the headers of the response 101 to a valid handshake.
+    static func answer(to request: HTTPRequestHead) -> HTTPHeaders {
+        let key = request.headers.first(name: "Sec-WebSocket-Key") ?? ""
+        var headers = HTTPHeaders([
+            ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Accept", accept(key)),
+        ])
         // Socket.IO uses no subprotocol.
-        if SocketIORequest.webSocketID(uri: upgradeRequest.uri) == nil {
+        if SocketIORequest.webSocketID(uri: request.uri) == nil {
             headers.add(name: "Sec-WebSocket-Protocol", value: GatewayChannel.subprotocol)
         }
-        return channel.eventLoop.makeSucceededFuture(headers)
+        return headers
     }
 
-    func upgrade(channel: any Channel, upgradeRequest: HTTPRequestHead) -> EventLoopFuture<Result> {
-        channel.eventLoop.makeCompletedFuture { try open(channel, upgradeRequest) }
-    }
-}
-
-extension WebSocketUpgrade<Void> {
     /// Computes `Sec-WebSocket-Accept` with the GUID from RFC 6455 §4.2.2.
     static func accept(_ key: String) -> String {
         let digest = Insecure.SHA1.hash(data: Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))

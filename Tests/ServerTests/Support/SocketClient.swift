@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import NIOWebSocket
 import Synchronization
 import Wire
@@ -23,6 +24,7 @@ actor SocketClient {
 
     private let port: Int
     private let headers: [(String, String)]
+    private let tls: NIOSSLContext?
     private var channel: any Channel
     private var incoming: Inbox
     private var line: ClientLine
@@ -36,8 +38,11 @@ actor SocketClient {
     /// errors after which it reconnects.
     private(set) var refusal: WireError?
 
-    private init(port: Int, headers: [(String, String)], _ channel: any Channel, _ incoming: Inbox) {
+    private init(
+        port: Int, headers: [(String, String)], _ tls: NIOSSLContext?, _ channel: any Channel, _ incoming: Inbox
+    ) {
         (self.port, self.headers, self.channel, self.incoming) = (port, headers, channel, incoming)
+        self.tls = tls
         line = ClientLine(hello: Hello(), random: SystemRandomNumberGenerator())
         for case .open(let socket) in line.handle(.connect, now: Self.now) { self.socket = socket }
     }
@@ -47,21 +52,27 @@ actor SocketClient {
 
     /// Opens a WebSocket and sends nothing yet.
     ///
-    /// - Parameter answersClose: if false, the connection stays open after the server's close frame until `drop`.
+    /// - Parameters:
+    ///   - tls: nil for a server without HTTPS.
+    ///   - answersClose: if false, the connection stays open after the server's close frame until `drop`.
     static func connect(
-        port: Int, headers: [(String, String)] = [], answersClose: Bool = true
+        port: Int, headers: [(String, String)] = [], tls: NIOSSLContext? = nil, answersClose: Bool = true
     ) async throws -> SocketClient {
-        let (channel, inbox) = try await open(port: port, headers: headers, answersClose: answersClose)
-        return SocketClient(port: port, headers: headers, channel, inbox)
+        let (channel, inbox) = try await open(port: port, headers: headers, tls, answersClose: answersClose)
+        return SocketClient(port: port, headers: headers, tls, channel, inbox)
     }
 
     private static func open(
-        port: Int, headers: [(String, String)], answersClose: Bool = true
+        port: Int, headers: [(String, String)], _ tls: NIOSSLContext?, answersClose: Bool = true
     ) async throws -> (any Channel, Inbox) {
         let inbox = Inbox()
         let channel = try await ClientBootstrap(group: group)
             .connect(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    if let tls {
+                        let handler = try NIOSSLClientHandler(context: tls, serverHostname: nil)
+                        try channel.pipeline.syncOperations.addHandler(handler)
+                    }
                     let upgrader = NIOTypedWebSocketClientUpgrader<Void>(maxFrameSize: 1 << 20) { channel, _ in
                         channel.eventLoop.makeCompletedFuture {
                             try channel.pipeline.syncOperations.addHandler(Listener(inbox, answersClose: answersClose))
@@ -84,6 +95,11 @@ actor SocketClient {
                 }
             }
         return (try await channel.get(), inbox)
+    }
+
+    /// The server's certificate. Nil without HTTPS.
+    var certificate: NIOSSLCertificate? {
+        get async throws { try await channel.nioSSL_peerCertificate().get() }
     }
 
     // MARK: Sending
@@ -146,7 +162,7 @@ actor SocketClient {
         try await report(.closed(socket, .abnormal))
         // Connect at once, without waiting for the backoff.
         if let next = line.nextTimeout { try await carryOut(line.handleTimeout(now: next)) }
-        (channel, incoming) = try await Self.open(port: port, headers: headers)
+        (channel, incoming) = try await Self.open(port: port, headers: headers, tls)
         return try await sayHello()
     }
 

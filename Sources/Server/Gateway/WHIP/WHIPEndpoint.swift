@@ -22,17 +22,11 @@ final class WHIPEndpoint {
         (self.gateway, self.gate, self.peer) = (gateway, gate, peer)
     }
 
-    /// Returns the maximum body size of a request, in bytes.
-    static func maxBodyBytes(_ request: WHIPRequest, _ configuration: ConfabConfiguration) -> Int {
-        request.action == .post ? configuration.rules.descriptionSize : configuration.rules.messageSize
-    }
-
     /// Returns the response to a body that is too large.
     static func tooLarge(
-        _ head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
+        _ head: HTTPRequestHead, _ request: WHIPRequest, limit: Int, _ configuration: ConfabConfiguration
     ) -> HTTPReply {
-        let most = maxBodyBytes(request, configuration)
-        let error = WireError(.messageTooLarge, "The request body is too large. Send at most \(most) bytes.")
+        let error = WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes.")
         return reply(WHIPAnswer(error), to: head, request, configuration)
     }
 

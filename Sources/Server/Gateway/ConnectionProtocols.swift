@@ -1,0 +1,131 @@
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import Signaling
+import Wire
+
+/// Adds the handlers of a connection's protocols when a request needs them: first the HTTP codec, then the router or a
+/// WebSocket.
+///
+/// Most connections become WebSockets with their first request, and never need the router's handlers. If a connection used the
+/// router before, its handlers stay behind the WebSocket, where nothing reaches them until the connection closes.
+final class ConnectionProtocols {
+    /// The first protocol of a connection beyond our own endpoints.
+    enum First: Sendable {
+        case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
+        case socket(any Channel)
+    }
+
+    private let gateway: Gateway
+    private let logger: Logger
+    private let encoder = HTTPResponseEncoder()
+    private let decoder: ByteToMessageHandler<HTTPRequestDecoder>
+    private let validator = NIOHTTPResponseHeadersValidator()
+    private let promise: EventLoopPromise<First>
+    private enum Router { case absent, added }
+    private var router = Router.absent
+
+    /// Adds the HTTP codec and the gate.
+    init(_ channel: any Channel, _ gateway: Gateway, _ logger: Logger) throws {
+        (self.gateway, self.logger) = (gateway, logger)
+        var limits = NIOHTTPDecoderLimitConfiguration()
+        limits.maxHeaderFieldSize = 16 * 1024
+        limits.maxHeaderListSize = 64 * 1024
+        limits.maxHeaderFieldCount = 100
+        // The first frames of a WebSocket may follow its handshake at once.
+        decoder = ByteToMessageHandler(
+            HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
+        promise = channel.eventLoop.makePromise()
+        let promise = promise
+        // This has no effect if the protocol is known by then.
+        channel.closeFuture.whenComplete { _ in promise.fail(ChannelError.ioOnClosedChannel) }
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandlers(encoder, decoder, validator, HTTPGate(gateway: gateway, protocols: self))
+    }
+
+    /// Succeeds when a request decides the protocol. Fails if the connection closes before.
+    var first: EventLoopFuture<First> { promise.futureResult }
+
+    /// Adds the router's handlers, unless they are there already. Returns false if that is not possible.
+    func openRouter(_ channel: any Channel) -> Bool {
+        guard router == .absent else { return true }
+        router = .added
+        do {
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            // `HTTPGate` handles idle connections, because it knows about pending polls.
+            try pipeline.addHandler(HTTPConnectionStateHandler(idleTimeout: nil, logger: logger))
+            promise.succeed(
+                .http(
+                    try NIOAsyncChannel(
+                        wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+                )
+            )
+            return true
+        } catch {
+            logger.error("Adding the router to a connection failed", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+
+    /// Puts a WebSocket in the place of the HTTP handlers. Bytes that arrived after the handshake are passed to it.
+    ///
+    /// - Parameter gate: has written the response. It passes everything through until it is removed.
+    func openWebSocket(_ head: HTTPRequestHead, _ channel: any Channel, replacing gate: HTTPGate) {
+        let pipeline = channel.pipeline.syncOperations
+        // The WebSocket may write at once, so the encoder has to go first. The decoder is last, because it passes the bytes
+        // on that it has not parsed.
+        for handler in [validator, encoder] as [any RemovableChannelHandler] {
+            pipeline.removeHandler(handler, promise: nil)
+        }
+        do {
+            try pipeline.addHandler(webSocketHandler(channel, head), position: .after(gate))
+        } catch {
+            logger.error("Opening a WebSocket failed", metadata: ["error": "\(error)"])
+            return channel.close(promise: nil)
+        }
+        promise.succeed(.socket(channel))
+        let gate = NIOLoopBound(gate, eventLoop: channel.eventLoop)
+        pipeline.removeHandler(decoder).whenSuccess {
+            channel.pipeline.syncOperations.removeHandler(gate.value, promise: nil)
+        }
+    }
+
+    /// Makes the handler for the native protocol or for Socket.IO, depending on the URL.
+    private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
+        let rules = gateway.configuration.rules
+        if let id = SocketIORequest.webSocketID(uri: head.uri) {
+            let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
+            return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.messageSize)
+        }
+        let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
+        let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
+        return WebSocketHandler(gateway: gateway, user: socket, messageSize: rules.descriptionSize)
+    }
+}
+
+/// A WebSocket with an unknown Socket.IO id. It sends "not handshaken" and closes, so the client starts with a new handshake.
+private final class UnknownSocketIOConnection: WebSocketUser {
+    func opened(_ webSocket: WebSocketHandler) {
+        webSocket.send(SocketIOPacket.notHandshaken.encode())
+        webSocket.flush()
+        webSocket.close(.normal, "")
+    }
+
+    func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}
+    func receivedFrame(on webSocket: WebSocketHandler) {}
+    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
+    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
+    func disconnected(_ webSocket: WebSocketHandler) {}
+}
+
+extension HTTPHeaders {
+    /// The value of the `Origin` header. Nil if there is none, or more than one.
+    var onlyOrigin: String? {
+        let origins = self["Origin"]
+        return origins.count == 1 ? origins[0] : nil
+    }
+}

@@ -1,0 +1,384 @@
+import DequeModule
+import NIOCore
+import NIOHTTP1
+import Signaling
+
+/// The state machine of an HTTP/1.1 connection to the public port.
+///
+/// It owns the rules of the connection: one request at a time, answers in order, limits on the size and the duration of a
+/// request, and what happens after the last answer. It does not depend on channels. `HTTPGate` is its shell. Invariants: a
+/// request gets at most one answer, and nothing is read while a request waits for its turn.
+struct HTTPConnection {
+    enum Input: Equatable {
+        /// The client sent a part of a request.
+        case received(HTTPServerRequestPart)
+        /// The client sent something that cannot be parsed.
+        case unparsable(Refusal)
+        /// The channel is ready to read more.
+        case read
+        /// The router wrote a part of its response.
+        case responded(HTTPServerResponsePart)
+        /// An endpoint answered its request.
+        case answered(HTTPReply)
+        /// The client reads its responses, or no longer does.
+        case writable(Bool)
+        /// The event loop's next turn, after `nextTurn`.
+        case turn
+        /// The server stops.
+        case quiesce
+    }
+
+    enum Output: Equatable {
+        case read
+        /// A new request begins. The client has received the answers to all earlier ones.
+        case began
+        /// Passes a part of a request to the router.
+        case route(HTTPServerRequestPart)
+        /// No more parts follow in this turn.
+        case routeComplete
+        /// Passes a complete request to its endpoint.
+        case perform(EndpointRequest, HTTPRequestHead, [UInt8])
+        case sendContinue(HTTPVersion)
+        /// Writes a part of the router's response.
+        case write(HTTPServerResponsePart)
+        /// Drops a part of the router's response, because the request was refused or answered.
+        case dropResponse
+        case answer(HTTPReply, to: HTTPRequestHead, keepsAlive: Bool)
+        case refuse(Refusal)
+        /// Accepts the WebSocket handshake. The connection is no longer HTTP.
+        case upgrade(HTTPRequestHead)
+        /// Asks for the input `turn` in the event loop's next turn.
+        case nextTurn
+        /// Closes the connection when the client has had time to read the last response.
+        case linger
+        case close
+    }
+
+    /// Why the input just read is not accepted. The connection closes after the response.
+    enum Refusal: Equatable {
+        case headersTooLarge
+        case notHTTP
+        case hostMissing
+        case bodyTooLarge(limit: Int)
+        case descriptionTooLarge(HTTPRequestHead, WHIPRequest, limit: Int)
+    }
+
+    struct Settings: Equatable, Sendable {
+        var allowsSocketIO: Bool
+        var messageSize: Int
+        var descriptionSize: Int
+        /// How long the first request may take. Includes a TLS handshake.
+        var headerTimeout: Duration
+        /// How long each later request may take, and the pause before it.
+        var idleTimeout: Duration { headerTimeout * 6 }
+
+        init(_ configuration: ConfabConfiguration) {
+            allowsSocketIO = configuration.socketIO.isEnabled
+            messageSize = configuration.rules.messageSize
+            descriptionSize = configuration.rules.descriptionSize
+            headerTimeout = configuration.limits.requestHeaderTimeout
+        }
+
+        func maxBodyBytes(_ request: EndpointRequest) -> Int {
+            if case .whip(let request) = request, request.action == .post { descriptionSize } else { messageSize }
+        }
+    }
+
+    /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
+    /// `reading` → `answering`, `closing`; `answering` → `idle`, `closing`; `switching` → `upgraded`, `closing`. Each can
+    /// time out, which leads to `closed`.
+    private enum State {
+        case idle
+        /// The router handles a request.
+        case routed(Routed)
+        /// The body of a request for an endpoint is being read.
+        case reading(HTTPRequestHead, EndpointRequest)
+        case answering(HTTPRequestHead)
+        /// The rest of a WebSocket handshake is being read.
+        case switching(HTTPRequestHead, bodyBytes: Int)
+        case upgraded
+        /// The last response was sent. All further input is discarded.
+        case closing
+        case closed
+    }
+
+    private struct Routed {
+        var bodyBytes = 0
+        var request = Progress.started
+        var response = Progress.none
+        var isComplete: Bool { request == .ended && response == .ended }
+    }
+
+    private enum Progress { case none, started, ended }
+
+    /// Whether more requests can follow the current one.
+    private enum Source: Equatable {
+        case open
+        /// The current request is the last. After a request for an upgrade, the HTTP parser reads nothing that follows.
+        case ended
+        /// Everything after the received requests is unparsable. The refusal waits until they have their answers.
+        case unparsable(Refusal)
+    }
+
+    /// Limits how many requests a connection gets handled per turn of the event loop: one. A flood of requests then cannot
+    /// starve other connections.
+    private enum Pace { case ready, waitingForTurn }
+
+    private enum Reading { case flowing, held }
+
+    private enum Lifetime { case serving, quiescing }
+
+    /// Limit for requests to the router. Endpoints have their own limits.
+    static let maxBodyBytes = 1 << 20
+
+    private let settings: Settings
+    private var state = State.idle
+    /// Body of the request being read. It is not part of `state`, because changing `state` would copy the body for every part.
+    private var body: [UInt8] = []
+    /// Parts of pipelined requests that wait for their turn.
+    private var waiting: Deque<HTTPServerRequestPart> = []
+    private var source = Source.open
+    private var pace = Pace.ready
+    private var reading = Reading.flowing
+    private var lifetime = Lifetime.serving
+    private var isWritable = true
+    private var now: NIODeadline
+    private var lastActive: NIODeadline
+    private var timeLimit: Duration
+    /// Collects the outputs of an input.
+    private var outputs: [Output] = []
+
+    init(settings: Settings, now: NIODeadline) {
+        self.settings = settings
+        (self.now, lastActive) = (now, now)
+        timeLimit = settings.headerTimeout
+    }
+
+    /// True after `upgrade`. Everything then passes through unchanged.
+    var isUpgraded: Bool { if case .upgraded = state { true } else { false } }
+
+    mutating func handle(_ input: Input, now: NIODeadline) -> [Output] {
+        self.now = now
+        switch (input, state) {
+        case (.responded, .closed), (.responded, .upgraded): return [.dropResponse]
+        case (_, .closed), (_, .upgraded): return []
+        default: handle(input)
+        }
+        defer { outputs = [] }
+        return outputs
+    }
+
+    private mutating func handle(_ input: Input) {
+        switch input {
+        case .received(let part): if !waiting.isEmpty || !take(part) { waiting.append(part) }
+        case .unparsable(let refusal):
+            if waiting.isEmpty, isBetweenAnswers { refuse(refusal) } else { source = .unparsable(refusal) }
+        case .read: if mustWait { reading = .held } else { outputs.append(.read) }
+        case .responded(let part): respond(part)
+        case .answered(let reply): answer(reply)
+        case .writable(let isWritable):
+            self.isWritable = isWritable
+            takeWaiting()
+        case .turn:
+            pace = .ready
+            takeWaiting()
+        case .quiesce:
+            lifetime = .quiescing
+            if case .idle = state, waiting.isEmpty { close() }
+        }
+    }
+
+    // MARK: Time
+
+    /// When to call `handleTimeout`.
+    var nextTimeout: NIODeadline { lastActive + .nanoseconds(timeLimit) }
+
+    /// Closes the connection if the client is too slow to start a request, to complete it, or to read the response.
+    mutating func handleTimeout(now: NIODeadline) -> [Output] {
+        switch state {
+        case .closed, .upgraded: return []
+        default: break
+        }
+        if isServerBusy { lastActive = now }
+        guard now >= nextTimeout else { return [] }
+        state = .closed
+        return [.close]
+    }
+
+    /// True if the client is waiting for the server.
+    private var isServerBusy: Bool {
+        switch state {
+        case .answering: true
+        case .routed(let routed): routed.request == .ended && isWritable
+        case .idle, .reading, .switching, .upgraded, .closing, .closed: false
+        }
+    }
+
+    // MARK: Requests
+
+    /// True if an error in the input can be answered now, because no earlier response is outstanding.
+    private var isBetweenAnswers: Bool {
+        switch state {
+        case .routed(let routed): routed.request != .ended
+        case .answering: false
+        case .idle, .reading, .switching, .upgraded, .closing, .closed: true
+        }
+    }
+
+    /// True if nothing may be read now. A client that does not read its responses gets no further requests handled.
+    private var mustWait: Bool { !waiting.isEmpty || source == .ended || !isWritable }
+
+    /// Handles a part of a request. Returns false if the part must wait for its turn.
+    private mutating func take(_ part: HTTPServerRequestPart) -> Bool {
+        switch (part, state) {
+        case (.head(let head), .idle):
+            guard isWritable, pace == .ready else { return false }
+            begin(head)
+        case (_, .routed(let routed)) where routed.request != .ended: pass(part, routed)
+        case (.body(let buffer), .reading(let head, let request)):
+            body += buffer.readableBytesView
+            if let refusal = tooLarge(head, request, body.count) { refuse(refusal) }
+        case (.end, .reading(let head, let request)):
+            state = .answering(head)
+            outputs.append(.perform(request, head, body))
+            body = []
+        case (.body(let buffer), .switching(let head, let bodyBytes)):
+            // A WebSocket handshake needs no body. Skip it, because the WebSocket's bytes begin behind it.
+            let bodyBytes = bodyBytes + buffer.readableBytes
+            state = .switching(head, bodyBytes: bodyBytes)
+            if bodyBytes > Self.maxBodyBytes { refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
+        case (.end, .switching(let head, _)):
+            state = .upgraded
+            outputs.append(.upgrade(head))
+            if reading == .held { outputs.append(.read) }
+        case (_, .closing): break
+        default: return false
+        }
+        return true
+    }
+
+    private mutating func begin(_ head: HTTPRequestHead) {
+        // The whole request must arrive within the idle timeout. Its parts do not extend it.
+        lastActive = now
+        timeLimit = settings.idleTimeout
+        outputs.append(.began)
+        if head.version == .http1_1, head.headers["Host"].count != 1 { return refuse(.hostMissing) }
+        let request = EndpointRequest(head, allowsSocketIO: settings.allowsSocketIO)
+        if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }) {
+            if let request, let refusal = tooLarge(head, request, size) { return refuse(refusal) }
+            if size > Self.maxBodyBytes { return refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
+        }
+        let isLast = head.method == .CONNECT || head.headers.contains(name: "Upgrade") || lifetime == .quiescing
+        if isLast, source == .open { source = .ended }
+        if WebSocketUpgrade.isOurs(head, allowsSocketIO: settings.allowsSocketIO) {
+            state = .switching(head, bodyBytes: 0)
+        } else if let request {
+            state = .reading(head, request)
+            if head.headers[canonicalForm: "expect"].contains("100-continue") {
+                outputs.append(.sendContinue(head.version))
+            }
+        } else {
+            state = .routed(Routed())
+            outputs.append(.route(.head(head)))
+        }
+    }
+
+    private mutating func pass(_ part: HTTPServerRequestPart, _ before: Routed) {
+        var routed = before
+        switch part {
+        case .body(let buffer): routed.bodyBytes += buffer.readableBytes
+        case .end: routed.request = .ended
+        case .head: break
+        }
+        state = .routed(routed)
+        guard routed.bodyBytes <= Self.maxBodyBytes else { return refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
+        outputs.append(.route(part))
+        if routed.isComplete { finishRouted() }
+    }
+
+    private mutating func takeWaiting() {
+        if !waiting.isEmpty {
+            while let part = waiting.first, take(part) { waiting.removeFirst() }
+            if case .upgraded = state { return }
+            outputs.append(.routeComplete)
+        }
+        if waiting.isEmpty, case .idle = state, case .unparsable(let refusal) = source {
+            source = .open
+            return refuse(refusal)
+        }
+        guard reading == .held, !mustWait else { return }
+        reading = .flowing
+        outputs.append(.read)
+    }
+
+    /// Returns the refusal of a body of `size` bytes if it is too large for this request.
+    private func tooLarge(_ head: HTTPRequestHead, _ request: EndpointRequest, _ size: Int) -> Refusal? {
+        let limit = settings.maxBodyBytes(request)
+        guard size > limit else { return nil }
+        return switch request {
+        case .socketIO: .bodyTooLarge(limit: limit)
+        case .whip(let request): .descriptionTooLarge(head, request, limit: limit)
+        }
+    }
+
+    // MARK: Responses
+
+    private mutating func respond(_ part: HTTPServerResponsePart) {
+        guard case .routed(var routed) = state, routed.response != .ended else { return outputs.append(.dropResponse) }
+        lastActive = now
+        routed.response = .started
+        var part = part
+        if case .head(var head) = part, source == .ended {
+            head.headers.replaceOrAdd(name: "Connection", value: "close")
+            part = .head(head)
+        }
+        if case .end = part { routed.response = .ended }
+        state = .routed(routed)
+        outputs.append(.write(part))
+        if routed.isComplete { finishRouted() }
+    }
+
+    private mutating func finishRouted() {
+        state = .idle
+        if source == .ended { linger() } else { yieldTurn() }
+    }
+
+    private mutating func answer(_ reply: HTTPReply) {
+        guard case .answering(let head) = state else { return }
+        lastActive = now
+        let keepsAlive = head.isKeepAlive && lifetime == .serving && source != .ended
+        state = keepsAlive ? .idle : .closing
+        outputs.append(.answer(reply, to: head, keepsAlive: keepsAlive))
+        if keepsAlive { yieldTurn() }
+    }
+
+    private mutating func refuse(_ refusal: Refusal) {
+        switch state {
+        case .closing, .closed, .upgraded: return
+        // The response to this request has already started, so an error response is not possible.
+        case .routed(let routed) where routed.response != .none && routed.request != .ended: return linger()
+        case .idle, .routed, .reading, .answering, .switching: break
+        }
+        lastActive = now
+        body = []
+        outputs.append(.refuse(refusal))
+        linger()
+    }
+
+    private mutating func linger() {
+        state = .closing
+        outputs.append(.linger)
+        // This also discards the pipelined requests.
+        yieldTurn()
+    }
+
+    private mutating func close() {
+        state = .closed
+        outputs.append(.close)
+    }
+
+    private mutating func yieldTurn() {
+        pace = .waitingForTurn
+        outputs.append(.nextTurn)
+    }
+}

@@ -1,0 +1,30 @@
+import NIOHTTP1
+
+/// A complete HTTP response that bypasses the router.
+struct HTTPReply: Equatable {
+    var status: Int
+    var headers = HTTPHeaders()
+    var body: [UInt8] = []
+
+    /// Returns a plain-text error response.
+    static func refusal(_ status: Int, _ text: String) -> HTTPReply {
+        let headers = HTTPHeaders([("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store")])
+        return HTTPReply(status: status, headers: headers, body: Array((text + "\n").utf8))
+    }
+}
+
+extension HTTPReply {
+    /// Returns the response to input that the connection does not accept.
+    init(_ refusal: HTTPConnection.Refusal, _ configuration: ConfabConfiguration) {
+        switch refusal {
+        case .headersTooLarge: self = .refusal(431, "The request headers are too large. Send fewer or shorter ones.")
+        case .notHTTP: self = .refusal(400, "This is not a valid HTTP/1.1 request.")
+        case .hostMissing: self = .refusal(400, "Send exactly one Host header.")
+        case .bodyTooLarge(let limit):
+            self = .refusal(
+                413, "message_too_large: The request body is too large. Send at most \(limit) bytes.")
+        case .descriptionTooLarge(let head, let request, let limit):
+            self = WHIPEndpoint.tooLarge(head, request, limit: limit, configuration)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Logging
+import NIOSSL
+import ServiceLifecycle
+import Synchronization
+
+/// The certificate for HTTPS. It is loaded again when its files change, without ending connections.
+///
+/// Each new connection asks for `context`, so it gets the newest certificate. Existing connections keep theirs. A pair of files
+/// that cannot be used is reported once and changes nothing.
+final class TLSCertificates: Service, Sendable {
+    /// The contents of both files.
+    private struct Pair: Equatable {
+        var certificate: Data
+        var key: Data
+    }
+
+    private struct State {
+        var pair: Pair
+        var context: NIOSSLContext
+        /// The problem that was logged last. Nil after the files were good again.
+        var reported: String?
+    }
+
+    /// The result of `reload`.
+    enum Outcome: Equatable, Sendable {
+        case unchanged
+        case replaced
+        /// The files cannot be used, and the former certificate stays in use.
+        case refused(String)
+    }
+
+    private struct Files: Sendable {
+        var certificate: String
+        var key: String
+    }
+
+    /// Nil for a certificate that does not come from files.
+    private let files: Files?
+    private let interval: Duration
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// Loads the certificate from the configuration's files, or takes the one of `--lan`.
+    ///
+    /// - Returns: nil if the server does not handle HTTPS.
+    /// - Throws: the reason why the certificate cannot be used.
+    init?(_ configuration: ConfabConfiguration, _ lan: LocalNetwork?, _ logger: Logger) throws {
+        let pair: Pair
+        if let certificate = configuration.tls.certificate, let key = configuration.tls.privateKey {
+            let files = Files(certificate: certificate, key: key)
+            (self.files, pair) = (files, try Self.read(files))
+        } else if let lan {
+            let material = lan.material
+            files = nil
+            pair = Pair(
+                certificate: Data(material.certificatePEM.utf8), key: Data(material.privateKeyPEM.revealed.utf8))
+        } else {
+            return nil
+        }
+        self.logger = logger
+        interval = configuration.tls.checkInterval
+        state = Mutex(State(pair: pair, context: try Self.load(pair).context))
+    }
+
+    /// The context for a new connection.
+    var context: NIOSSLContext { state.withLock { $0.context } }
+
+    /// Checks the files regularly until the server stops.
+    func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            while !Task.isCancelled {
+                try? await Task.sleep(for: interval)
+                if !Task.isCancelled { reload() }
+            }
+        }
+    }
+
+    /// Reads the files, and uses them for new connections if they have changed and can be used. Do not call this on an event
+    /// loop: it reads files.
+    @discardableResult
+    func reload() -> Outcome {
+        guard let files else { return .unchanged }
+        // The lock also keeps two reloads from reading different versions and storing them in the wrong order.
+        return state.withLock { state in
+            do {
+                let pair = try Self.read(files)
+                guard pair != state.pair else {
+                    state.reported = nil
+                    return .unchanged
+                }
+                let loaded = try Self.load(pair)
+                state = State(pair: pair, context: loaded.context)
+                logger.info(
+                    "New connections get the new certificate",
+                    metadata: ["expires": "\(Date(timeIntervalSince1970: Double(loaded.expiry)))"])
+                return .replaced
+            } catch {
+                let problem = "\(error)"
+                if state.reported != problem {
+                    logger.warning(
+                        """
+                        The changed certificate cannot be used, so the former one stays in use. Check that tls.certificate \
+                        and tls.privateKey are complete and belong together.
+                        """, metadata: ["error": "\(problem)"])
+                }
+                state.reported = problem
+                return .refused(problem)
+            }
+        }
+    }
+
+    private static func read(_ files: Files) throws -> Pair {
+        Pair(
+            certificate: try Data(contentsOf: URL(fileURLWithPath: files.certificate)),
+            key: try Data(contentsOf: URL(fileURLWithPath: files.key)))
+    }
+
+    /// Makes a context and records the expiry in the metrics. Throws if the key does not belong to the certificate.
+    private static func load(_ pair: Pair) throws -> (context: NIOSSLContext, expiry: Int) {
+        let certificates = try NIOSSLCertificate.fromPEMBytes(Array(pair.certificate))
+        let key = try NIOSSLPrivateKey(bytes: Array(pair.key), format: .pem)
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: certificates.map { .certificate($0) }, privateKey: .privateKey(key))
+        configuration.minimumTLSVersion = .tlsv12
+        let context = try NIOSSLContext(configuration: configuration)
+        guard let first = certificates.first else { throw NIOSSLError.failedToLoadCertificate }
+        OperatingMetrics.record(expiryOf: first)
+        return (context, Int(first.notValidAfter))
+    }
+}
