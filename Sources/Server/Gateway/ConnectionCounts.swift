@@ -3,8 +3,8 @@
 /// Counts from the moment a connection is accepted, before TLS and before any request, so that idle connections of one address
 /// cannot use up the process's file descriptors. Connections from trusted proxies count only towards the total.
 struct ConnectionCounts: Equatable, Sendable {
-    /// Maximum number of connections per limiting block of addresses.
-    let perAddress: Int
+    /// Maximum number of connections per limiting block of addresses. A lower number closes no connection.
+    var perAddress: Int
     /// Maximum number of connections in total.
     let total: Int
 
