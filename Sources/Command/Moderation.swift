@@ -255,7 +255,7 @@ extension BanSubject {
 
 extension Storage {
     /// Adds what this command did to the audit log.
-    fileprivate func note(_ action: String, _ subject: String, detail: String = "") async throws {
+    func note(_ action: String, _ subject: String, detail: String = "") async throws {
         try await record(
             AuditEntry(at: .now, actor: AuditEntry.operatorActor, action: action, subject: subject, detail: detail))
     }

@@ -19,25 +19,31 @@ struct DataOptions: ParsableArguments {
     var config: String?
 
     func configuration(overrides: [String: String] = [:]) throws -> ConfabConfiguration {
-        var overrides = overrides
-        if let dataDir { overrides["dataDirectory"] = dataDir }
-        let environment = ProcessInfo.processInfo.environment
-        let file = config ?? environment["CONFAB_CONFIG"]
         do {
-            return try ConfabConfiguration.load(
-                overrides: overrides, environment: environment.filter { $0.key != "CONFAB_CONFIG" }, file: file
-            )
+            return try load(overrides: overrides)
         } catch {
             throw CommandError(description: "\(error)")
         }
     }
 
+    /// - Parameter overrides: flags by key name.
+    func load(overrides: [String: String]) throws(ConfigurationError) -> ConfabConfiguration {
+        var overrides = overrides
+        if let dataDir { overrides["dataDirectory"] = dataDir }
+        let environment = ProcessInfo.processInfo.environment
+        let file = config ?? environment["CONFAB_CONFIG"]
+        return try ConfabConfiguration.load(
+            overrides: overrides, environment: environment.filter { $0.key != "CONFAB_CONFIG" }, file: file
+        )
+    }
+
     func project() throws -> (Project, ProjectFile) {
         let file = try openProject(configuration())
-        guard let project = Project(apiKey: file.apiKey, secret: file.apiSecret.revealed) else {
-            throw CommandError(description: "The API key must be numeric and the secret at least 32 bytes long.")
+        do {
+            return (try file.project, file)
+        } catch {
+            throw CommandError(description: "\(error)")
         }
-        return (project, file)
     }
 
     func storage() throws -> any Storage {

@@ -40,11 +40,9 @@ struct Serve: AsyncParsableCommand {
         if lan { overrides["lan"] = "true" }
         let configuration = try data.configuration(overrides: overrides)
         let project = try openProject(configuration)
-        let scrubber = Scrubber(configuration: configuration, project: project)
+        let log = LogSettings(configuration: configuration, project: project)
         LoggingSystem.bootstrap { label in
-            ServerLogHandler(
-                label: label, level: configuration.log.level, format: configuration.log.format, scrubber: scrubber
-            )
+            ServerLogHandler(label: label, format: configuration.log.format, settings: log)
         }
         let metrics = PrometheusMetrics(help: ConfabServer.metricsHelp)
         MetricsSystem.bootstrap(metrics)
@@ -55,12 +53,19 @@ struct Serve: AsyncParsableCommand {
         }
         let server = try ConfabServer(
             configuration: configuration, project: project, logger: logger, prometheus: metrics,
-            supervisor: Supervisor(environment: environment)
+            supervisor: Supervisor(environment: environment), log: log, reloading: await reloading(overrides)
         ) { ready in
             Self.say(ready.line)
             for note in ready.notes { Self.say(note) }
         }
         try await server.run(signals: true)
+    }
+
+    /// Returns nil in a terminal: closing the terminal sends SIGHUP too, and must end the server.
+    private func reloading(_ overrides: [String: String]) async -> Reloading? {
+        guard isatty(STDERR_FILENO) == 0 else { return nil }
+        let data = data
+        return await .onHangup { try data.load(overrides: overrides) }
     }
 
     private static func say(_ line: String) {

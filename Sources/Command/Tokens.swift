@@ -4,10 +4,11 @@ import Server
 import Signaling
 import Wire
 
-/// The `confab project` command. The project's API key and secret sign sessions and tokens.
-struct ProjectCommand: ParsableCommand {
+/// The `confab project` command. The API secret signs tokens.
+struct ProjectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "project", abstract: "Show the project.", subcommands: [Show.self]
+        commandName: "project", abstract: "Show the project, or rotate its secret.",
+        subcommands: [Show.self, Rotate.self]
     )
 
     struct Show: ParsableCommand {
@@ -18,7 +19,55 @@ struct ProjectCommand: ParsableCommand {
             let (_, file) = try data.project()
             print("API key:    \(file.apiKey)")
             print("API secret: \(file.apiSecret.revealed)")
+            if let previous = file.previous, previous.acceptedUntil > .now {
+                print("Tokens of the previous secret are accepted until \(TimeText.write(previous.acceptedUntil)).")
+            }
         }
+    }
+
+    struct Rotate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Replace the API secret and print the new one.",
+            discussion: """
+                A running server uses the new secret within a second, and nobody is disconnected. Session IDs, identities and \
+                everything stored stay valid. Tokens signed by the previous secret are accepted until the overlap ends; the \
+                secret before the previous one is refused.
+                """
+        )
+        @OptionGroup var data: DataOptions
+
+        @Option(help: "How long tokens of the previous secret are accepted: 0s, 10m, 24h or 30d, for example.")
+        var overlap: String = "24h"
+
+        func run() async throws {
+            guard let duration = Duration(overlap), duration <= Project.longestSessionToken else {
+                throw ValidationError(
+                    "--overlap must be a number and a unit, from 0s to 30d: the longest life of a token.")
+            }
+            let rotation: ProjectFile.Rotation
+            do {
+                rotation = try ProjectFile.rotate(data.configuration(), overlap: duration, now: .now)
+            } catch let error as DataDirectoryError {
+                throw CommandError(description: "\(error)")
+            }
+            print(rotation.file.apiSecret.revealed)
+            let end = rotation.file.previous.map { TimeText.write($0.acceptedUntil) } ?? ""
+            say(
+                duration > .zero
+                    ? "Tokens signed by the previous secret are accepted until \(end)."
+                    : "Tokens signed by the previous secret are refused from now on.")
+            if let cutShort = rotation.cutShort {
+                say(
+                    "The secret before that one is refused from now on; it would have been accepted until "
+                        + "\(TimeText.write(cutShort)).")
+            }
+            let storage = try data.storage()
+            try await storage.note("project.rotate", rotation.file.apiKey, detail: "overlap \(overlap)")
+            try await storage.close()
+        }
+
+        /// Standard output has only the secret.
+        private func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
     }
 }
 

@@ -26,6 +26,8 @@ public struct ConfabServer: Sendable {
     private let logger: Logger
     private let prometheus: PrometheusMetrics?
     private let supervisor: Supervisor?
+    private let log: LogSettings?
+    private let reloading: Reloading?
     private let onReady: @Sendable (Ready) -> Void
 
     /// Where the server can be reached, reported once it is listening.
@@ -41,22 +43,33 @@ public struct ConfabServer: Sendable {
     /// - Parameters:
     ///   - storage: If nil, opens the database in the data directory.
     ///   - supervisor: Who is told that the server is ready, runs and stops.
+    ///   - log: The settings of the log handlers, which a reload changes.
+    ///   - reloading: When and how to reload the configuration; nil for never.
     public init(
         configuration: ConfabConfiguration, project: ProjectFile, storage: (any Storage)? = nil, logger: Logger,
-        prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
+        prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil, log: LogSettings? = nil,
+        reloading: Reloading? = nil,
         onReady: @escaping @Sendable (Ready) -> Void = { _ in }
     ) throws {
         self.configuration = configuration
         self.project = project
-        lock = try storage == nil ? DirectoryLock(directory: configuration.dataDirectory) : nil
-        self.storage =
-            try storage
-            ?? SQLiteStorage(
-                directory: configuration.dataDirectory,
-                bounds: StorageBounds(
-                    blocks: configuration.rules.maxBlocks, contacts: configuration.rules.maxContacts)
-            )
         self.logger = logger
+        (self.log, self.reloading) = (log, reloading)
+        if let storage {
+            (lock, self.storage) = (nil, storage)
+        } else {
+            let directory = configuration.dataDirectory
+            lock = try DirectoryLock(directory: directory, timeout: configuration.storage.lockTimeout) {
+                logger.notice("\($0)")
+            }
+            try project.keepServerKey(in: directory)
+            let opened = try SQLiteStorage(
+                directory: directory,
+                bounds: StorageBounds(
+                    blocks: configuration.rules.maxBlocks, contacts: configuration.rules.maxContacts))
+            for note in opened.notes { logger.notice("\(note)") }
+            self.storage = opened
+        }
         self.prometheus = prometheus
         self.supervisor = supervisor
         self.onReady = onReady
@@ -82,13 +95,15 @@ public struct ConfabServer: Sendable {
         let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
         let readiness = ReadinessCheck(gateway: gateway, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
-        let application = application(gateway, readiness, lan, certificates, group)
+        let live = LiveConfiguration(configuration)
+        let application = application(gateway, readiness, lan, live, certificates, group)
         var services: [any Service] = [
-            application, BanWatch(gateway: gateway, storage: storage, configuration: configuration, logger: logger),
-            Retention(storage: storage, clock: clock, configuration: configuration, logger: logger),
+            application, BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
+            Retention(storage: storage, clock: clock, live: live, logger: logger),
             ReturnedMemory(gateway: gateway), pushes,
         ]
         if let certificates { services.append(certificates) }
+        services += settingsServices(gateway, live, certificates)
         if let prometheus, configuration.metrics.isEnabled {
             services.append(
                 MetricsEndpoint(
@@ -98,7 +113,7 @@ public struct ConfabServer: Sendable {
             )
         }
         // Services stop in reverse order: clients receive 1001 while the port still answers.
-        services.append(Drain(gateway: gateway, configuration: configuration, supervisor: supervisor, logger: logger))
+        services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, logger: logger))
         let lifecycle = ServiceGroup(
             configuration: .init(
                 services: services.map { .init(service: $0) },
@@ -134,6 +149,15 @@ public struct ConfabServer: Sendable {
 
     // MARK: Building the components
 
+    /// The services that change settings and keys while the server runs.
+    private func settingsServices(
+        _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ certificates: TLSCertificates?
+    ) -> [any Service] {
+        let settings = RunningSettings(gateway, live, project, certificates: certificates, log: log, logger: logger)
+        let reload: [any Service] = reloading.map { [ReloadWatch(reloading: $0, settings: settings)] } ?? []
+        return [ProjectWatch(settings: settings, live: live)] + reload
+    }
+
     /// Opens the media sockets and logs warnings about the configuration.
     private func startMedia() throws -> RunningMedia {
         let media = try RunningMedia(MediaPlane.Settings(configuration))
@@ -152,11 +176,9 @@ public struct ConfabServer: Sendable {
     private func makeGateway(
         on eventLoop: any EventLoop, clock: ServerClock, media: MediaPlane?, _ pushes: PushSender
     ) async throws -> NIOLoopBound<Gateway> {
-        guard let keys = Project(apiKey: project.apiKey, secret: project.apiSecret.revealed) else {
-            throw DataDirectoryError("The API key must be numeric and the secret at least 32 bytes long.")
-        }
         let hubSettings = HubSettings(
-            rules: configuration.rules, project: keys, ice: ICEProvision(configuration.ice), version: Self.version,
+            rules: configuration.rules, project: try project.project, ice: ICEProvision(configuration.ice),
+            version: Self.version,
             vapidKey: pushes.vapidKey
         )
         let pushNotifier = DevicePushNotifier(sender: pushes)
@@ -171,8 +193,7 @@ public struct ConfabServer: Sendable {
                 eventLoop: eventLoop
             )
             let gateway = Gateway(
-                runner: runner, reception: Reception(project: keys), storage: storage,
-                configuration: configuration, logger: logger, metrics: metrics
+                runner: runner, storage: storage, configuration: configuration, logger: logger, metrics: metrics
             )
             gateway.startPinging()
             LoopWatch(eventLoop: eventLoop, metrics: metrics, media: media, supervisor: supervisor).start()
@@ -208,11 +229,11 @@ public struct ConfabServer: Sendable {
 
     private func application(
         _ gateway: NIOLoopBound<Gateway>, _ readiness: ReadinessCheck, _ lan: LocalNetwork?,
-        _ certificates: TLSCertificates?, _ group: MultiThreadedEventLoopGroup
+        _ live: LiveConfiguration, _ certificates: TLSCertificates?, _ group: MultiThreadedEventLoopGroup
     ) -> some Service {
         let host = lan?.everyAddress ?? configuration.host
         let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
-        let routes = Routes(gateway: gateway, configuration: configuration, lan: lan, readiness: readiness)
+        let routes = Routes(gateway: gateway, live: live, lan: lan, readiness: readiness)
         return Application(
             responder: routes.router().buildResponder(),
             server: HTTPServerBuilder {

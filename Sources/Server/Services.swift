@@ -5,32 +5,37 @@ import Signaling
 import Wire
 
 /// Drains the gateway on shutdown: `/health` returns 503 and every client receives 1001. The port closes when all of them
-/// have disconnected, or when the grace period is over.
+/// have disconnected, or soon after.
+///
+/// A client that does not answer the close frame delays the others no longer than `shutdown.closeTimeout`: the port must be free
+/// for the next server, to which all clients return. Changes that are not stored yet may take `shutdown.grace`.
 struct Drain: Service {
     let gateway: NIOLoopBound<Gateway>
-    let configuration: ConfabConfiguration
+    let live: LiveConfiguration
     let supervisor: Supervisor?
     let logger: Logger
 
     func run() async throws {
         try await gracefulShutdown()
         supervisor?.tell(.stopping)
-        let gateway = gateway
+        let (gateway, shutdown) = (gateway, live.current.shutdown)
         let count = try await gateway.eventLoop.submit {
             let count = gateway.value.runner.socketCount
             gateway.value.drain()
             return count
         }.get()
         logger.info("Stopping", metadata: ["sockets": "\(count)"])
-        let end = ContinuousClock.now + configuration.shutdown.grace
-        while ContinuousClock.now < end {
+        let start = ContinuousClock.now
+        while ContinuousClock.now < start + shutdown.grace {
             // What was decided before the stop has to be stored too.
-            let isDone = try await gateway.eventLoop.submit {
-                gateway.value.openConnections == 0 && gateway.value.runner.isSettled
+            let (open, isSettled) = try await gateway.eventLoop.submit {
+                (gateway.value.openConnections, gateway.value.runner.isSettled)
             }.get()
-            if isDone { break }
-            try await Task.sleep(for: .milliseconds(20))
+            if isSettled, open == 0 || ContinuousClock.now >= start + shutdown.closeTimeout { break }
+            try await Task.sleep(for: .milliseconds(10))
         }
+        // The port closes now. HTTP requests may take a moment to finish.
+        try await gateway.eventLoop.submit { gateway.value.closeAll(after: shutdown.closeTimeout) }.get()
     }
 }
 
@@ -38,7 +43,7 @@ struct Drain: Service {
 struct BanWatch: Service {
     let gateway: NIOLoopBound<Gateway>
     let storage: any Storage
-    let configuration: ConfabConfiguration
+    let live: LiveConfiguration
     let logger: Logger
 
     func run() async throws {
@@ -52,7 +57,7 @@ struct BanWatch: Service {
                 } catch {
                     logger.error("Reading the bans failed", metadata: ["error": "\(error)"])
                 }
-                try? await Task.sleep(for: configuration.storage.pollInterval)
+                try? await Task.sleep(for: live.current.storage.pollInterval)
             }
         }
     }
@@ -69,14 +74,14 @@ struct BanWatch: Service {
 struct Retention: Service {
     let storage: any Storage
     let clock: ServerClock
-    let configuration: ConfabConfiguration
+    let live: LiveConfiguration
     let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 let now = clock.now
-                let retention = configuration.retention
+                let retention = live.current.retention
                 await delete(.reports, "reports", olderThan: now - retention.reports)
                 await delete(.calls, "calls", olderThan: now - retention.calls)
                 await delete(.audit, "audit entries", olderThan: now - retention.audit)

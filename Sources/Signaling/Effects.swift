@@ -94,7 +94,7 @@ extension Arrival {
 }
 
 /// The hub's settings: rules, keys and ICE servers.
-public struct HubSettings: Sendable {
+public struct HubSettings: Equatable, Sendable {
     public var rules: Rules
     public var project: Project
     public var ice: ICEProvision

@@ -27,6 +27,9 @@ public enum Input: Equatable, Sendable {
     case unreachable(IdentityID)
     /// Restores a session's revoked tokens and mute. Sent at startup.
     case moderated(SessionModeration)
+    /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
+    /// directory keep the rules that they were made with.
+    case settingsChanged(HubSettings)
     /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
     /// connects.
     case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
@@ -57,6 +60,7 @@ extension Hub {
         case .unreachable(let identity):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
         case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
+        case .settingsChanged(let settings): turn.adopt(settings)
         case .restored(let call, let caller, let callee):
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {
                 turn.tell(.person(identity, .lookedUp(record)))

@@ -12,9 +12,9 @@ public struct Turn: Sendable {
 
     /// The current time. It stays the same for everything that one input causes.
     package var now = Timestamp(milliseconds: 0)
-    let rules: Rules
-    let project: Project
-    let ice: ICEProvision
+    private(set) var rules: Rules
+    private(set) var project: Project
+    private(set) var ice: ICEProvision
     let version: String
     let vapidKey: String?
     var random: Randomness
@@ -35,6 +35,11 @@ public struct Turn: Sendable {
 
     var hubSettings: HubSettings {
         HubSettings(rules: rules, project: project, ice: ice, version: version, vapidKey: vapidKey)
+    }
+
+    /// Uses other rules, keys and ICE servers from the next event on.
+    mutating func adopt(_ settings: HubSettings) {
+        (rules, project, ice) = (settings.rules, settings.project, settings.ice)
     }
 
     // MARK: Taking letters and effects

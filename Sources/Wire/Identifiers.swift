@@ -110,7 +110,7 @@ public struct MatchID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// The public id of a person or a device. It is derived from the identity with the project's secret, so it reveals nothing
+/// The public id of a person or a device. It is derived from the identity with the server key, so it reveals nothing
 /// about the identity.
 public struct PersonID: Identifier128 {
     /// The first 8 bytes, big-endian.

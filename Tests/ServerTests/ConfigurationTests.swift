@@ -260,7 +260,9 @@ extension [String] {
         #expect(try ProjectFile.open(configuration) == made)
         #expect(try mode(configuration.dataDirectory) == 0o700)
         #expect(try mode(configuration.dataDirectory + "/project.json") == 0o600)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: configuration.dataDirectory) == ["project.json"])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: configuration.dataDirectory).sorted()
+                == ["project.json", "server.key"])
         #expect(!"\(made)".contains(made.apiSecret.revealed))
     }
 
@@ -272,7 +274,9 @@ extension [String] {
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(Set(made.map(\.apiSecret)).count == 1)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: configuration.dataDirectory) == ["project.json"])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: configuration.dataDirectory).sorted()
+                == ["project.json", "server.key"])
     }
 
     @Test func theConfigurationOverridesTheFile() throws {

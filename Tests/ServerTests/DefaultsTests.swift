@@ -74,17 +74,27 @@ import Testing
         return candidates.first { $0 != setting.key.defaultText && !setting.isList && setting.store([$0], &scratch) }
     }
 
-    @Test("`confab serve --help-config` prints a line per key, with its default and meaning")
+    @Test("`confab serve --help-config` prints a line per key, with its default and meaning, and what a reload applies")
     func help() {
         let lines = ConfabConfiguration.help.split(separator: "\n")
         #expect(lines.count == ConfabConfiguration.keys.count)
         for (line, key) in zip(lines, ConfabConfiguration.keys) {
             let text = key.defaultText.isEmpty ? "unset" : key.defaultText
-            #expect(line == "\(key.name) (\(text)): \(key.meaning)")
+            #expect(line == "\(key.name) (\(text)): \(key.meaning)" + (key.isLive ? " [reload]" : ""))
         }
         for start in ["port (8080): ", "publicURL (unset): "] {
             #expect(lines.contains { $0.hasPrefix(start) })
         }
+    }
+
+    @Test("docs/operations.md lists exactly the keys that a reload applies")
+    func reloaded() throws {
+        let text = try String(contentsOf: Self.root.appendingPathComponent("docs/operations.md"), encoding: .utf8)
+        let section = try #require(text.components(separatedBy: "## Reloading").dropFirst().first)
+            .components(separatedBy: "\n## ")[0]
+        let table = section.split(separator: "\n").filter { $0.hasPrefix("| ") }.joined()
+        let listed = table.matches(of: /`(\w+(?:\.\w+)?)`/).map { String($0.output.1) }
+        #expect(listed.sorted() == ConfabConfiguration.keys.filter(\.isLive).map(\.name).sorted())
     }
 
     /// Finds `` `key` (value) `` and ``value (`key`)`` in the documents.

@@ -160,7 +160,7 @@ struct GatewayTests {
         try await TestServer.run({ $0.storage.pollInterval = .milliseconds(20) }) { server in
             let ann = try await SocketClient.connect(port: server.port)
             let welcome = try await ann.greet()
-            let keys = try #require(Project(apiKey: server.project.apiKey, secret: server.project.apiSecret.revealed))
+            let keys = try server.project.project
             let identity = try keys.verifyIdentitySecret(try #require(welcome.identity)).id
             let storage = try SQLiteStorage(directory: server.dataDirectory)
             let ban = Ban(subject: .identity(identity), reason: "test", createdAt: Timestamp(milliseconds: 0))

@@ -180,7 +180,7 @@ extension PeopleServerTests {
     @Test("a deleted user with a user token starts over once, not with every hello")
     func deletedUser() async throws {
         try await TestServer.run { server in
-            let keys = try #require(Project(apiKey: server.project.apiKey, secret: server.project.apiSecret.revealed))
+            let keys = try server.project.project
             let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
             let token = keys.makeUserToken(user: "ann", name: "Ann", now: now)
             let first = try await SocketClient.connect(port: server.port)

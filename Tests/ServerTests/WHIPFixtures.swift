@@ -35,7 +35,7 @@ struct WHIPPlace: Sendable {
 
     init(_ server: TestServer, _ mode: MediaMode = .routed) throws {
         base = "http://127.0.0.1:\(server.port)"
-        project = try #require(Project(apiKey: server.project.apiKey, secret: server.project.apiSecret.revealed))
+        project = try server.project.project
         var random = SystemRandomNumberGenerator()
         session = project.makeSessionID(mediaMode: mode, now: Self.now, using: &random)
     }

@@ -216,6 +216,19 @@ import Wire
         #expect(script.wait(.seconds(10)).hasOpen)
     }
 
+    @Test("after 1001 a line returns at once, but not all lines at the same moment")
+    func aRestartingServer() throws {
+        var delays: Set<Duration> = []
+        for seed in 0..<50 as Range<UInt64> {
+            var script = LineScript(seed: seed)
+            script.connect()
+            script.close(.goingAway)
+            delays.insert(try #require(script.line.nextTimeout) - script.now)
+        }
+        #expect(delays.allSatisfy { (.milliseconds(125) ... .milliseconds(250)).contains($0) }, "\(delays)")
+        #expect(delays.count > 20)
+    }
+
     @Test(arguments: [CloseCode.timeout, .tooMany])
     func theServerMayAskForAPause(_ code: CloseCode) throws {
         var script = LineScript { $0.connectTimeout = nil }

@@ -31,7 +31,8 @@ extension FuzzTarget {
         let tilde = [UInt8(ascii: "~")]
         let head = Array("1~\(FuzzProject.apiKey)~".utf8) + part(0) + tilde + part(1) + tilde
         let open = Array((part(2) + [UInt8](repeating: 0, count: 10)).prefix(10))
-        let code = FuzzProject.project.authenticationCode(Array("confab session\n".utf8) + head + open).prefix(8)
+        let code = FuzzProject.project.serverKey.authenticationCode(Array("confab session\n".utf8) + head + open)
+            .prefix(8)
         let tail = parts.count > 3 ? part(3) : Array("~~~".utf8)
         return head + Array(Base64URL.encode(open + code).utf8) + tail
     }

@@ -159,11 +159,16 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var faultTimeout: Duration = .seconds(10)
         /// In bytes. With less on the disk of the data directory, the server is not ready.
         public var minFreeSpace = 64 << 20
+        /// How long a starting server waits for the lock of the data directory: longer than another server takes to stop.
+        public var lockTimeout: Duration = .seconds(10)
         public init() {}
     }
 
     public struct Shutdown: Sendable, Equatable {
         public var grace: Duration = .seconds(5)
+        /// How long to wait for clients to answer the close frame. Long enough for most networks. A client that takes longer
+        /// still gets the frame, because the kernel delivers what was sent.
+        public var closeTimeout: Duration = .milliseconds(300)
         public init() {}
     }
 }

@@ -6,9 +6,13 @@ extension ConfabConfiguration {
     /// All keys, grouped by topic.
     public static var keys: [ConfigurationKey] { Setting.all.map(\.key) }
 
-    /// The output of `confab serve --help-config`: one line per key, with its default and meaning.
+    /// The output of `confab serve --help-config`: one line per key, with its default and meaning, and whether a reload applies
+    /// it.
     public static var help: String {
-        keys.map { "\($0.name) (\($0.defaultText.isEmpty ? "unset" : $0.defaultText)): \($0.meaning)\n" }.joined()
+        keys.map { key in
+            let text = key.defaultText.isEmpty ? "unset" : key.defaultText
+            return "\(key.name) (\(text)): \(key.meaning)\(key.isLive ? " [reload]" : "")\n"
+        }.joined()
     }
 }
 
@@ -47,19 +51,20 @@ extension Setting {
             "trustedProxies", \.trustedProxies.blocks,
             .list(
                 of: .single("an address or block such as 10.0.0.0/8", parse: { CIDRBlock($0) }, write: \.description)),
-            "Proxies whose X-Forwarded-For and Forwarded headers are trusted."),
+            "Proxies whose X-Forwarded-For and Forwarded headers are trusted.", applies: .atReload),
         Setting(
             "allowedOrigins", \.allowedOrigins,
             .list(of: .webURL("an origin such as https://chat.example.org", allowsPath: false)),
-            "Web origins that may connect. Empty allows all, which is safe because no cookies are used."),
+            "Web origins that may connect. Empty allows all, which is safe because no cookies are used.",
+            applies: .atReload),
         Setting(
             "apiKey", \.apiKey, .optional(.word("8 to 20 digits", where: ProjectFile.isAPIKey)),
             "API key of the project. Overrides the one in the project file."),
         Setting(
             "apiSecret", \.apiSecret,
             .optional(.secret(ProjectFile.acceptedSecret, where: ProjectFile.isAPISecret)),
-            "Secret that signs sessions and tokens. Overrides the one in the project file.",
-            isSecret: true),
+            "Secret that signs tokens. Overrides the one in the project file.",
+            isSecret: true, applies: .atReload),
         Setting(
             "tls.certificate", \.tls.certificate, .optional(.path),
             "PEM file with the certificate chain. HTTPS needs this and tls.privateKey."),
@@ -79,7 +84,7 @@ extension Setting {
             .single(
                 "one of " + Logger.Level.allCases.map(\.rawValue).joined(separator: ", "),
                 parse: Logger.Level.init(rawValue:), write: \.rawValue),
-            "Minimum level of log messages."),
+            "Minimum level of log messages.", applies: .atReload),
         Setting(
             "log.format", \.log.format, .choice,
             "Log format: text for people, json for programs (one JSON object per line)."),
@@ -101,8 +106,16 @@ extension Setting {
             "Minimum free space on the disk of the data directory. With less, the server is not ready."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
-            "How often to check the database for changes made by commands."),
-        Setting("shutdown.grace", \.shutdown.grace, wait, "How long to wait for connections to close at shutdown."),
+            "How often to check the database for changes made by commands.", applies: .atReload),
+        Setting(
+            "storage.lockTimeout", \.storage.lockTimeout, wait,
+            "How long a starting server waits for another server to release the data directory."),
+        Setting(
+            "shutdown.grace", \.shutdown.grace, wait,
+            "How long to wait at shutdown for changes to be stored and connections to close.", applies: .atReload),
+        Setting(
+            "shutdown.closeTimeout", \.shutdown.closeTimeout, wait,
+            "How long to wait at shutdown for clients to answer that the connection closes.", applies: .atReload),
     ]
 
     private static let media: [Setting] = [
@@ -122,40 +135,41 @@ extension Setting {
             .list(
                 of: .word(
                     "a URL such as stun:stun.example.org:3478", where: { iceURL($0, schemes: ["stun:", "stuns:"]) })),
-            "STUN servers that tell browsers their public address."),
+            "STUN servers that tell browsers their public address.", applies: .atReload),
         Setting(
             "ice.turnServers", \.ice.turnServers,
             .list(
                 of: .word(
                     "a URL such as turn:turn.example.org:3478?transport=udp",
                     where: { iceURL($0, schemes: ["turn:", "turns:"]) })),
-            "TURN servers that relay media when peers cannot connect directly."),
+            "TURN servers that relay media when peers cannot connect directly.", applies: .atReload),
         Setting(
             "ice.turnSecret", \.ice.turnSecret,
             .optional(.secret("the TURN server's shared secret", where: { !$0.isEmpty })),
             "Shared secret of the TURN server (coturn: static-auth-secret). Credentials are temporary.",
-            isSecret: true),
+            isSecret: true, applies: .atReload),
         Setting(
             "ice.turnUsername", \.ice.turnUsername, .optional(.word("a user name")),
-            "Fixed TURN user name, for servers without a shared secret. Every client can see it."),
+            "Fixed TURN user name, for servers without a shared secret. Every client can see it.", applies: .atReload),
         Setting(
             "ice.turnPassword", \.ice.turnPassword, .optional(.secret("a password", where: { !$0.isEmpty })),
-            "Fixed TURN password. Every client can see it.", isSecret: true),
+            "Fixed TURN password. Every client can see it.", isSecret: true, applies: .atReload),
         Setting(
             "ice.credentialLifetime", \.ice.credentialLifetime, .duration(.seconds(10) ... .seconds(86400)),
-            "How long TURN credentials can be used to start a relay. Calls in progress are not affected."),
+            "How long TURN credentials can be used to start a relay. Calls in progress are not affected.",
+            applies: .atReload),
     ]
 
     private static let whip: [Setting] = [
         Setting(
             "whip.resources", \.rules.resources, count,
-            "Maximum simultaneous WHIP publishers (OBS, for example) and WHEP viewers."),
+            "Maximum simultaneous WHIP publishers (OBS, for example) and WHEP viewers.", applies: .atReload),
         Setting(
             "whip.resourcesPerAddress", \.rules.resourcesPerAddress, count,
-            "Maximum WHIP and WHEP clients per IP address (per /64 for IPv6)."),
+            "Maximum WHIP and WHEP clients per IP address (per /64 for IPv6).", applies: .atReload),
         Setting(
             "whip.resourcesPerToken", \.rules.resourcesPerToken, count,
-            "Maximum WHIP and WHEP clients per token."),
+            "Maximum WHIP and WHEP clients per token.", applies: .atReload),
         Setting(
             "whip.answerTimeout", \.rules.resourceAnswer, interval,
             "How long a WHIP or WHEP request may wait for its answer."),
@@ -173,10 +187,11 @@ extension Setting {
             "Maximum size of a session description (SDP), which may be larger than other messages."),
         Setting(
             "limits.socketsPerAddress", \.limits.socketsPerAddress, count,
-            "Maximum open connections per IP address (per /64 for IPv6)."),
+            "Maximum open connections per IP address (per /64 for IPv6).", applies: .atReload),
         Setting(
             "limits.connectionsPerAddress", \.limits.connectionsPerAddress, count,
-            "Maximum TCP connections per IP address (per /64 for IPv6), counted before TLS and before any request."),
+            "Maximum TCP connections per IP address (per /64 for IPv6), counted before TLS and before any request.",
+            applies: .atReload),
         Setting(
             "limits.newConnectionsPerSecond", \.limits.newConnections.perSecond, rate,
             "Sustained rate: new TCP connections per second per IP address, counted before TLS."),
@@ -185,31 +200,33 @@ extension Setting {
             "Burst: new TCP connections that an IP address may make at once, above the sustained rate."),
         Setting(
             "limits.handshakeTimeout", \.limits.handshakeTimeout, interval,
-            "How long a new WebSocket may take to send hello."),
+            "How long a new WebSocket may take to send hello.", applies: .atReload),
         Setting(
             "limits.requestHeaderTimeout", \.limits.requestHeaderTimeout, interval,
-            "How long a client may take to send the request headers. Protects against attacks that send them slowly."),
+            "How long a client may take to send the request headers. Protects against attacks that send them slowly.",
+            applies: .atReload),
         Setting(
             "limits.verbsPerSecond", \.rules.verbs.perSecond, rate,
-            "Sustained rate: requests per second per connection."),
+            "Sustained rate: requests per second per connection.", applies: .atReload),
         Setting(
             "limits.verbBurst", \.rules.verbs.burst, rate,
-            "Burst: requests that a connection may send at once, above the sustained rate."),
+            "Burst: requests that a connection may send at once, above the sustained rate.", applies: .atReload),
         Setting(
             "limits.connectionsPerPerson", \.rules.connectionsPerPerson, count,
-            "Maximum connections per person. Opening another one closes the oldest."),
+            "Maximum connections per person. Opening another one closes the oldest.", applies: .atReload),
         Setting(
             "limits.personVerbsPerSecond", \.rules.personVerbs.perSecond, rate,
-            "Sustained rate: requests per second per person, over all connections."),
+            "Sustained rate: requests per second per person, over all connections.", applies: .atReload),
         Setting(
             "limits.personVerbBurst", \.rules.personVerbs.burst, rate,
-            "Burst: requests that a person may send at once over all connections, above the sustained rate."),
+            "Burst: requests that a person may send at once over all connections, above the sustained rate.",
+            applies: .atReload),
         Setting(
             "limits.hellosPerSecond", \.limits.hellos.perSecond, rate,
-            "Sustained rate: new connections per second per IP address."),
+            "Sustained rate: new connections per second per IP address.", applies: .atReload),
         Setting(
             "limits.helloBurst", \.limits.hellos.burst, rate,
-            "Burst: new connections that an IP address may open at once, above the sustained rate."),
+            "Burst: new connections that an IP address may open at once, above the sustained rate.", applies: .atReload),
         Setting(
             "limits.sendQueue", \.limits.sendQueue, size,
             "Maximum unsent data per connection. A client that reads too slowly is disconnected."),
@@ -235,7 +252,8 @@ extension Setting {
     private static let socketIO: [Setting] = [
         Setting(
             "socketIO.enabled", \.socketIO.isEnabled, .boolean,
-            "Whether RouletteTok's original clients can connect over Socket.IO 0.9. Like guests, they need no account."),
+            "Whether RouletteTok's original clients can connect over Socket.IO 0.9. Like guests, they need no account.",
+            applies: .atReload),
         Setting(
             "socketIO.heartbeatInterval", \.socketIO.heartbeatInterval, interval,
             "How often Socket.IO 0.9 clients on a WebSocket get a heartbeat."),
@@ -264,15 +282,19 @@ extension Setting {
         Setting(
             "roulette.rematchWait", \.rules.rematchWait, wait,
             "How long to wait before rematching two former partners when no one else is available."),
-        Setting("roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat within this time counts as a skip."),
-        Setting("roulette.skipPeriod", \.rules.skipPeriod, wait, "Period over which skips are counted."),
+        Setting(
+            "roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat within this time counts as a skip.",
+            applies: .atReload),
+        Setting(
+            "roulette.skipPeriod", \.rules.skipPeriod, wait, "Period over which skips are counted.", applies: .atReload),
         Setting(
             "roulette.skipsBeforeWait", \.rules.skipsBeforeWait, .integer(1...1000),
-            "Number of skips within skipPeriod after which the next match is delayed."),
+            "Number of skips within skipPeriod after which the next match is delayed.", applies: .atReload),
         Setting(
             "roulette.firstSkipWait", \.rules.firstSkipWait, wait,
-            "First delay after too many skips. It doubles with each further skip."),
-        Setting("roulette.longestSkipWait", \.rules.longestSkipWait, wait, "Maximum delay after skips."),
+            "First delay after too many skips. It doubles with each further skip.", applies: .atReload),
+        Setting(
+            "roulette.longestSkipWait", \.rules.longestSkipWait, wait, "Maximum delay after skips.", applies: .atReload),
         Setting("roulette.maxInterests", \.rules.maxInterests, .integer(0...100), "Maximum interests per person."),
         Setting(
             "roulette.maxBlocks", \.rules.maxBlocks, .integer(0...100_000),
@@ -300,10 +322,10 @@ extension Setting {
             "Maximum chat messages included in a report. The page tells the reporter that they are included."),
         Setting(
             "roulette.reportRetention", \.retention.reports, .duration(.zero ... .seconds(3650 * 86400)),
-            "How long reports are kept."),
+            "How long reports are kept.", applies: .atReload),
         Setting(
             "moderation.auditRetention", \.retention.audit, .duration(.zero ... .seconds(3650 * 86400)),
-            "How long the audit log keeps what operators and moderators did."),
+            "How long the audit log keeps what operators and moderators did.", applies: .atReload),
     ]
 
     /// True for a `scheme:host[:port][?transport=udp|tcp]` URL (RFC 7064, RFC 7065). Browsers reject the whole list of

@@ -10,8 +10,13 @@ final class DirectoryLock: Sendable {
 
     private let descriptor: Int32
 
-    /// - Throws: `DataDirectoryError` if another server holds the lock, or if the file cannot be opened.
-    init(directory: String) throws(DataDirectoryError) {
+    /// - Parameters:
+    ///   - timeout: how long to wait for a server that is stopping. Blocks the thread, so call it only at startup.
+    ///   - onWait: called once if another server holds the lock, before waiting.
+    /// - Throws: `DataDirectoryError` if another server still holds the lock, or if the file cannot be opened.
+    init(
+        directory: String, timeout: Duration = .zero, onWait: (String) -> Void = { _ in }
+    ) throws(DataDirectoryError) {
         try PrivateFiles.makeDirectory(directory)
         let path = directory + "/" + Self.fileName
         let descriptor = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
@@ -19,18 +24,32 @@ final class DirectoryLock: Sendable {
             throw DataDirectoryError("The file \(path) cannot be opened: \(String(cString: strerror(errno))).")
         }
         self.descriptor = descriptor
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            guard errno == EWOULDBLOCK else {
-                throw DataDirectoryError("The file \(path) cannot be locked: \(String(cString: strerror(errno))).")
-            }
-            let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
-            throw DataDirectoryError(
-                "Another server\(holder) is using the data directory \(directory). Stop it, or choose another directory with "
-                    + "--data-dir.")
-        }
+        try Self.lock(descriptor, path, directory, timeout, onWait)
         let text = Array("\(getpid())\n".utf8)
         _ = ftruncate(descriptor, 0)
         _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    }
+
+    private static func lock(
+        _ descriptor: Int32, _ path: String, _ directory: String, _ timeout: Duration, _ onWait: (String) -> Void
+    ) throws(DataDirectoryError) {
+        let end = ContinuousClock.now + timeout
+        var isWaiting = false
+        // Poll, because a blocking flock has no timeout.
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EWOULDBLOCK || errno == EINTR else {
+                throw DataDirectoryError("The file \(path) cannot be locked: \(String(cString: strerror(errno))).")
+            }
+            let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
+            guard ContinuousClock.now < end else {
+                throw DataDirectoryError(
+                    "Another server\(holder) is using the data directory \(directory). Stop it, or choose another "
+                        + "directory with --data-dir.")
+            }
+            if !isWaiting { onWait("Waiting for another server\(holder) to release the data directory \(directory).") }
+            isWaiting = true
+            usleep(20_000)
+        }
     }
 
     deinit { close(descriptor) }

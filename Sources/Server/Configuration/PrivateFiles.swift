@@ -44,6 +44,46 @@ enum PrivateFiles {
             unlink(unfinished)
             throw failure("write \(path)", problem)
         }
+        syncDirectory(of: path)
+    }
+
+    /// Makes a new name in a directory survive a power failure. The file itself is synced before; without this, the old one
+    /// could come back.
+    static func syncDirectory(of path: String) {
+        let descriptor = open(directory(of: path), O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    private static func directory(of path: String) -> String {
+        let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        return folder.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : folder
+    }
+
+    /// Runs `body` while no other process runs a body on this directory.
+    static func withLock<Result>(
+        on directory: String, _ body: () throws(DataDirectoryError) -> Result
+    ) throws(DataDirectoryError) -> Result {
+        let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("open the directory \(directory)", errno) }
+        // Closing the descriptor releases the lock.
+        defer { close(descriptor) }
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw failure("lock the directory \(directory)", errno) }
+        }
+        return try body()
+    }
+
+    /// Replacing a file makes this process's user its owner. The server could then not read it any more.
+    ///
+    /// - Throws: `DataDirectoryError` if the file belongs to another user.
+    static func requireOwner(of path: String) throws(DataDirectoryError) {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        guard let owner = (attributes?[.ownerAccountID] as? NSNumber)?.uint32Value, owner != geteuid() else { return }
+        let name = attributes?[.ownerAccountName] as? String ?? "\(owner)"
+        throw DataDirectoryError(
+            "\(path) belongs to the user \(name). Run this command as that user: sudo -u \(name) …")
     }
 
     /// Reads a file. Returns nil if it does not exist.

@@ -3,42 +3,100 @@ import FoundationEssentials
 #else
 import Foundation
 #endif
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import Signaling
+import Wire
 
-/// The project: its API key and the secret that signs sessions and tokens.
+/// The project: its API key, the secret that signs tokens, and the server key that makes ids.
 ///
-/// The first start generates both and stores them in `project.json`, readable by the owner only. Processes that start at the
-/// same time all end up with the same file: each writes a temporary file and links it to the final name, which succeeds for
-/// exactly one of them. Then all read that file.
+/// The first start generates them. The API key and the secret are in `project.json`, the server key is in `server.key`, both
+/// readable by the owner only. Processes that start at the same time all end up with the same files: each writes a temporary
+/// file and links it to the final name, which succeeds for exactly one of them. Then all read that file.
+///
+/// A project file of a version without server keys has no `server.key` beside it. Its secret then makes the ids too, as it did
+/// before, and `keepServerKey` stores it as the server key.
 public struct ProjectFile: Sendable, Equatable {
     /// 8 to 20 digits.
     public let apiKey: String
     public let apiSecret: SecretText
+    /// The secret before the last rotation.
+    public let previous: Previous?
+    /// The server key as text, as in `server.key`.
+    let serverKey: SecretText
     /// Warnings for the operator, as sentences.
     public let warnings: [String]
 
+    /// A secret that was replaced.
+    public struct Previous: Sendable, Equatable {
+        public let secret: SecretText
+        /// From then on, tokens signed by this secret are refused.
+        public let acceptedUntil: Timestamp
+    }
+
     public static let fileName = "project.json"
 
-    /// Opens the project. Creates the directory (mode 0700) and the file (mode 0600) if they are missing.
+    /// The keys, for signing and verifying.
+    public var project: Project {
+        get throws(DataDirectoryError) {
+            let project = ServerKeyFile.bytes(of: serverKey).flatMap { ServerKey(bytes: $0) }.flatMap {
+                Project(
+                    apiKey: apiKey, secret: apiSecret.revealed, serverKey: $0,
+                    previous: previous.map {
+                        Project.PreviousSecret(secret: $0.secret.revealed, acceptedUntil: $0.acceptedUntil)
+                    })
+            }
+            guard let project else {
+                throw DataDirectoryError("The API key must be numeric and the secret at least 32 bytes long.")
+            }
+            return project
+        }
+    }
+
+    /// Opens the project. Creates the directory (mode 0700) and the files (mode 0600) if they are missing.
     ///
-    /// The key and secret in `configuration` take precedence. If both are set, no file is read or written.
+    /// The key and secret in `configuration` take precedence. If both are set, the project file is neither read nor written.
     ///
-    /// - Throws: `DataDirectoryError` if the file cannot be created or read, or is invalid.
+    /// - Throws: `DataDirectoryError` if a file cannot be created or read, or is invalid.
     public static func open(_ configuration: ConfabConfiguration) throws(DataDirectoryError) -> ProjectFile {
+        let directory = configuration.dataDirectory
         if let key = configuration.apiKey, let secret = configuration.apiSecret {
-            return ProjectFile(apiKey: key, apiSecret: secret, warnings: [])
+            let serverKey = try ServerKeyFile.read(directory) ?? ServerKeyFile.text(of: secret)
+            return ProjectFile(apiKey: key, apiSecret: secret, previous: nil, serverKey: serverKey, warnings: [])
         }
         var random = SystemRandomNumberGenerator()
-        let kept = try open(directory: configuration.dataDirectory, using: &random)
+        return try open(directory: directory, using: &random).overridden(by: configuration, directory)
+    }
+
+    /// Opens the project again while the server runs. Unlike `open`, creates nothing.
+    static func reopen(_ configuration: ConfabConfiguration) throws(DataDirectoryError) -> ProjectFile {
+        if configuration.apiKey != nil, configuration.apiSecret != nil { return try open(configuration) }
+        let directory = configuration.dataDirectory
+        guard let kept = try read(directory) else {
+            throw DataDirectoryError("\(directory)/\(fileName) is missing. Restore it from a backup.")
+        }
+        return try kept.overridden(by: configuration, directory)
+    }
+
+    private func overridden(
+        by configuration: ConfabConfiguration, _ directory: String
+    ) throws(DataDirectoryError) -> ProjectFile {
+        let secret = configuration.apiSecret ?? apiSecret
+        // Without a stored server key, ids were made by the secret in use.
+        let serverKey = try ServerKeyFile.read(directory) ?? ServerKeyFile.text(of: secret)
         return ProjectFile(
-            apiKey: configuration.apiKey ?? kept.apiKey, apiSecret: configuration.apiSecret ?? kept.apiSecret,
-            warnings: kept.warnings)
+            apiKey: configuration.apiKey ?? apiKey, apiSecret: secret,
+            previous: configuration.apiSecret == nil ? previous : nil, serverKey: serverKey, warnings: warnings)
+    }
+
+    /// Stores the server key if it is not stored yet, so that ids stay valid when the secret changes.
+    ///
+    /// Only the server does this. A command may run without the variables that override the project, and would store another
+    /// key.
+    func keepServerKey(in directory: String) throws(DataDirectoryError) {
+        try PrivateFiles.makeDirectory(directory)
+        let kept = try ServerKeyFile.create(directory, serverKey)
+        guard kept == serverKey else {
+            throw DataDirectoryError("The server key changed during the start. Start the server again.")
+        }
     }
 
     /// Opens the project file in a directory.
@@ -46,27 +104,30 @@ public struct ProjectFile: Sendable, Equatable {
         directory: String, using random: inout some RandomNumberGenerator
     ) throws(DataDirectoryError) -> ProjectFile {
         try PrivateFiles.makeDirectory(directory)
-        let path = directory + "/" + fileName
-        if let existing = try read(path) { return existing }
+        if let existing = try read(directory) { return existing }
+        // The key comes first, so that a project file without it is always one of an earlier version.
+        _ = try ServerKeyFile.create(
+            directory, ServerKeyFile.text(of: (0..<32).map { _ in .random(in: 0...255, using: &random) }))
         let made = Contents(
             apiKey: String(UInt64.random(in: 10_000_000...99_999_999, using: &random)),
-            apiSecret: (0..<24).map { _ in hex(UInt8.random(in: 0...255, using: &random)) }.joined())
-        let text = "{\n  \"apiKey\": \"\(made.apiKey)\",\n  \"apiSecret\": \"\(made.apiSecret)\"\n}\n"
+            apiSecret: newSecret(using: &random), serverKeyFile: ServerKeyFile.fileName)
         try PrivateFiles.create(
-            path, contents: Array(text.utf8), suffix: String(UInt64.random(in: 0 ... .max, using: &random)))
-        guard let kept = try read(path) else {
-            throw DataDirectoryError("\(path) was deleted while it was being created. Start the server again.")
+            directory + "/" + fileName, contents: made.json,
+            suffix: String(UInt64.random(in: 0 ... .max, using: &random)))
+        guard let kept = try read(directory) else {
+            throw DataDirectoryError(
+                "\(directory)/\(fileName) was deleted while it was being created. Start the server again.")
         }
         return kept
     }
 
-    private struct Contents: Decodable {
-        var apiKey: String
-        var apiSecret: String
+    private static func newSecret(using random: inout some RandomNumberGenerator) -> String {
+        (0..<24).map { _ in hex(UInt8.random(in: 0...255, using: &random)) }.joined()
     }
 
     /// Reads the file. Returns nil if it does not exist.
-    private static func read(_ path: String) throws(DataDirectoryError) -> ProjectFile? {
+    private static func read(_ directory: String) throws(DataDirectoryError) -> ProjectFile? {
+        let path = directory + "/" + fileName
         guard let file = try PrivateFiles.read(path, limit: 64 << 10) else { return nil }
         let advice =
             "Restore it from a backup, or delete it to create a new project. Existing tokens will then stop working."
@@ -79,11 +140,16 @@ public struct ProjectFile: Sendable, Equatable {
         guard isAPISecret(contents.apiSecret) else {
             throw DataDirectoryError("The apiSecret in \(path) is invalid; expected \(acceptedSecret). \(advice)")
         }
+        let serverKey = try ServerKeyFile.read(directory)
+        if serverKey == nil, contents.serverKeyFile != nil { throw ServerKeyFile.missing(directory) }
         var warnings: [String] = []
         if file.isReadableByOthers {
             warnings.append("Other users of this machine can read \(path). Run chmod 600 on it.")
         }
-        return ProjectFile(apiKey: contents.apiKey, apiSecret: SecretText(contents.apiSecret), warnings: warnings)
+        return ProjectFile(
+            apiKey: contents.apiKey, apiSecret: SecretText(contents.apiSecret),
+            previous: try contents.previous(path),
+            serverKey: serverKey ?? ServerKeyFile.text(of: SecretText(contents.apiSecret)), warnings: warnings)
     }
 
     /// True for 8 to 20 digits. OpenTok's keys are numbers, and its SDKs check that.
@@ -115,4 +181,101 @@ public struct ProjectFile: Sendable, Equatable {
     }
 
     private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+}
+
+// MARK: Rotating the secret
+
+extension ProjectFile {
+    /// The result of a rotation.
+    public struct Rotation: Sendable {
+        public let file: ProjectFile
+        /// When the secret before the previous one would have been refused, if its overlap had not ended yet. Only the last two
+        /// secrets are accepted, so this rotation has ended that overlap.
+        public let cutShort: Timestamp?
+    }
+
+    /// Replaces the secret. Tokens signed by the replaced secret are accepted until the overlap ends. A running server notices
+    /// the change of the file.
+    ///
+    /// - Throws: `DataDirectoryError` if there is nothing to rotate here, with a sentence that says what to do instead.
+    public static func rotate(
+        _ configuration: ConfabConfiguration, overlap: Duration, now: Timestamp
+    ) throws(DataDirectoryError) -> Rotation {
+        guard configuration.apiSecret == nil else {
+            throw DataDirectoryError(
+                "The API secret is set by CONFAB_API_SECRET or the configuration, so it cannot be rotated here. Change it "
+                    + "there and reload or restart the server. Tokens signed by the old secret are refused from then on."
+            )
+        }
+        let directory = configuration.dataDirectory
+        let path = directory + "/" + fileName
+        return try PrivateFiles.withLock(on: directory) { () throws(DataDirectoryError) -> Rotation in
+            guard let file = try PrivateFiles.read(path, limit: 64 << 10), let before = try read(directory),
+                var contents = try? JSONDecoder().decode(Contents.self, from: Data(file.bytes))
+            else {
+                throw DataDirectoryError(
+                    "\(path) does not exist. If the server gets its secret from CONFAB_API_SECRET, change it there. "
+                        + "Otherwise check --data-dir, or start the server once.")
+            }
+            guard try ServerKeyFile.read(directory) != nil else {
+                throw DataDirectoryError(
+                    "This data directory was last used by a version that cannot rotate the secret. Start this version of "
+                        + "the server once, then rotate. Otherwise ids made before could become invalid.")
+            }
+            try PrivateFiles.requireOwner(of: path)
+            var random = SystemRandomNumberGenerator()
+            contents.serverKeyFile = ServerKeyFile.fileName
+            contents.previousSecret = contents.apiSecret
+            contents.previousSecretUntil = TimeText.write(overlap > .zero ? now + overlap : now)
+            contents.apiSecret = newSecret(using: &random)
+            try PrivateFiles.replace(
+                path, contents: contents.json, suffix: String(UInt64.random(in: 0 ... .max, using: &random)))
+            guard let after = try read(directory) else {
+                throw DataDirectoryError("\(path) was deleted during the rotation. Restore it from a backup.")
+            }
+            let earlier = before.previous?.acceptedUntil
+            return Rotation(file: after, cutShort: earlier.flatMap { $0 > now ? $0 : nil })
+        }
+    }
+
+    /// The contents of `project.json`.
+    fileprivate struct Contents: Codable {
+        var apiKey: String
+        var apiSecret: String
+        /// Says that `server.key` must exist. Absent in files of versions without it.
+        var serverKeyFile: String?
+        var previousSecret: String?
+        /// An ISO 8601 time.
+        var previousSecretUntil: String?
+
+        var json: [UInt8] {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+            // Text always encodes.
+            return Array((try? encoder.encode(self)) ?? Data()) + [UInt8(ascii: "\n")]
+        }
+
+        func previous(_ path: String) throws(DataDirectoryError) -> Previous? {
+            guard previousSecret != nil || previousSecretUntil != nil else { return nil }
+            guard let secret = previousSecret, isAPISecret(secret),
+                let end = previousSecretUntil.flatMap(TimeText.parse)
+            else {
+                throw DataDirectoryError(
+                    "previousSecret or previousSecretUntil in \(path) is invalid; expected a secret and a time such as "
+                        + "2026-01-31T12:00:00Z. Remove both to refuse the previous secret.")
+            }
+            return Previous(secret: SecretText(secret), acceptedUntil: end)
+        }
+    }
+}
+
+/// Times in ISO 8601 format, with whole seconds in UTC: `2026-01-31T12:00:00Z`.
+public enum TimeText {
+    public static func write(_ time: Timestamp) -> String {
+        Date(timeIntervalSince1970: TimeInterval(time.milliseconds / 1000)).formatted(.iso8601)
+    }
+
+    static func parse(_ text: String) -> Timestamp? {
+        (try? Date(text, strategy: .iso8601)).map { Timestamp(milliseconds: Int64($0.timeIntervalSince1970) * 1000) }
+    }
 }

@@ -10,7 +10,8 @@ extension Setting {
 
     private static let presence: [Setting] = [
         Setting(
-            "presence.devices", \.rules.devicesPerPerson, .integer(1...1000), "Maximum linked devices per person."),
+            "presence.devices", \.rules.devicesPerPerson, .integer(1...1000), "Maximum linked devices per person.",
+            applies: .atReload),
         Setting(
             "presence.maxContacts", \.rules.maxContacts, .integer(0...100_000),
             "Maximum contacts per person."),
@@ -19,7 +20,7 @@ extension Setting {
             "How long a pairing code for linking a device is valid."),
         Setting(
             "presence.linkGuessesPerMinute", \.rules.linkGuesses.perMinute, count,
-            "Pairing codes that one IP address may try per minute."),
+            "Pairing codes that one IP address may try per minute.", applies: .atReload),
     ]
 
     private static let nearby: [Setting] = [
@@ -41,19 +42,19 @@ extension Setting {
             "How long both people may take to join an accepted call before it fails."),
         Setting(
             "call.placedPerMinute", \.rules.callsPlaced.perMinute, count,
-            "Maximum calls that a person may place per minute. All of them may be placed at once."),
+            "Maximum calls that a person may place per minute. All of them may be placed at once.", applies: .atReload),
         Setting(
             "call.ringsPerMinute", \.rules.ringsReceived.perMinute, count,
-            "Maximum incoming calls per person per minute. Additional callers get \"busy\"."),
+            "Maximum incoming calls per person per minute. Additional callers get \"busy\".", applies: .atReload),
         Setting(
             "call.inVain", \.rules.callsInVain, count,
-            "Unsuccessful calls to the same person after which the caller must wait."),
+            "Unsuccessful calls to the same person after which the caller must wait.", applies: .atReload),
         Setting(
             "call.inVainPeriod", \.rules.callsInVainPeriod, interval,
-            "Period over which unsuccessful calls are counted, and how long the caller must wait."),
+            "Period over which unsuccessful calls are counted, and how long the caller must wait.", applies: .atReload),
         Setting(
             "call.logRetention", \.retention.calls, .duration(.zero ... .seconds(3650 * 86400)),
-            "How long calls stay in the call history."),
+            "How long calls stay in the call history.", applies: .atReload),
         Setting(
             "call.mediaMode", \.rules.callMediaMode, .choice,
             "routed: media goes through the server, which hides IP addresses. relayed: media is peer to peer."),

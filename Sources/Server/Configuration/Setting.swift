@@ -10,6 +10,8 @@ public struct ConfigurationKey: Sendable, Equatable {
     public let accepts: String
     /// True if the value must never be shown.
     public let isSecret: Bool
+    /// True if a reload (SIGHUP) changes the setting in the running server. Otherwise a change needs a restart.
+    public let isLive: Bool
 
     /// The environment variable: `CONFAB_ROULETTE_INTEREST_WAIT` for `roulette.interestWait`.
     public var environmentName: String {
@@ -43,12 +45,18 @@ struct Setting: Sendable {
     let store: @Sendable ([String], inout ConfabConfiguration) -> Bool
     /// Returns the setting's value as text, not redacted; empty if there is no value.
     let text: @Sendable (ConfabConfiguration) -> String
+    /// Copies the setting's value from the first configuration to the second.
+    let copy: @Sendable (ConfabConfiguration, inout ConfabConfiguration) -> Void
+
+    /// When a changed value applies.
+    enum Application { case atReload, atRestart }
 
     init<Value: Sendable>(
         _ name: String, _ path: any WritableKeyPath<ConfabConfiguration, Value> & Sendable, _ format: Format<Value>,
-        _ meaning: String, isSecret: Bool = false
+        _ meaning: String, isSecret: Bool = false, applies application: Application = .atRestart
     ) {
         text = { format.write($0[keyPath: path]) }
+        copy = { $1[keyPath: path] = $0[keyPath: path] }
         store = { items, configuration in
             guard let value = format.parse(items) else { return false }
             configuration[keyPath: path] = value
@@ -57,7 +65,7 @@ struct Setting: Sendable {
         isList = format.isList
         key = ConfigurationKey(
             name: name, defaultText: format.write(ConfabConfiguration()[keyPath: path]), meaning: meaning,
-            accepts: format.accepts, isSecret: isSecret)
+            accepts: format.accepts, isSecret: isSecret, isLive: application == .atReload)
     }
 }
 

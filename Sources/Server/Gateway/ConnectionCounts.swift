@@ -7,8 +7,8 @@ import Wire
 /// cannot use up the process's file descriptors, and its TLS handshakes cannot use up the event loop's time. Connections from
 /// trusted proxies count only towards the total.
 struct ConnectionCounts: Equatable, Sendable {
-    /// Maximum number of connections per limiting block of addresses.
-    let perAddress: Int
+    /// Maximum number of connections per limiting block of addresses. A lower number closes no connection.
+    var perAddress: Int
     /// Maximum number of connections in total.
     let total: Int
 

@@ -29,9 +29,8 @@ protocol GatewayConnection: AnyObject {
 /// State that all connections of the gateway share on one event loop: the runner, the bans, and the limits per address.
 final class Gateway {
     let runner: HubRunner
-    let reception: Reception
     let storage: any Storage
-    let configuration: ConfabConfiguration
+    private(set) var configuration: ConfabConfiguration
     let logger: Logger
     let metrics: GatewayMetrics
 
@@ -39,6 +38,8 @@ final class Gateway {
     let strictTransport: String?
 
     private var connectionCounts: ConnectionCounts
+    /// All accepted connections, including those that have not sent a request.
+    private var channels: [ObjectIdentifier: any Channel] = [:]
     private var socketsByAddress: [IPAddress: Int] = [:]
     private static let maxHelloBudgets = 10_000
     private var helloBudgets: [IPAddress: Budget] = [:]
@@ -55,20 +56,18 @@ final class Gateway {
     private(set) lazy var socketIO = SocketIODirectory(gateway: self)
 
     init(
-        runner: HubRunner, reception: Reception, storage: any Storage, configuration: ConfabConfiguration,
+        runner: HubRunner, storage: any Storage, configuration: ConfabConfiguration,
         logger: Logger, metrics: GatewayMetrics
     ) {
         self.runner = runner
-        self.reception = reception
         self.storage = storage
         self.configuration = configuration
         self.logger = logger
         self.metrics = metrics
-        // One address must leave room for others.
         let total = Self.maxConnections()
         strictTransport = configuration.strictTransport
         connectionCounts = ConnectionCounts(
-            perAddress: min(configuration.limits.connectionsPerAddress, total / 2), total: total,
+            perAddress: Self.connectionsPerAddress(configuration, total: total), total: total,
             new: configuration.limits.newConnections)
     }
 
@@ -87,6 +86,9 @@ final class Gateway {
 
     var eventLoop: any EventLoop { runner.eventLoop }
 
+    /// Made on demand, because the keys can change.
+    var reception: Reception { Reception(project: runner.hubSettings.project) }
+
     /// Starts the timer that pings the groups in turn. Call once.
     func startPinging() {
         let interval = TimeAmount.nanoseconds(configuration.rules.pingInterval / Self.groupCount)
@@ -99,6 +101,23 @@ final class Gateway {
     private func pingNextGroup() {
         currentGroup = (currentGroup + 1) % Self.groupCount
         for connection in connections[currentGroup].values { connection.tick() }
+    }
+
+    // MARK: Settings
+
+    /// Uses the changed settings of a reload, or a rotated secret, from now on. Closes no connection.
+    func apply(_ configuration: ConfabConfiguration, _ project: Project) {
+        self.configuration = configuration
+        connectionCounts.perAddress = Self.connectionsPerAddress(configuration, total: connectionCounts.total)
+        var settings = runner.hubSettings
+        (settings.rules, settings.project) = (configuration.rules, project)
+        settings.ice = ICEProvision(configuration.ice)
+        if settings != runner.hubSettings { runner.submit(.settingsChanged(settings)) }
+    }
+
+    /// One address must leave room for others.
+    private static func connectionsPerAddress(_ configuration: ConfabConfiguration, total: Int) -> Int {
+        min(configuration.limits.connectionsPerAddress, total / 2)
     }
 
     // MARK: Addresses
@@ -117,8 +136,12 @@ final class Gateway {
             metrics.connectionsRefused.increment()
             return false
         }
-        let (address, gateway) = (peer, NIOLoopBound(self, eventLoop: eventLoop))
-        channel.closeFuture.whenComplete { _ in gateway.value.connectionCounts.release(address) }
+        channels[ObjectIdentifier(channel)] = channel
+        let (address, gateway, id) = (peer, NIOLoopBound(self, eventLoop: eventLoop), ObjectIdentifier(channel))
+        channel.closeFuture.whenComplete { _ in
+            gateway.value.connectionCounts.release(address)
+            gateway.value.channels[id] = nil
+        }
         return true
     }
 
@@ -191,5 +214,14 @@ final class Gateway {
         isDraining = true
         runner.forgetSockets()
         for connection in connections.flatMap(\.values) { connection.goAway() }
+    }
+
+    /// Closes all connections that are still open then, whatever they are doing, so that none of them delays the end of the
+    /// server.
+    func closeAll(after delay: Duration) {
+        let gateway = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: .nanoseconds(delay)) {
+            for channel in Array(gateway.value.channels.values) { channel.close(promise: nil) }
+        }
     }
 }

@@ -26,7 +26,8 @@ struct PersonExport: Sendable {
     }
 
     let gateway: NIOLoopBound<Gateway>
-    let configuration: ConfabConfiguration
+    let live: LiveConfiguration
+    private var configuration: ConfabConfiguration { live.current }
 
     func get(_ request: Request, _ context: Context) async throws -> Response {
         let headers = HTTPHeaders(request.headers)

@@ -15,7 +15,8 @@ struct QRCodeDrawing: Sendable {
     static let maxTextSize = QRCode.capacity(version: QRCode.largestVersion, .medium)
 
     let gateway: NIOLoopBound<Gateway>
-    let configuration: ConfabConfiguration
+    let live: LiveConfiguration
+    private var configuration: ConfabConfiguration { live.current }
 
     func post(_ request: Request, _ context: PersonExport.Context) async throws -> Response {
         var answer: WHIPAnswer

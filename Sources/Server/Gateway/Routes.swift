@@ -6,19 +6,19 @@ import Wire
 /// The HTTP routes of the public port.
 struct Routes: Sendable {
     let gateway: NIOLoopBound<Gateway>
-    let configuration: ConfabConfiguration
+    let live: LiveConfiguration
     let lan: LocalNetwork?
     let readiness: ReadinessCheck
 
     func router() -> Router<PersonExport.Context> {
         let router = Router(context: PersonExport.Context.self, options: .autoGenerateHeadEndpoints)
-        let export = PersonExport(gateway: gateway, configuration: configuration)
-        let files = WebFiles(directory: configuration.webDirectory)
+        let export = PersonExport(gateway: gateway, live: live)
+        let files = WebFiles(directory: live.current.webDirectory)
         router.get("/health") { _, _ in try await health() }
         router.get("/ready") { _, _ in try await ready() }
         router.get("/v1/socket") { request, _ in upgradeRequired(request) }
         router.get(PersonExport.path) { request, context in try await export.get(request, context) }
-        let drawing = QRCodeDrawing(gateway: gateway, configuration: configuration)
+        let drawing = QRCodeDrawing(gateway: gateway, live: live)
         router.post(QRCodeDrawing.path) { request, context in try await drawing.post(request, context) }
         router.on(PersonExport.path, method: .options) { request, context in export.options(request, context) }
         if let lan {

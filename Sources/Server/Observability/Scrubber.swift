@@ -18,7 +18,7 @@ public struct Scrubber: Sendable {
         self.init(
             secrets: [
                 configuration.apiSecret, configuration.ice.turnSecret, configuration.ice.turnPassword,
-                project?.apiSecret,
+                project?.apiSecret, project?.previous?.secret, project?.serverKey,
             ].compactMap(\.self))
     }
 

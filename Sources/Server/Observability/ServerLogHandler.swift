@@ -23,24 +23,32 @@ import Darwin
 ///
 /// It redacts values that look secret. Untrusted text cannot forge a line or control the terminal.
 public struct ServerLogHandler: LogHandler {
-    public var logLevel: Logger.Level
+    /// The level of the settings, until it is set for this logger.
+    public var logLevel: Logger.Level {
+        get { ownLevel ?? settings.level }
+        set { ownLevel = newValue }
+    }
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
 
     private let label: String
     private let format: LogFormat
-    private let scrubber: Scrubber
+    private let settings: LogSettings
     private let output: LogOutput
+    private var ownLevel: Logger.Level?
+
+    private var scrubber: Scrubber { settings.scrubber }
 
     public init(
         label: String, level: Logger.Level, format: LogFormat, scrubber: Scrubber = Scrubber(),
         output: LogOutput = .standardError
     ) {
-        self.label = label
-        self.logLevel = level
-        self.format = format
-        self.scrubber = scrubber
-        self.output = output
+        self.init(label: label, format: format, settings: LogSettings(level, scrubber), output: output)
+    }
+
+    /// - Parameter settings: shared by all handlers, so that a change reaches all of them.
+    public init(label: String, format: LogFormat, settings: LogSettings, output: LogOutput = .standardError) {
+        (self.label, self.format, self.settings, self.output) = (label, format, settings, output)
     }
 
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {

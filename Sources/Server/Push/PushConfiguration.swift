@@ -53,7 +53,7 @@ extension Setting {
             "Maximum notifications that are waiting or being sent."),
         Setting(
             "push.endpointRetention", \.retention.pushEndpoints, .duration(.zero ... .seconds(3650 * 86400)),
-            "How long a push endpoint is kept if the device does not register it again."),
+            "How long a push endpoint is kept if the device does not register it again.", applies: .atReload),
         Setting(
             "push.apnsKey", \.push.apnsKey, .optional(.path),
             "The .p8 key file for Apple's push service (APNs). Without it, apps get no push notifications."),

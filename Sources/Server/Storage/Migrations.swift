@@ -22,9 +22,14 @@ enum Migrations {
     /// Migrates a database to the current schema. Rejects a database of a newer version, because writing to it could lose data
     /// that the newer version added.
     ///
+    /// A database that has to be migrated is checked and copied first.
+    ///
     /// Call it under the lock of `SQLiteStorage.open`. The migrator determines the pending migrations before it starts their
     /// transactions, so two processes that start together would both run the first one.
-    static func run(on pool: DatabasePool) throws {
+    ///
+    /// - Returns: the path of the copy; nil if nothing had to be migrated or the database is new.
+    @discardableResult
+    static func run(on pool: DatabasePool, _ safety: MigrationSafety = MigrationSafety()) throws -> String? {
         let migrator = all
         guard try !pool.read(migrator.hasBeenSuperseded) else {
             throw StorageError(
@@ -34,7 +39,16 @@ enum Migrations {
                 one, or use another data directory (--data-dir) or a backup made by this version.
                 """)
         }
+        let applied = try pool.read { try migrator.appliedIdentifiers($0) }
+        let isComplete = migrator.migrations.allSatisfy(applied.contains)
+        let copy = isComplete || applied.isEmpty ? nil : try safety.copy(pool, version: version(of: applied))
         try migrator.migrate(pool)
+        return copy
+    }
+
+    /// Returns the schema version of a database, for the name of its copy. Each migration's name starts with one: `v3 …`.
+    private static func version(of applied: Set<String>) -> Int {
+        applied.compactMap { Int($0.dropFirst().prefix { $0.isNumber }) }.max() ?? 0
     }
 
     /// Identities and matches are 16-byte blobs, times are milliseconds since 1970.

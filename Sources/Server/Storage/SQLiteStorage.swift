@@ -20,6 +20,8 @@ public final class SQLiteStorage: Storage {
     private static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>
+    /// What the operator should know about the opening, as sentences.
+    let notes: [String]
     private let pool: DatabasePool
 
     /// Opens the storage in `directory` and migrates it to the current schema. Creates the directory (mode 0700) and the file
@@ -38,11 +40,12 @@ public final class SQLiteStorage: Storage {
     ///   starts when the function returns.
     init(
         directory: String, bounds: StorageBounds = StorageBounds(),
-        lockTimeout: Duration = SQLiteStorage.defaultLockTimeout,
+        lockTimeout: Duration = SQLiteStorage.defaultLockTimeout, safety: MigrationSafety = MigrationSafety(),
         beforeTransaction: @escaping @Sendable (Int) async -> Void
     ) throws {
-        let pool = try Self.open(in: directory, lockTimeout: lockTimeout)
+        let (pool, copy) = try Self.open(in: directory, lockTimeout: lockTimeout, safety)
         self.pool = pool
+        notes = copy.map { ["The database was upgraded. A copy of how it was before is in \($0)."] } ?? []
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
             try await StorageError.translating {
@@ -53,7 +56,9 @@ public final class SQLiteStorage: Storage {
         }
     }
 
-    private static func open(in directory: String, lockTimeout: Duration) throws -> DatabasePool {
+    private static func open(
+        in directory: String, lockTimeout: Duration, _ safety: MigrationSafety
+    ) throws -> (pool: DatabasePool, copy: String?) {
         try StorageFiles.createDirectory(directory)
         let path = (directory as NSString).appendingPathComponent(fileName)
         // Use a lock: if two processes switch a new file to WAL at the same time, SQLite fails one of them without waiting.
@@ -67,8 +72,7 @@ public final class SQLiteStorage: Storage {
                     // failure.
                     try db.execute(sql: "PRAGMA synchronous = FULL")
                 }
-                try Migrations.run(on: pool)
-                return pool
+                return (pool, try Migrations.run(on: pool, safety))
             }
         }
     }
@@ -203,20 +207,24 @@ extension SQLiteStorage {
         do {
             // Copy in one step within one read transaction: the copy is consistent and does not block writers. A copy in
             // several steps restarts each time another process writes, and might never finish.
-            try await read { source in
-                let target = try DatabaseQueue(path: path)
-                try target.writeWithoutTransaction { db in
-                    try source.backup(to: db)
-                    // The copy is in WAL mode like its source. Without WAL, the backup is a single file that also works on
-                    // a read-only disk.
-                    try db.execute(sql: "PRAGMA journal_mode = DELETE")
-                }
-                try target.close()
-            }
+            try await read { try $0.copy(to: path) }
         } catch {
             // Remove the partial backup. This call created these files, so no other data is lost.
             for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
             throw error
         }
+    }
+}
+
+extension Database {
+    /// Copies the database to an empty file.
+    func copy(to path: String) throws {
+        let target = try DatabaseQueue(path: path)
+        try target.writeWithoutTransaction { db in
+            try backup(to: db)
+            // The copy is in WAL mode like its source. Without WAL, it is a single file that also works on a read-only disk.
+            try db.execute(sql: "PRAGMA journal_mode = DELETE")
+        }
+        try target.close()
     }
 }

@@ -45,12 +45,12 @@ public struct Listing: Equatable, Sendable {
 public struct Directory: Machine {
     struct Person: Sendable {
         var listing: Listing
-        /// The person's place in the table: a keyed hash that stays the same as long as the project's secret.
+        /// The person's place in the table: a keyed hash that stays the same as long as the server key.
         var order: UInt64
     }
 
     let rules: Rules
-    let project: Project
+    private let serverKey: ServerKey
     var people = Numbered<Person?>()
     private var byIdentity = NumberIndex()
     var grid = PeopleGrid()
@@ -62,7 +62,7 @@ public struct Directory: Machine {
     /// Today's key. A place in the table XOR this key is the place in the day's order.
     private(set) var key: UInt64 = 0
 
-    public init(rules: Rules, project: Project) { (self.rules, self.project) = (rules, project) }
+    public init(rules: Rules, project: Project) { (self.rules, serverKey) = (rules, project.serverKey) }
 
     public var listedCount: Int { grid.count }
     public var watchCount: Int { watches.count }
@@ -105,7 +105,7 @@ public struct Directory: Machine {
         let today = remainder < 0 ? quotient - 1 : quotient
         guard today != day else { return }
         day = today
-        key = project.nearbyOrder("day \(today)")
+        key = serverKey.nearbyOrder("day \(today)")
         changes.forget()
     }
 
@@ -132,7 +132,7 @@ public struct Directory: Machine {
         let key = NumberIndex.key(listing.identity)
         // If two identities have the same 64-bit key, list only the first. In practice this does not happen.
         guard byIdentity[key] == nil else { return }
-        let order = project.nearbyOrder(listing.person.description)
+        let order = serverKey.nearbyOrder(listing.person.description)
         let number = people.insert(Person(listing: listing, order: order))
         byIdentity.insert(key, number)
         let center = listing.cell.center
@@ -152,8 +152,8 @@ public struct Directory: Machine {
     }
 }
 
-extension Project {
-    /// Returns 64 bits that no one can predict without the project's secret.
+extension ServerKey {
+    /// Returns 64 bits that no one can predict without the server key.
     func nearbyOrder(_ text: String) -> UInt64 {
         authenticationCode(Array("confab nearby\n\(text)".utf8)).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }

@@ -16,11 +16,11 @@ struct JWT {
         claims(&writer)
         writer.endObject()
         let signed = header + "." + Base64URL.encode(writer.bytes)
-        return signed + "." + Base64URL.encode(project.authenticationCode(Array(signed.utf8)))
+        return signed + "." + Base64URL.encode(project.signature(of: Array(signed.utf8)))
     }
 
     /// Parses a token. The signature is verified before any claim is read.
-    init(verifying text: String, with project: Project) throws(WireError) {
+    init(verifying text: String, with project: Project, now: Timestamp) throws(WireError) {
         guard text.utf8.count <= Limits.token else {
             throw WireError(.tokenMalformed, "The token is longer than \(Limits.token) bytes.")
         }
@@ -34,10 +34,7 @@ struct JWT {
             throw WireError(.tokenMalformed, "Unsupported token header: alg must be HS256, and crit is not allowed.")
         }
         let signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
-        guard constantTimeEquals(project.authenticationCode(signed), signature) else {
-            throw WireError(
-                .tokenSignature, "The token was not signed with this project's secret. Sign it with that secret.")
-        }
+        try project.check(signature, of: signed, now: now)
         guard let claims = Self.object(payload) else {
             throw WireError(.tokenMalformed, "The token's claims must be a JSON object without duplicate keys.")
         }

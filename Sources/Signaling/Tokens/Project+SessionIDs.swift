@@ -22,10 +22,10 @@ extension Project {
         return SessionID(prefix + Base64URL.encode(plain.utf8)) ?? .unset
     }
 
-    /// Returns the media mode encoded in the session id, or `nil` if the id was not created with this project's secret.
+    /// Returns the media mode encoded in the session id, or `nil` if the id was not created with this server's key.
     public func mediaMode(of session: SessionID) -> MediaMode? { traits(of: session)?.mediaMode }
 
-    /// Returns the properties encoded in the session id, or `nil` if the id was not created with this project's secret.
+    /// Returns the properties encoded in the session id, or `nil` if the id was not created with this server's key.
     func traits(of session: SessionID) -> (mediaMode: MediaMode, isRelayedOnly: Bool)? {
         let text = session.text.utf8
         guard text.count > 2, let plain = Base64URL.decode(text.dropFirst(2)) else { return nil }
@@ -49,6 +49,8 @@ extension Project {
     }
 
     private func code(head: String, field: [UInt8]) -> [UInt8] {
-        Array(authenticationCode(Array("confab session\n".utf8) + Array(head.utf8) + field).prefix(Self.codeBytes))
+        Array(
+            serverKey.authenticationCode(Array("confab session\n".utf8) + Array(head.utf8) + field).prefix(
+                Self.codeBytes))
     }
 }

@@ -1,34 +1,94 @@
 import Crypto
 import Wire
 
-/// An API key and its secret. Anyone who has the secret can create sessions and tokens.
-public struct Project: Sendable {
+/// An API key, the secret that signs tokens, and the key that makes ids. Anyone who has the secret can create tokens.
+///
+/// The secret can be rotated: for a while, tokens signed by the previous secret are accepted too. Ids do not depend on the
+/// secret, so they survive a rotation.
+public struct Project: Sendable, Equatable {
     public let apiKey: String
-    let secret: SymmetricKey
+    /// Makes the ids. It stays the same when the secret is rotated.
+    public let serverKey: ServerKey
+    private let signingKey: SymmetricKey
+    private let previous: Previous?
 
     /// Minimum length of a secret in bytes: an HS256 key should be at least as long as the hash output (RFC 7518 §3.2).
     public static let shortestSecret = 32
 
-    /// Creates a project, or returns `nil` if the key is not numeric or the secret is too short.
-    public init?(apiKey: String, secret: String) {
+    /// The secret before the last rotation.
+    public struct PreviousSecret: Sendable, Equatable {
+        public var secret: String
+        /// The end of the overlap. From then on, tokens signed by this secret are refused.
+        public var acceptedUntil: Timestamp
+
+        public init(secret: String, acceptedUntil: Timestamp) {
+            (self.secret, self.acceptedUntil) = (secret, acceptedUntil)
+        }
+    }
+
+    private struct Previous: Sendable, Equatable {
+        let key: SymmetricKey
+        let acceptedUntil: Timestamp
+    }
+
+    /// Creates a project, or returns `nil` if the key is not numeric or a secret is too short.
+    ///
+    /// - Parameter serverKey: the key that makes the ids; nil if the secret makes them.
+    public init?(
+        apiKey: String, secret: String, serverKey: ServerKey? = nil, previous: PreviousSecret? = nil
+    ) {
         guard !apiKey.isEmpty, apiKey.utf8.count <= 32, apiKey.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else {
             return nil
         }
-        guard secret.utf8.count >= Self.shortestSecret else { return nil }
-        self.init(apiKey: apiKey, key: SymmetricKey(data: Array(secret.utf8)))
+        guard secret.utf8.count >= Self.shortestSecret,
+            previous.map({ $0.secret.utf8.count >= Self.shortestSecret }) ?? true
+        else { return nil }
+        let key = SymmetricKey(data: Array(secret.utf8))
+        self.apiKey = apiKey
+        self.serverKey = serverKey ?? ServerKey(key: key)
+        signingKey = key
+        self.previous = previous.map {
+            Previous(key: SymmetricKey(data: Array($0.secret.utf8)), acceptedUntil: $0.acceptedUntil)
+        }
     }
 
     /// Creates a project from a key and a secret that are known to be valid.
-    init(apiKey: String, key: SymmetricKey) { (self.apiKey, secret) = (apiKey, key) }
+    init(apiKey: String, key: SymmetricKey) {
+        (self.apiKey, serverKey, signingKey, previous) = (apiKey, ServerKey(key: key), key, nil)
+    }
 
     /// Returns random bytes as URL-safe text (base64url).
     public func randomText(bytes: Int, using generator: inout some RandomNumberGenerator) -> String {
         Base64URL.encode((0..<bytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
     }
 
-    func authenticationCode(_ bytes: [UInt8]) -> [UInt8] {
-        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: secret))
+    // MARK: Signatures of tokens
+
+    func signature(of bytes: [UInt8]) -> [UInt8] { Self.code(of: bytes, signingKey) }
+
+    /// Accepts signatures of the secret, and of the previous secret until the overlap ends.
+    func check(_ signature: [UInt8], of bytes: [UInt8], now: Timestamp) throws(WireError) {
+        if constantTimeEquals(Self.code(of: bytes, signingKey), signature) { return }
+        guard let previous, constantTimeEquals(Self.code(of: bytes, previous.key), signature) else {
+            throw WireError(
+                .tokenSignature, "The token was not signed with this project's secret. Sign it with that secret.")
+        }
+        guard now < previous.acceptedUntil else {
+            throw WireError(
+                .tokenSignature,
+                "The token was signed with a secret that has been replaced. Get a token signed with the new secret.")
+        }
     }
+
+    private static func code(of bytes: [UInt8], _ key: SymmetricKey) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))
+    }
+}
+
+extension Project: CustomStringConvertible, CustomReflectable {
+    /// Without the keys, so that they are not printed by accident.
+    public var description: String { "project \(apiKey)" }
+    public var customMirror: Mirror { Mirror(self, children: ["apiKey": apiKey]) }
 }
 
 /// Compares two secrets. The time taken does not depend on where they differ. The length of a secret is not confidential.

@@ -76,7 +76,7 @@ extension Project {
     public func verifySessionToken(_ text: String, for session: SessionID?, now: Timestamp) throws(WireError)
         -> SessionGrant
     {
-        let token = try JWT(verifying: text, with: self)
+        let token = try JWT(verifying: text, with: self, now: now)
         try token.check(project: self, scope: "session.connect", longest: Self.longestSessionToken, now: now)
         guard let named = token.string("session_id").flatMap(SessionID.init), session == nil || named == session else {
             throw WireError(.tokenSession, "The token is for another session. Create one for this session.")
@@ -121,7 +121,7 @@ extension Project {
     }
 
     public func verifyUserToken(_ text: String, now: Timestamp) throws(WireError) -> Identity {
-        let token = try JWT(verifying: text, with: self)
+        let token = try JWT(verifying: text, with: self, now: now)
         try token.check(project: self, scope: "user.connect", longest: Self.longestUserToken, now: now)
         guard let user = token.string("sub"), !user.isEmpty, user.utf8.count <= Limits.name else {
             throw WireError(.tokenMalformed, "The token requires a sub claim of 1 to \(Limits.name) bytes.")
@@ -141,17 +141,18 @@ extension Project {
 
     // MARK: Public ids
 
-    /// Returns a person's public id: sixteen bytes of a keyed hash. Without the project's secret, no one can compute the public
+    /// Returns a person's public id: sixteen bytes of a keyed hash. Without the server key, no one can compute the public
     /// id from the identity or the identity from the public id.
     public func personID(of identity: IdentityID) -> PersonID {
-        PersonID(bytes: authenticationCode(Array("confab person\n".utf8) + identity.bytes)) ?? PersonID(high: 0, low: 0)
+        PersonID(bytes: serverKey.authenticationCode(Array("confab person\n".utf8) + identity.bytes))
+            ?? PersonID(high: 0, low: 0)
     }
 
     /// Returns an id for one entry of a person's block list. It is not the blocked person's public id, because roulette
     /// partners do not know each other's public id, and blocking must not reveal it.
     public func blockedID(of identity: IdentityID, by owner: IdentityID) -> PersonID {
         let bytes = Array("confab blocked\n".utf8) + owner.bytes + identity.bytes
-        return PersonID(bytes: authenticationCode(bytes)) ?? PersonID(high: 0, low: 0)
+        return PersonID(bytes: serverKey.authenticationCode(bytes)) ?? PersonID(high: 0, low: 0)
     }
 
     // MARK: Anonymous identities
@@ -177,7 +178,7 @@ extension Project {
     }
 
     private func identityCode(_ id: IdentityID) -> [UInt8] {
-        Array(authenticationCode(Array("confab identity\n".utf8) + id.bytes).prefix(16))
+        Array(serverKey.authenticationCode(Array("confab identity\n".utf8) + id.bytes).prefix(16))
     }
 }
 

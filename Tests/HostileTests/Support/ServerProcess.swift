@@ -178,12 +178,15 @@ final class ServerProcess: Sendable {
         }
     }
 
-    /// The project that signs the server's sessions and tokens.
+    /// The project that makes the server's sessions and tokens.
     func project() throws -> Project {
         struct File: Decodable { var apiKey: String, apiSecret: String }
         let path = dataDirectory + "/project.json"
         let file = try JSONDecoder().decode(File.self, from: FileManager.default.contents(atPath: path) ?? Data())
-        guard let project = Project(apiKey: file.apiKey, secret: file.apiSecret) else {
+        let key = FileManager.default.contents(atPath: dataDirectory + "/server.key")
+            .flatMap { Data(base64Encoded: String(decoding: $0, as: UTF8.self).trimmingCharacters(in: .newlines)) }
+            .flatMap { ServerKey(bytes: Array($0)) }
+        guard let key, let project = Project(apiKey: file.apiKey, secret: file.apiSecret, serverKey: key) else {
             throw TimedOut("\(path) holds no project")
         }
         return project

@@ -15,9 +15,12 @@ struct TestServer: Sendable {
     ///
     /// - Parameters:
     ///   - prometheus: what the metrics endpoint serves, if the configuration enables it.
+    ///   - logger: where the server logs; nil for nowhere.
+    ///   - reloading: when and how the server reloads its configuration.
     ///   - configure: changes settings. All timeouts are settings, so tests can shorten them.
     static func run<Result: Sendable>(
         dataDirectory: String? = nil, prometheus: PrometheusMetrics? = nil, supervisor: Supervisor? = nil,
+        logger: Logger? = nil, log: LogSettings? = nil, reloading: Reloading? = nil,
         _ configure: (inout ConfabConfiguration) -> Void = { _ in },
         _ body: @escaping @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
@@ -35,8 +38,8 @@ struct TestServer: Sendable {
         let (stop, askToStop) = AsyncStream<Void>.makeStream()
         let server = try ConfabServer(
             configuration: configuration, project: project,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), prometheus: prometheus,
-            supervisor: supervisor
+            logger: logger ?? Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+            prometheus: prometheus, supervisor: supervisor, log: log, reloading: reloading
         ) { announce.yield($0.port) }
         return try await withThrowingTaskGroup(of: Result?.self) { tasks in
             tasks.addTask {

@@ -90,7 +90,7 @@ import Wire
             )
             model.people[identity] = listing
             if model.orders[listing.person] == nil {
-                model.orders[listing.person] = project.nearbyOrder(listing.person.description)
+                model.orders[listing.person] = project.serverKey.nearbyOrder(listing.person.description)
             }
             _ = handle(.show(listing))
         }

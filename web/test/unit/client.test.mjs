@@ -273,6 +273,16 @@ describe('A client whose socket drops', () => {
     assert.deepEqual(told, [1, 2]);
   });
 
+  test('returns 125 ms after 1001 from a restarting server if its random number is 0', async () => {
+    await make({ random: () => 0 }).connect();
+    const closed = server.socket;
+    closed.drop(1001);
+    await clock.advance(124);
+    assert.equal(server.socket, closed);
+    await clock.advance(1);
+    assert.notEqual(server.socket, closed);
+  });
+
   test('does not reconnect after a ban', async () => {
     await client.connect();
     server.socket.say({ type: 'error', code: 'banned', message: 'Until Friday.', retryable: false });

@@ -1,0 +1,165 @@
+import Logging
+import NIOCore
+import ServiceLifecycle
+import Signaling
+import UnixSignals
+
+/// The one owner of what can change while the server runs: the settings marked as live, and the API secret.
+///
+/// It reads the files, and passes what changed to the gateway, which passes it to the hub as an input. If a file cannot be used,
+/// everything stays as it was, and the log says why. No connection is closed.
+actor RunningSettings {
+    private let gateway: NIOLoopBound<Gateway>
+    private let live: LiveConfiguration
+    private let certificates: TLSCertificates?
+    private let log: LogSettings?
+    private let logger: Logger
+    private var file: ProjectFile
+    /// The last problem with the project file, so that it is logged once and not at every check.
+    private var problem: String?
+
+    init(
+        _ gateway: NIOLoopBound<Gateway>, _ live: LiveConfiguration, _ file: ProjectFile,
+        certificates: TLSCertificates?, log: LogSettings?, logger: Logger
+    ) {
+        (self.gateway, self.live, self.file) = (gateway, live, file)
+        (self.certificates, self.log, self.logger) = (certificates, log, logger)
+    }
+
+    // MARK: The API secret
+
+    /// Reads the project file again. `confab project rotate`, a separate process, may have changed it.
+    func checkProject() async {
+        do throws(DataDirectoryError) {
+            let found = try open(live.current)
+            problem = nil
+            guard found.apiSecret != file.apiSecret || found.previous != file.previous else { return }
+            try await adopt(found)
+        } catch {
+            guard problem != error.description else { return }
+            problem = error.description
+            logger.error(
+                "The API secret was not reloaded. The server goes on with the one that it has.",
+                metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func open(_ configuration: ConfabConfiguration) throws(DataDirectoryError) -> ProjectFile {
+        let found = try ProjectFile.reopen(configuration)
+        guard found.apiKey == file.apiKey, found.serverKey == file.serverKey else {
+            throw DataDirectoryError(
+                "The API key or the server key has changed. Restart the server to use the new ones.")
+        }
+        return found
+    }
+
+    private func adopt(_ found: ProjectFile) async throws(DataDirectoryError) {
+        let project = try found.project
+        let isRotated = found.apiSecret != file.apiSecret
+        file = found
+        await apply(project)
+        guard isRotated else { return }
+        logger.notice(
+            "The API secret has changed",
+            metadata: ["previousAcceptedUntil": "\(found.previous.map { TimeText.write($0.acceptedUntil) } ?? "now")"])
+    }
+
+    /// Passes the settings in use to everything that has a copy of them.
+    private func apply(_ project: Project) async {
+        let (gateway, configuration) = (gateway, live.current)
+        log?.apply(configuration, file)
+        // Fails only if the loop has stopped.
+        try? await gateway.eventLoop.submit { gateway.value.apply(configuration, project) }.get()
+    }
+
+    // MARK: The configuration
+
+    /// Applies a changed configuration, as far as that is possible without a restart.
+    func reload(_ load: @Sendable () throws -> ConfabConfiguration) async {
+        let change: ConfigurationChange
+        do {
+            change = ConfigurationChange(from: live.current, to: try load())
+            let found = try open(change.result)
+            live.replace(change.result)
+            file = found
+            problem = nil
+            await apply(try found.project)
+        } catch {
+            let problems = (error as? ConfigurationError)?.problems.map(\.description) ?? ["\(error)"]
+            logger.error(
+                "The configuration was not reloaded, and nothing has changed.",
+                metadata: ["error": "\(problems.joined(separator: "; "))"])
+            return
+        }
+        // The files are checked regularly too, but an operator who reloads wants the new certificate now.
+        certificates?.reload()
+        report(change)
+    }
+
+    private func report(_ change: ConfigurationChange) {
+        func metadata(_ difference: ConfigurationChange.Difference) -> Logger.Metadata {
+            ["setting": "\(difference.key)", "before": "\(difference.before)", "after": "\(difference.after)"]
+        }
+        for difference in change.applied { logger.notice("Setting changed", metadata: metadata(difference)) }
+        for difference in change.pending {
+            logger.warning("This setting changes only after a restart", metadata: metadata(difference))
+        }
+        logger.notice(
+            "Configuration reloaded",
+            metadata: [
+                "changed": "\(change.applied.count)", "needRestart": "\(change.pending.count)",
+                "unchanged": "\(change.unchanged)",
+            ])
+    }
+}
+
+/// Polls for changes of the project file, which `confab project rotate` makes.
+struct ProjectWatch: Service {
+    let settings: RunningSettings
+    let live: LiveConfiguration
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                await settings.checkProject()
+                try? await Task.sleep(for: live.current.storage.pollInterval)
+            }
+        }
+    }
+}
+
+/// When to reload the configuration, and how to load it.
+public struct Reloading: Sendable {
+    let requests: AsyncStream<Void>
+    let load: @Sendable () throws -> ConfabConfiguration
+
+    /// - Parameter requests: an element for each reload.
+    public init(requests: AsyncStream<Void>, load: @escaping @Sendable () throws -> ConfabConfiguration) {
+        (self.requests, self.load) = (requests, load)
+    }
+
+    /// Reloads when the process receives SIGHUP, from now on.
+    public static func onHangup(load: @escaping @Sendable () throws -> ConfabConfiguration) async -> Reloading {
+        // Signals that arrive during a reload become one more reload.
+        let (requests, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let signals = await UnixSignalsSequence(trapping: .sighup)
+        Task {
+            for await _ in signals { continuation.yield() }
+        }
+        return Reloading(requests: requests, load: load)
+    }
+}
+
+/// Reloads the configuration whenever that is requested.
+struct ReloadWatch: Service {
+    let reloading: Reloading
+    let settings: RunningSettings
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            for await _ in reloading.requests { await settings.reload(reloading.load) }
+        }
+        // The group would stop if a service ended before it.
+        try await gracefulShutdown()
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import GRDB
+import Signaling
+import Wire
+
+/// Checks and copies a database before it is migrated: a migration cannot be undone, and could turn damage that nobody has noticed
+/// into lost data.
+struct MigrationSafety: Sendable {
+    /// How many copies to keep. The one before the last is for problems that are noticed only after the next upgrade.
+    private static let keptCopies = 2
+    /// Free space beside the copy: a migration may rewrite the largest table, in the database or in its log.
+    private static let spaceFactor = 2
+
+    /// In bytes. A larger database gets `quick_check`, which reads every page but does not compare indexes with their tables. It
+    /// takes seconds for a gigabyte, where `integrity_check` takes minutes in which the server does not run.
+    var largeSize = 256 << 20
+    var now: @Sendable () -> Date = { Date() }
+    /// Returns the free bytes, or nil if they cannot be read.
+    var freeSpace: @Sendable (_ directory: String) -> Int? = DiskSpace.freeBytes(of:)
+
+    /// Copies the database to a file beside it, and deletes older copies.
+    ///
+    /// - Returns: the path of the copy.
+    /// - Throws: `StorageError`: `.diskFull` without enough space, `.corrupt` if the check finds damage. The database is not
+    ///   changed then.
+    func copy(_ pool: DatabasePool, version: Int) throws -> String {
+        let directory = (pool.path as NSString).deletingLastPathComponent
+        let size = try pool.read(Self.size)
+        try requireSpace(Self.spaceFactor * size, in: directory)
+        try pool.read { try check($0, size: size) }
+        let name = Self.name(version: version, at: now())
+        let path = directory + "/" + name
+        let unfinished = path + ".unfinished"
+        Self.remove(unfinished)
+        guard try StorageFiles.createFile(unfinished) else {
+            throw StorageError(.notAccessible, "\(unfinished) cannot be replaced. Remove it.")
+        }
+        do {
+            try pool.read { try $0.copy(to: unfinished) }
+        } catch {
+            Self.remove(unfinished)
+            throw error
+        }
+        guard rename(unfinished, path) == 0 else {
+            throw StorageError(.notAccessible, "\(unfinished) cannot be renamed to \(name).")
+        }
+        PrivateFiles.syncDirectory(of: path)
+        for old in try Self.copies(in: directory).dropLast(Self.keptCopies) { Self.remove(directory + "/" + old) }
+        return path
+    }
+
+    private static func size(_ db: Database) throws -> Int {
+        let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+        return pages * (try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 0)
+    }
+
+    private func requireSpace(_ needed: Int, in directory: String) throws {
+        // If the free space cannot be read, the copy itself will fail if there is too little.
+        guard let free = freeSpace(directory), free < needed else { return }
+        throw StorageError(
+            .diskFull,
+            """
+            The database has to be upgraded, which needs \(Self.mebibytes(needed)) MiB of free space in \(directory) for a copy; \
+            \(Self.mebibytes(free)) MiB are free. Free some space and start again. Nothing has been changed.
+            """)
+    }
+
+    private static func mebibytes(_ bytes: Int) -> Int { (bytes + (1 << 20) - 1) >> 20 }
+
+    private func check(_ db: Database, size: Int) throws {
+        let pragma = size > largeSize ? "quick_check" : "integrity_check"
+        // The messages name tables and pages, not what is stored.
+        let found = try String.fetchAll(db, sql: "PRAGMA \(pragma)(3)")
+        guard found != ["ok"] else { return }
+        throw StorageError(
+            .corrupt,
+            """
+            The database is damaged, so it was not upgraded: \(found.joined(separator: "; ")). Restore a backup. Nothing has been \
+            changed.
+            """)
+    }
+
+    // MARK: Copies
+
+    private static let prefix = "confab-v"
+    private static let suffix = ".sqlite"
+
+    /// `confab-v2-20260131T120000Z.sqlite`.
+    private static func name(version: Int, at time: Date) -> String {
+        let digits = TimeText.write(Timestamp(milliseconds: Int64(time.timeIntervalSince1970 * 1000)))
+            .filter { $0 != "-" && $0 != ":" }
+        return "\(prefix)\(version)-\(digits)\(suffix)"
+    }
+
+    /// The names of the copies in a directory, oldest first.
+    static func copies(in directory: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory)
+            .filter { $0.wholeMatch(of: /confab-v\d+-\d{8}T\d{6}Z\.sqlite/) != nil }
+            .sorted { time(in: $0) < time(in: $1) }
+    }
+
+    /// The part of a copy's name that names the time, which sorts like the time.
+    private static func time(in name: String) -> Substring { name.split(separator: "-").last ?? "" }
+
+    private static func remove(_ path: String) {
+        for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
+    }
+}

@@ -1,0 +1,30 @@
+import Crypto
+
+/// The key that makes session ids, identity secrets and public person ids.
+///
+/// These ids prove themselves and are not stored, so the key must never change: with another key, every session id would be
+/// invalid and every anonymous identity would be refused.
+public struct ServerKey: Sendable, Equatable {
+    private let key: SymmetricKey
+
+    /// Minimum length in bytes, the same as that of a secret.
+    public static let shortest = Project.shortestSecret
+
+    /// Creates a key, or returns `nil` if there are too few bytes.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count >= Self.shortest else { return nil }
+        key = SymmetricKey(data: bytes)
+    }
+
+    init(key: SymmetricKey) { self.key = key }
+
+    func authenticationCode(_ bytes: [UInt8]) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))
+    }
+}
+
+extension ServerKey: CustomStringConvertible, CustomReflectable {
+    /// Without the key, so that it is not printed by accident.
+    public var description: String { "server key" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import Signaling
+import Testing
+import Wire
+
+extension Hostile {
+    /// What an operator does to a running server: rotating the secret, reloading the configuration, restarting.
+    @Suite("An operator at work") struct OperatorTests {
+        private static let settings = ["CONFAB_STORAGE_POLL_INTERVAL": "20ms", "CONFAB_LIMITS_HELLO_BURST": "100000"]
+
+        private static func command(_ server: ServerProcess, _ arguments: String...) async throws -> String {
+            let result = try await server.command(arguments)
+            #expect(result.status == 0, "\(arguments): \(result.errors)")
+            return result.output.trimmingCharacters(in: .newlines)
+        }
+
+        /// Joins, and returns `joined` or the error's code.
+        private static func join(_ server: ServerProcess, _ session: String, _ token: String) throws -> String {
+            let person = try Person.arrive(port: server.port)
+            defer { person.drop() }
+            let id = try #require(SessionID(session))
+            let seq = try person.say(.session(.join(.init(session: id, token: token))))
+            return try person.hear("an answer") { message -> String? in
+                switch message {
+                case .session(.joined): "joined"
+                case .error(let failure) where failure.re == nil || failure.re == seq: failure.error.code.rawValue
+                default: nil
+                }
+            }
+        }
+
+        private static func until(
+            _ outcome: String, _ server: ServerProcess, _ session: String, _ token: String
+        ) throws {
+            try eventually("joining is not yet \(outcome)") { (try? join(server, session, token)) == outcome }
+        }
+
+        private static func isAnswered(_ person: Person) throws -> Bool {
+            try person.ask(.roulette(.count)).type == "roulette.count"
+        }
+
+        @Test(
+            "`confab project rotate` prints the new secret alone, and the running server uses it and disconnects nobody"
+        )
+        func rotation() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                let session = try await Self.command(server, "session", "create", "--media", "relayed")
+                let old = try await Self.command(server, "token", "create", "--session", session)
+                let before = try await Forging(server).secret
+                let ann = try Person.arrive(port: server.port)
+                let identity = try #require(ann.welcome.identity)
+                #expect(try Self.join(server, session, old) == "joined")
+
+                let result = try await server.command(["project", "rotate"])
+                let secret = result.output.trimmingCharacters(in: .newlines)
+                #expect(result.status == 0 && secret.count == 48 && secret.allSatisfy(\.isHexDigit) && secret != before)
+                #expect(result.errors.contains("accepted until") && !result.errors.contains(secret))
+                #expect(try await Forging(server).secret == secret)
+                let new = try await Self.command(server, "token", "create", "--session", session)
+                try Self.until("joined", server, session, new)
+                #expect(try Self.join(server, session, old) == "joined")
+
+                let again = try await server.command(["project", "rotate", "--overlap", "0s"])
+                #expect(again.errors.contains("refused from now on") && again.errors.contains("that one"))
+                try Self.until("token_signature", server, session, new)
+                #expect(try Self.join(server, session, old) == "token_signature")
+                let last = try await Self.command(server, "token", "create", "--session", session)
+                try Self.until("joined", server, session, last)
+                #expect(try Self.isAnswered(ann))
+
+                #expect(try await Self.command(server, "audit").contains("project.rotate"))
+                for secret in [before, secret, again.output.trimmingCharacters(in: .newlines)] {
+                    #expect(!server.log.contains(secret))
+                }
+                try server.restart()
+                let back = try Person.arrive(port: server.port, identity: identity)
+                #expect(back.welcome.identity == nil, "the identity is still valid")
+                #expect(try Self.join(server, session, last) == "joined")
+            }
+        }
+
+        @Test("a rotation that cannot work is refused with a sentence and changes nothing")
+        func refusedRotations() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                let before = try await Forging(server).secret
+                for overlap in ["31d", "-1s", "soon", "24"] {
+                    let result = try await server.command(["project", "rotate", "--overlap=\(overlap)"])
+                    #expect(result.status != 0 && result.errors.contains("--overlap"), "\(result.errors)")
+                }
+                #expect(try await Forging(server).secret == before)
+            }
+            let override = ["CONFAB_API_KEY": "45000001", "CONFAB_API_SECRET": String(repeating: "s", count: 32)]
+            try await ServerProcess.run(override) { server in
+                let result = try await server.command(["project", "rotate"])
+                #expect(result.status != 0 && result.errors.contains("CONFAB_API_SECRET"), "\(result.errors)")
+                #expect(!FileManager.default.fileExists(atPath: server.dataDirectory + "/project.json"))
+            }
+        }
+
+        @Test("SIGHUP applies what it can and names what needs a restart, and an invalid file changes nothing")
+        func reload() async throws {
+            let file = NSTemporaryDirectory() + "confab-hostile-\(UUID().uuidString).yaml"
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            func write(_ yaml: String) throws { try Data(yaml.utf8).write(to: URL(fileURLWithPath: file)) }
+            try write("limits:\n  socketsPerAddress: 100\n")
+            try await ServerProcess.run(flags: ["--config", file]) { server in
+                let ann = try Person.arrive(port: server.port)
+                try write("limits:\n  socketsPerAddress: 1\nmedia:\n  enabled: false\n")
+                kill(server.processID, SIGHUP)
+                try eventually("not reloaded: \(server.log)") { server.log.contains("Configuration reloaded") }
+                let log = server.log
+                #expect(log.contains("Setting changed after=1 before=100 setting=limits.socketsPerAddress"), "\(log)")
+                #expect(log.contains("only after a restart after=false before=true setting=media.enabled"), "\(log)")
+                #expect(log.contains("changed=1 needRestart=1"), "\(log)")
+                let second = try Person.connect(port: server.port)
+                #expect(try second.hearClose() == 4429)
+                try write("limits:\n  socketsPerAddress: none\n")
+                kill(server.processID, SIGHUP)
+                try eventually("not refused: \(server.log)") { server.log.contains("nothing has changed") }
+                #expect(try Self.isAnswered(ann))
+            }
+        }
+
+        /// The number of clients in the restart that is timed.
+        private static let clients = 200
+
+        @Test("a restart with 200 clients, of which one does not answer, opens the port again for all of them")
+        func restart() async throws {
+            try await ServerProcess.run(Self.settings) { server in
+                var people = try (0..<Self.clients).map { _ in try Person.arrive(port: server.port) }
+                // Nobody reads from this one, so it never answers the close frame.
+                let silent = people.removeLast()
+                let closes = people.map { person in Background { try person.hearClose() } }
+                let start = ContinuousClock.now
+                try server.restart()
+                let time = ContinuousClock.now - start
+                for close in closes { #expect(try close.join() == 1001) }
+                let back = ContinuousClock.now
+                for person in people {
+                    let returned = try Person.arrive(port: server.port, identity: person.welcome.identity)
+                    #expect(!returned.welcome.resumed && returned.welcome.identity == nil)
+                    returned.drop()
+                }
+                silent.drop()
+                print(
+                    "restart | \(Self.clients) clients, one silent | from SIGTERM to the next server's port: \(time)"
+                        + " | all back after another \(ContinuousClock.now - back)")
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+import Foundation
+import Logging
+import Signaling
+import Synchronization
+import Testing
+import Wire
+
+@testable import Server
+
+@Suite("What a reload changes") struct ConfigurationChangeTests {
+    /// A valid value for each setting that is not its default, for those that can be set alone.
+    private static let values = [
+        "7", "3", "7s", "3s", "7KiB", "3KiB", "true", "false", "relayed", "json", "debug", "https://a.example",
+        "10.0.0.0/8", "stun:s.example", "turn:t.example", "192.0.2.1", "/tmp/x", "12345678",
+        "00112233445566778899aabbccddeeff0011223344556677", "mailto:a@b.example", "a.example",
+    ]
+
+    private static func other(_ setting: Setting) -> ConfabConfiguration? {
+        for value in values {
+            var configuration = ConfabConfiguration()
+            guard setting.store([value], &configuration), configuration != ConfabConfiguration() else { continue }
+            return configuration
+        }
+        return nil
+    }
+
+    @Test("each key either applies and is copied, or waits for a restart and is not")
+    func eachKey() throws {
+        var untried: [String] = []
+        for setting in Setting.all {
+            guard let loaded = Self.other(setting) else {
+                untried.append(setting.key.name)
+                continue
+            }
+            let change = ConfigurationChange(from: ConfabConfiguration(), to: loaded)
+            let name = setting.key.name
+            #expect(change.unchanged == Setting.all.count - 1, "\(name)")
+            #expect(change.applied.map(\.key) == (setting.key.isLive ? [name] : []), "\(name)")
+            #expect(change.pending.map(\.key) == (setting.key.isLive ? [] : [name]), "\(name)")
+            #expect(change.result == (setting.key.isLive ? loaded : ConfabConfiguration()), "\(name)")
+        }
+        #expect(untried.isEmpty)
+    }
+
+    @Test("differences name both values, but never a secret")
+    func texts() throws {
+        var loaded = ConfabConfiguration()
+        loaded.rules.verbs.burst = 7
+        loaded.ice.turnSecret = SecretText("hunter2hunter2")
+        loaded.port = 1
+        let change = ConfigurationChange(from: ConfabConfiguration(), to: loaded)
+        #expect(
+            change.applied == [
+                .init(key: "ice.turnSecret", before: "unset", after: "[redacted]"),
+                .init(key: "limits.verbBurst", before: "100", after: "7"),
+            ])
+        #expect(change.pending == [.init(key: "port", before: "8080", after: "1")])
+    }
+
+    /// The pool and the directory keep their rules, so these keys must not claim to apply.
+    @Test("settings that the pool or the directory reads need a restart")
+    func keptRules() {
+        let kept = [
+            "roulette.interestWait", "roulette.rematchWait", "roulette.entriesPerAddress",
+            "roulette.candidatesPerAttempt", "roulette.retryInterval", "nearby.updateInterval",
+            "nearby.refreshesPerSecond",
+        ]
+        for name in kept { #expect(Setting.all.first { $0.key.name == name }?.key.isLive == false, "\(name)") }
+    }
+}
+
+@Suite("Reloading the configuration of a running server", .ownThreads, .timeLimit(.minutes(2))) struct ReloadTests {
+    /// The file that the server reads, and a way to make it read.
+    private final class File: Sendable {
+        private let text = Mutex("")
+        private let requests: AsyncStream<Void>
+        private let request: AsyncStream<Void>.Continuation
+
+        init() { (requests, request) = AsyncStream.makeStream(of: Void.self) }
+
+        /// Keeps the settings that the test server needs.
+        func reloading(_ base: @escaping @Sendable () -> ConfabConfiguration) -> Reloading {
+            Reloading(requests: requests) { [self] in
+                let loaded = try ConfabConfiguration.load(
+                    overrides: [:], environment: [:], yaml: text.withLock { $0 }, named: "confab.yaml")
+                // Everything that the test did not write into the file is as the server was started.
+                var result = base()
+                for setting in Setting.all where !setting.text(loaded).isEmpty {
+                    if setting.text(loaded) != setting.key.defaultText { setting.copy(loaded, &result) }
+                }
+                return result
+            }
+        }
+
+        func write(_ yaml: String) {
+            text.withLock { $0 = yaml }
+            request.yield()
+        }
+    }
+
+    private func run(
+        _ lines: LogLines, _ body: @escaping @Sendable (TestServer, File) async throws -> Void
+    ) async throws {
+        let (file, started) = (File(), Started())
+        try await TestServer.run(
+            logger: lines.logger, log: lines.settings, reloading: file.reloading { started.configuration },
+            { configuration in
+                configuration.storage.pollInterval = .milliseconds(20)
+                started.keep(configuration)
+            }
+        ) { server in try await body(server, file) }
+    }
+
+    /// The configuration that the server was started with.
+    private final class Started: Sendable {
+        private let state = Mutex(ConfabConfiguration())
+        var configuration: ConfabConfiguration { state.withLock { $0 } }
+        func keep(_ configuration: ConfabConfiguration) { state.withLock { $0 = configuration } }
+    }
+
+    private func reloaded(_ lines: LogLines, times: Int = 1) async throws {
+        try await eventually {
+            let count = lines.all.count { $0.contains("Configuration reloaded") || $0.contains("was not reloaded") }
+            return count >= times ? nil : "the reload has not ended: \(lines.all)"
+        }
+    }
+
+    @Test("settings that apply do so at once, those that do not are named, and nobody is disconnected")
+    func applying() async throws {
+        let lines = LogLines()
+        try await run(lines) { server, file in
+            let ann = try await SocketClient.connect(port: server.port)
+            try await ann.greet()
+            let place = try WHIPPlace(server)
+            #expect(try await place.ask("GET", "/socket.io/1/?t=1").status == 200)
+            file.write(
+                "log:\n  level: debug\nlimits:\n  socketsPerAddress: 1\nallowedOrigins: [https://a.example]\n"
+                    + "media:\n  relayedFallback: 3s\nsocketIO:\n  enabled: false\n"
+                    + "ice:\n  stunServers: [stun:s.example]\n")
+            try await reloaded(lines)
+            #expect(lines.settings.level == .debug)
+            for key in [
+                "log.level", "limits.socketsPerAddress", "allowedOrigins", "socketIO.enabled", "ice.stunServers",
+            ] {
+                #expect(lines.contains("Setting changed") && lines.contains("setting=\(key)"), "\(key)")
+            }
+            #expect(lines.all.count { $0.contains("only after a restart") } == 1)
+            #expect(lines.contains("setting=media.relayedFallback"))
+            #expect(lines.contains("changed=5 needRestart=1 unchanged=\(Setting.all.count - 6)"), "\(lines.all)")
+
+            let foreign = try await SocketClient.connect(port: server.port, headers: [("Origin", "https://b.example")])
+            #expect(try await foreign.hearClose() == 4403)
+            // The limit counts the first client, which stays.
+            let second = try await SocketClient.connect(port: server.port, headers: [("Origin", "https://a.example")])
+            #expect(try await second.hearClose() == 4429)
+            let count = try await ann.say(.roulette(.count))
+            try await ann.hear("count") {
+                if case .roulette(.count(let answer)) = $0, answer.re == count { true } else { nil }
+            }
+            let refused = try await place.ask("GET", "/socket.io/1/?t=1", ["Origin": "https://a.example"])
+            #expect(refused.status == 404, "Socket.IO is off")
+
+            file.write("limits:\n  socketsPerAddress: 5\n")
+            try await reloaded(lines, times: 2)
+            await ann.drop()
+            let back = try await ann.reconnect()
+            #expect(back.resumed)
+            #expect(back.ice.servers.isEmpty, "the STUN server was removed again")
+        }
+    }
+
+    @Test("an invalid file, or a file with a project that cannot be used, changes nothing and is logged")
+    func invalid() async throws {
+        let lines = LogLines()
+        try await run(lines) { server, file in
+            let secret = "secret-that-is-not-valid.env"
+            file.write(
+                "limits:\n  socketsPerAddress: 1\n  verbBurst: many\napiSecret: \(secret)\nlog:\n  level: debug\n")
+            try await reloaded(lines)
+            #expect(lines.contains("nothing has changed") && lines.contains("limits.verbBurst"))
+            #expect(!lines.contains(secret))
+            #expect(lines.settings.level == .info)
+            let project = server.dataDirectory + "/project.json"
+            let bytes = try #require(FileManager.default.contents(atPath: project))
+            try Data("{}".utf8).write(to: URL(fileURLWithPath: project))
+            file.write("limits:\n  socketsPerAddress: 1\nlog:\n  level: debug\n")
+            try await eventually {
+                lines.all.count { $0.contains("nothing has changed") } == 2 ? nil : "the second reload has not ended"
+            }
+            #expect(lines.settings.level == .info)
+            try bytes.write(to: URL(fileURLWithPath: project))
+            for _ in 0..<2 { try await SocketClient.connect(port: server.port).greet() }
+        }
+    }
+
+    @Test("a secret from the configuration is replaced at once")
+    func secret() async throws {
+        let lines = LogLines()
+        try await run(lines) { server, file in
+            let ann = try await SocketClient.connect(port: server.port)
+            try await ann.greet()
+            let text = String(repeating: "s3", count: 20)
+            file.write("apiSecret: \(text)\n")
+            try await reloaded(lines)
+            #expect(!lines.contains(text))
+            var configuration = ConfabConfiguration()
+            (configuration.dataDirectory, configuration.apiSecret) = (server.dataDirectory, SecretText(text))
+            let token = try ProjectFile.open(configuration).project.makeUserToken(
+                user: "ada", name: nil, now: Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)))
+            try await SocketClient.connect(port: server.port).greet(token: token)
+            let old = try server.project.project.makeUserToken(
+                user: "ada", name: nil, now: Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)))
+            let refused = try await SocketClient.connect(port: server.port)
+            await #expect(throws: SocketClient.TimedOut.self) { try await refused.greet(token: old) }
+            let count = try await ann.say(.roulette(.count))
+            try await ann.hear("count") {
+                if case .roulette(.count(let answer)) = $0, answer.re == count { true } else { nil }
+            }
+        }
+    }
+}
