@@ -87,6 +87,8 @@ public struct ConfabServer: Sendable {
         var services: [any Service] = [
             application, BanWatch(gateway: gateway, storage: storage, configuration: configuration, logger: logger),
             Retention(storage: storage, clock: clock, configuration: configuration, logger: logger),
+            DiskWatch(
+                gateway: gateway, disk: disk, mark: configuration.storage.lowSpace, logger: logger),
             ReturnedMemory(gateway: gateway), pushes,
         ]
         if let prometheus, configuration.metrics.isEnabled {

@@ -10,20 +10,24 @@ protocol WebSocketUser: AnyObject {
     func opened(_ webSocket: WebSocketHandler)
     /// Called with a text message. It may not be valid UTF-8.
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler)
-    /// Called for every frame.
-    func receivedFrame(on webSocket: WebSocketHandler)
+    /// Called for every frame, with the length of its payload.
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler)
     /// Called when the peer violates RFC 6455 or sends too many control frames. The implementation must close with this code.
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler)
     /// Called when the peer sends a close frame. The handler answers it.
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler)
     /// Called when the connection is closed, whichever side closed it. Always the last call, and only once.
     func disconnected(_ webSocket: WebSocketHandler)
-    /// True while too much of this user's data waits for storage. The socket is not read then.
+    /// True while too much of this user's data waits for storage, or its address is over its budget. The socket is not read
+    /// then.
     var isCongested: Bool { get }
+    /// Resumes the reader when the user may no longer be congested.
+    func pause(_ reader: any PausedReader)
 }
 
 extension WebSocketUser {
     var isCongested: Bool { false }
+    func pause(_ reader: any PausedReader) {}
 }
 
 /// One WebSocket (RFC 6455): framing, pings, the closing handshake, and a limit for the send queue.
@@ -68,8 +72,13 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     // MARK: Channel events
 
+    /// The channel reports that it is not writable if more than `high` bytes wait. A small number, because `bufferedBytes` counts
+    /// only from there.
+    private static let bufferMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 4 << 10, high: 8 << 10)
+
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.bufferMarks)
         user?.opened(self)
     }
 
@@ -120,7 +129,11 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         channelRead(context: context, data: wrapInboundOut(ByteBuffer()))
         channelReadComplete(context: context)
         if isYielding { return }
-        if hasInputEnded { context.close(promise: nil) } else if isReadHeld { resumeReading() }
+        if hasInputEnded { return context.close(promise: nil) }
+        guard isReadHeld else { return }
+        isReadHeld = false
+        // The frames just handled may have made the user congested.
+        read(context: context)
     }
 
     /// Returns the next frame, or nil if it is incomplete.
@@ -158,7 +171,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
             if case .close = output { context.close(promise: nil) }
             return
         }
-        user?.receivedFrame(on: self)
+        user?.receivedFrame(frame.payload.count, on: self)
         switch output {
         case .text(let bytes): user?.received(bytes, on: self)
         case .nothing, .pong: countIdleFrame()
@@ -188,7 +201,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         if isYielding {
             isReadHeld = true
         } else if user?.isCongested ?? false {
-            gateway.runner.pause(self)
+            user?.pause(self)
         } else {
             context.read()
         }
@@ -247,12 +260,18 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     /// Closes the connection without a close frame.
     func drop() { context?.close(promise: nil) }
 
+    /// The bytes that wait to be sent; 0 if they are few.
+    var bufferedBytes: Int {
+        // Asking for the option is slow, and most sockets have nothing to send.
+        guard let context, !context.channel.isWritable else { return 0 }
+        return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
     func flush() {
         needsFlush = false
         context?.flush()
-        guard let context, !context.channel.isWritable else { return }
-        let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        guard waiting > gateway.configuration.limits.sendQueue else { return }
+        let waiting = bufferedBytes
+        guard let context, waiting > gateway.configuration.limits.sendQueue else { return }
         // Treat a client that reads too slowly as dropped. It may resume, and then gets the missing messages or a snapshot.
         gateway.metrics.droppedForBackpressure.increment()
         gateway.logger.info("Socket closed: the client reads too slowly, \(waiting) bytes are queued")
