@@ -91,6 +91,7 @@ let package = Package(
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -155,7 +156,7 @@ let package = Package(
         .testTarget(
             name: "ServerTests",
             dependencies: [
-                "CSockets", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
+                "CAllocations", "CSockets", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -205,6 +205,7 @@ private struct MeasuredServer {
         let limits = [
             "VERBS_PER_SECOND": "1000000", "VERB_BURST": "1000000", "HELLOS_PER_SECOND": "1000000",
             "HELLO_BURST": "1000000", "SOCKETS_PER_ADDRESS": "1000000",
+            "ADDRESS_MESSAGES_PER_SECOND": "1000000", "ADDRESS_MESSAGE_BURST": "1000000",
         ]
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("CONFAB_") }
         for (name, value) in limits { environment["CONFAB_LIMITS_\(name)"] = value }

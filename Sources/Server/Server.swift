@@ -100,6 +100,8 @@ public struct ConfabServer: Sendable {
         var services: [any Service] = [
             application, BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
             Retention(storage: storage, clock: clock, live: live, logger: logger),
+            DiskWatch(
+                gateway: gateway, disk: disk, mark: configuration.storage.lowSpace, logger: logger),
             ReturnedMemory(gateway: gateway), pushes,
         ]
         if let certificates { services.append(certificates) }

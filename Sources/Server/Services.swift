@@ -86,6 +86,7 @@ struct Retention: Service {
                 await delete(.calls, "calls", olderThan: now - retention.calls)
                 await delete(.audit, "audit entries", olderThan: now - retention.audit)
                 await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
+                await delete(.profiles, "profiles", olderThan: now - retention.profiles)
                 try? await Task.sleep(for: .seconds(3600))
             }
         }

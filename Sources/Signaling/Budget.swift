@@ -43,14 +43,34 @@ public struct Budget: Equatable, Sendable {
             level -= cost
             return nil
         }
-        let seconds = (cost - level) / max(rate.perSecond, 0.001)
-        return .milliseconds(Int64((seconds * 1000).rounded(.up)))
+        return Self.time(for: cost - level, rate)
+    }
+
+    /// Takes `cost` tokens even if there are not enough. What is missing is a debt, which refilling pays off first.
+    ///
+    /// For costs that are known only after they have arisen. Check ``wait(_:now:beyond:)`` before the next one.
+    public mutating func spend(_ rate: Rate, cost: Double, now: Timestamp) {
+        level = refilled(rate, now: now) - cost
+        at = max(at, now)
+    }
+
+    /// The number of tokens in the bucket; negative for a debt.
+    public func tokens(_ rate: Rate, now: Timestamp) -> Double { refilled(rate, now: now) }
+
+    /// Returns how long to wait until the debt is at most `debt` tokens, or nil if it is already.
+    public func wait(_ rate: Rate, now: Timestamp, beyond debt: Double = 0) -> Duration? {
+        let missing = -debt - refilled(rate, now: now)
+        return missing > 0 ? Self.time(for: missing, rate) : nil
+    }
+
+    private static func time(for tokens: Double, _ rate: Rate) -> Duration {
+        .milliseconds(Int64((tokens / max(rate.perSecond, 0.001) * 1000).rounded(.up)))
     }
 }
 
 extension Budget? {
     /// Takes a token from an optional budget. A budget that is nil is full.
-    mutating func take(_ rate: Budget.Rate, now: Timestamp) -> Duration? {
+    public mutating func take(_ rate: Budget.Rate, now: Timestamp) -> Duration? {
         var budget = self ?? Budget(rate, now: now)
         defer { self = budget }
         return budget.take(rate, now: now)

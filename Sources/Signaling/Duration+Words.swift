@@ -2,7 +2,7 @@ import Wire
 
 extension Duration {
     /// The duration in one unit, rounded up, such as "5 minutes". For error messages.
-    var roundedText: String {
+    package var roundedText: String {
         let seconds = Swift.max(1, (wholeMilliseconds + 999) / 1000)
         let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
         let (size, unit) = units.first { seconds >= $0.0 } ?? (1, "second")

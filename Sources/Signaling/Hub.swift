@@ -30,10 +30,13 @@ public struct Hub: Sendable {
 
     // MARK: Events
 
-    public mutating func handle(_ input: Input, now: Timestamp) -> [Effect] {
+    /// - Parameter permit: what this input may cause to be stored.
+    public mutating func handle(_ input: Input, now: Timestamp, permit: StoragePermit = .all) -> [Effect] {
         turn.now = now
+        turn.permit = permit
         receive(input)
         deliverAll()
+        turn.permit = .all
         return turn.takeEffects()
     }
 

@@ -12,6 +12,8 @@ public struct Turn: Sendable {
 
     /// The current time. It stays the same for everything that one input causes.
     package var now = Timestamp(milliseconds: 0)
+    /// What the input that is being handled may cause to be stored.
+    package var permit = StoragePermit.all
     private(set) var rules: Rules
     private(set) var project: Project
     private(set) var ice: ICEProvision

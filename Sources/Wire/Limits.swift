@@ -32,8 +32,9 @@ public enum Limits {
     public static let nearbyRows = 50
     /// Maximum and default number of rows on a page of the call log.
     public static let callLogRows = 50
-    /// Maximum bytes of a push subscription's URL. The URLs of today's browsers are below 500 bytes.
-    public static let pushEndpoint = 2048
+    /// Maximum bytes of a push subscription's URL. The URLs of Google, Mozilla and Apple are below 300 bytes. Those of Microsoft
+    /// (Edge) have grown beyond 500.
+    public static let pushEndpoint = 1024
     /// Maximum characters of a person's name.
     public static let personName = 40
     /// Maximum bytes of a person's name, in UTF-8.

@@ -120,6 +120,11 @@ public struct WireError: Error, Hashable, Sendable {
         public static let pushNotAllowed: Code = "push_not_allowed"
         /// The server could not store the change, so nothing has changed. Closes with 1012. Reconnect and try again.
         public static let storageFailed: Code = "storage_failed"
+        /// The server's disk is nearly full, so it stores nothing optional, such as profiles and push endpoints. Try again after
+        /// `retryAfter`.
+        public static let storageFull: Code = "storage_full"
+        /// The clients of this network have stored as much as they may in a day. Try again after `retryAfter`.
+        public static let storageQuota: Code = "storage_quota"
         /// An internal error of the server. The server logs the error with the connection's id.
         public static let internalError: Code = "internal"
 

@@ -18,7 +18,7 @@ struct PersonExportTests: StorageFixtures {
             call: CallID(high: 9, low: 9), other: bob, otherName: "Bob \"B\"", direction: .incoming, outcome: .missed,
             video: true, at: .wall, duration: nil, isSeen: false)
         try await storage.commit([
-            .profile(alice, PersonID(high: 7, low: 1), Profile(name: "Alice")), .linked(phone, to: alice),
+            .profile(alice, PersonID(high: 7, low: 1), Profile(name: "Alice"), at: now), .linked(phone, to: alice),
             block(alice, person(1)), .keptInTouch(alice, bob, names: ["Alice", "Bob"], at: now),
             .callLogged(call, of: alice), .report(report(at: .wall)),
         ])

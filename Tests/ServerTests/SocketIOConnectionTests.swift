@@ -56,6 +56,22 @@ import Wire
         .answer(poll, texts.map { Array($0.utf8) })
     }
 
+    // MARK: Budgets
+
+    @Test func `requests over the address's budget get an error, and end the connection if they go on`() {
+        var stage = Stage(start) { $0.refusals = .init(perSecond: 1, burst: 3) }
+        let (_, first) = stage.poll()
+        #expect(first.contains(.opened))
+        #expect(stage.handle(.refused) == [])
+        let (poll, outputs) = stage.poll()
+        #expect(outputs == [answer(poll, "7:::rate_limited")])
+        #expect(stage.handle(.refused) == [])
+        #expect(stage.handle(.refused) == [])
+        #expect(stage.connection.queuedBytes == 2 * "7:::rate_limited".utf8.count)
+        #expect(stage.handle(.refused) == [.gone], "the next poll gets the packets and the disconnect")
+        #expect(stage.poll().1.contains(.over))
+    }
+
     // MARK: Handshakes
 
     @Test("an unused handshake expires after 30 s without opening a connection")

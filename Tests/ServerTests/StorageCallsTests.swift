@@ -146,8 +146,8 @@ struct StorageCallsTests: StorageFixtures {
     private func fill(_ storage: any Storage) async throws {
         let phone = LinkedDevice(identity: carol, label: "Phone", linkedAt: now)
         try await storage.commit([
-            .profile(alice, PersonID(high: 7, low: 1), Profile(name: "Alice")),
-            .profile(carol, PersonID(high: 7, low: 3), Profile(name: "Phone's own")),
+            .profile(alice, PersonID(high: 7, low: 1), Profile(name: "Alice"), at: now),
+            .profile(carol, PersonID(high: 7, low: 3), Profile(name: "Phone's own"), at: now),
             .linked(phone, to: alice), block(alice, person(1)), block(bob, alice),
             .keptInTouch(alice, bob, names: ["Alice", "Bob"], at: now),
             .keptInTouch(carol, person(2), names: ["Carol", "Two"], at: now),

@@ -10,7 +10,7 @@ struct StoragePeopleTests: StorageFixtures {
     private func known(_ number: UInt64) -> PersonID { PersonID(high: 7, low: number) }
 
     private func profile(_ id: IdentityID, _ person: PersonID, _ profile: Profile) -> Change {
-        .profile(id, person, profile)
+        .profile(id, person, profile, at: now)
     }
 
     private func device(_ id: IdentityID, _ label: String, after seconds: Int = 0) -> LinkedDevice {
@@ -28,6 +28,35 @@ struct StoragePeopleTests: StorageFixtures {
     // MARK: Profiles
 
     @Test(arguments: StorageKind.allCases)
+    func `profiles that were not used again are deleted, unless something depends on them`(
+        _ kind: StorageKind
+    ) async throws {
+        try await kind.withStorage { storage in
+            let (dan, eve, fay) = (person(4), person(5), person(6))
+            for (number, id) in [alice, bob, carol, dan, eve, fay].enumerated() {
+                try await storage.commit([profile(id, known(UInt64(number)), Profile(name: "P\(number)"))])
+            }
+            // Alice returns later. Bob and Carol are contacts, Dan has a second device, Eve a push endpoint.
+            let later = now + .seconds(100)
+            try await storage.commit([.profile(alice, known(0), Profile(name: "P0"), at: later)])
+            try await storage.commit([keep(bob, carol), .linked(device(person(9), "Phone"), to: dan)])
+            let push = PushRegistration(kind: .apns, endpoint: "ab")
+            try await storage.addPushEndpoint(push, of: eve, device: eve, at: now)
+            #expect(try await storage.deleteOld(.profiles, olderThan: now) == 0)
+            #expect(try await storage.deleteOld(.profiles, olderThan: later) == 1)
+            var left: [String] = []
+            for number in 0..<6 {
+                if let found = try await storage.person(known(UInt64(number)), at: now) {
+                    left.append(found.record.profile?.name ?? "")
+                }
+            }
+            #expect(left == ["P0", "P1", "P2", "P3", "P4"])
+            #expect(try await storage.person(alice, at: now).profileUsedAt == later)
+            #expect(try await storage.person(fay, at: now).profileUsedAt == nil)
+        }
+    }
+
+    @Test(arguments: StorageKind.allCases)
     func `the latest profile is found by the person ID`(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in
             #expect(try await storage.person(known(1), at: now) == nil)
@@ -35,7 +64,7 @@ struct StoragePeopleTests: StorageFixtures {
             try await storage.commit([profile(alice, known(1), loud)])
             let found = try #require(try await storage.person(known(1), at: now))
             #expect(found.identity == alice)
-            #expect(found.record == PersonRecord(blocked: [bob], profile: loud))
+            #expect(found.record == PersonRecord(blocked: [bob], profile: loud, profileUsedAt: now))
             #expect(try await storage.person(alice, at: now) == found.record)
             #expect(try await storage.person(known(2), at: now) == nil)
         }

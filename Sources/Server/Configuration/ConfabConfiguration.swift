@@ -114,8 +114,17 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var requestHeaderTimeout: Duration = .seconds(10)
         /// Rate limit for new connections per address. It allows everyone behind a shared address to reconnect at once.
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
+        /// The budget for messages and requests of all clients of an address. Four hundred people who use the roulette at the
+        /// same time send about half of the rate, and the loop can handle more than ten times as much.
+        public var addressMessages = Budget.Rate(perSecond: 2000, burst: 10_000)
+        /// Maximum bytes that the clients of an address may cause to be stored per day. Four hundred people who go online,
+        /// register for push notifications and make some calls need about a quarter of it.
+        public var storedPerAddressAndDay = 16 << 20
         /// Maximum size of a connection's send queue, in bytes.
         public var sendQueue = 1 << 20
+        /// Maximum size of the send queues of an address, and of all together, in bytes.
+        public var sendQueuesPerAddress = 32 << 20
+        public var sendQueuesOfAll = 256 << 20
         public init() {}
     }
 
@@ -148,6 +157,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var audit: Duration = .seconds(365 * 86400)
         /// How long to keep push endpoints that are not registered again, which pages and apps do whenever they are opened.
         public var pushEndpoints: Duration = .seconds(180 * 86400)
+        /// How long to keep profiles of people who do not go online again and whom nothing else depends on.
+        public var profiles: Duration = .seconds(365 * 86400)
         public init() {}
     }
 
@@ -161,6 +172,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var minFreeSpace = 64 << 20
         /// How long a starting server waits for the lock of the data directory: longer than another server takes to stop.
         public var lockTimeout: Duration = .seconds(10)
+        /// In bytes. With less, nothing optional is stored, so that what is necessary can be stored for longer.
+        public var lowSpace = 256 << 20
         public init() {}
     }
 

@@ -30,6 +30,9 @@ extension Setting {
     private static let rate = Format<Double>.whole(1...1_000_000)
     private static let size = Format<Int>.size(.kibibytes(1) ... .mebibytes(64))
 
+    /// The format of sums of sizes.
+    private static let largeSize = Format<Int>.size(.kibibytes(1) ... .mebibytes(1 << 20))
+
     private static let server: [Setting] = [
         Setting(
             "host", \.host, .word("an address or host name"),
@@ -104,6 +107,9 @@ extension Setting {
         Setting(
             "storage.minFreeSpace", \.storage.minFreeSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
             "Minimum free space on the disk of the data directory. With less, the server is not ready."),
+        Setting(
+            "storage.lowSpace", \.storage.lowSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
+            "Free space below which nothing optional is stored: no new profiles, contacts and push endpoints."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
             "How often to check the database for changes made by commands.", applies: .atReload),
@@ -228,8 +234,23 @@ extension Setting {
             "limits.helloBurst", \.limits.hellos.burst, rate,
             "Burst: new connections that an IP address may open at once, above the sustained rate.", applies: .atReload),
         Setting(
+            "limits.addressMessagesPerSecond", \.limits.addressMessages.perSecond, rate,
+            "Sustained rate: messages and requests per second per IP address (per /64 for IPv6), over all connections."),
+        Setting(
+            "limits.addressMessageBurst", \.limits.addressMessages.burst, rate,
+            "Burst: messages and requests that an IP address may send at once, above the sustained rate."),
+        Setting(
+            "limits.storedPerAddressAndDay", \.limits.storedPerAddressAndDay, largeSize,
+            "Data that the clients of an IP address may cause to be stored per day."),
+        Setting(
             "limits.sendQueue", \.limits.sendQueue, size,
             "Maximum unsent data per connection. A client that reads too slowly is disconnected."),
+        Setting(
+            "limits.sendQueuesPerAddress", \.limits.sendQueuesPerAddress, largeSize,
+            "Maximum unsent data per IP address. Beyond it, the connection with the most is disconnected."),
+        Setting(
+            "limits.sendQueuesOfAll", \.limits.sendQueuesOfAll, largeSize,
+            "Maximum unsent data of all connections. Beyond it, the address with the most loses a connection."),
     ]
 
     private static let connection: [Setting] = [

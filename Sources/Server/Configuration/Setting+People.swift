@@ -16,6 +16,9 @@ extension Setting {
             "presence.maxContacts", \.rules.maxContacts, .integer(0...100_000),
             "Maximum contacts per person."),
         Setting(
+            "presence.profileRetention", \.retention.profiles, .duration(.zero ... .seconds(3650 * 86400)),
+            "How long the profile of a person who does not come back is kept."),
+        Setting(
             "presence.linkLifetime", \.rules.linkCodeLifetime, interval,
             "How long a pairing code for linking a device is valid."),
         Setting(

@@ -209,7 +209,7 @@ extension Change {
         switch self {
         case .block(let owner, _, _), .unblock(let owner, _): [owner]
         case .report(let report): [report.by]
-        case .profile(let person, _, _): [person]
+        case .profile(let person, _, _, at: _): [person]
         case .linked(let device, let person): [device.identity, person]
         case .unlinked(let person), .retired(let person), .deleted(let person): [person]
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]

@@ -14,10 +14,10 @@ struct ConnectionCounts: Equatable, Sendable {
 
     private(set) var count = 0
     private var byAddress: [IPAddress: Int] = [:]
-    private var new: AddressBudgets
+    private var new: NewConnectionBudgets
 
     init(perAddress: Int, total: Int, new: Budget.Rate) {
-        (self.perAddress, self.total, self.new) = (perAddress, total, AddressBudgets(new))
+        (self.perAddress, self.total, self.new) = (perAddress, total, NewConnectionBudgets(new))
     }
 
     /// Counts a new connection and returns true, or returns false without counting it if the connection must be refused.
@@ -45,7 +45,7 @@ struct ConnectionCounts: Equatable, Sendable {
 ///
 /// Budgets are kept in two generations. Starting a new generation drops the older one. By then, the dropped budgets are full
 /// again, or too many addresses are active. In the second case they are forgotten early, which is lenient but bounded.
-struct AddressBudgets: Equatable, Sendable {
+struct NewConnectionBudgets: Equatable, Sendable {
     /// Maximum number of addresses per generation. Each takes about 70 bytes.
     static let maxAddresses = 16_384
 

@@ -116,7 +116,7 @@ private final class UnknownSocketIOConnection: WebSocketUser {
     }
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}
-    func receivedFrame(on webSocket: WebSocketHandler) {}
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {}
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
     func disconnected(_ webSocket: WebSocketHandler) {}

@@ -1,4 +1,5 @@
 import CoreMetrics
+import DequeModule
 import Logging
 import NIOCore
 import Signaling
@@ -18,6 +19,14 @@ protocol GatewayConnection: AnyObject {
     var address: IPAddress { get }
     /// The number of the group in which this connection is pinged. Set by `Gateway.register`.
     var group: Int { get set }
+    /// The account of the connection's address. Set by `Gateway.register`.
+    var slot: AddressBudgets.Slot? { get set }
+    /// The budget for messages that were read while the address was over its own budget.
+    var excess: Budget? { get set }
+    /// The bytes that wait to be sent to the client, or to be stored before that.
+    var queuedBytes: Int { get }
+    /// Closes the connection as if it had broken, so that the client resumes.
+    func drop()
     /// Called once per ping interval.
     func tick()
     /// Closes the connection with a reason and removes the client.
@@ -26,7 +35,7 @@ protocol GatewayConnection: AnyObject {
     func goAway()
 }
 
-/// State that all connections of the gateway share on one event loop: the runner, the bans, and the limits per address.
+/// State that all connections of the gateway share on one event loop: the runner, the bans, and the budgets per address.
 final class Gateway {
     let runner: HubRunner
     let storage: any Storage
@@ -40,9 +49,11 @@ final class Gateway {
     private var connectionCounts: ConnectionCounts
     /// All accepted connections, including those that have not sent a request.
     private var channels: [ObjectIdentifier: any Channel] = [:]
-    private var socketsByAddress: [IPAddress: Int] = [:]
-    private static let maxHelloBudgets = 10_000
-    private var helloBudgets: [IPAddress: Budget] = [:]
+    var budgets: AddressBudgets
+    /// The WebSockets that are not read because their address is over its budget, in the order in which they were paused.
+    var pausedReaders: [AddressBudgets.Slot: Deque<any PausedReader>] = [:]
+    /// True if the disk is nearly full, so that nothing optional is stored. Set by `DiskWatch`.
+    var isDiskLow = false
     /// All connections, divided into groups. One timer pings the groups in turn, which spreads the pings over the ping
     /// interval.
     private var connections = [[ObjectIdentifier: any GatewayConnection]](repeating: [:], count: groupCount)
@@ -69,6 +80,8 @@ final class Gateway {
         connectionCounts = ConnectionCounts(
             perAddress: Self.connectionsPerAddress(configuration, total: total), total: total,
             new: configuration.limits.newConnections)
+        budgets = AddressBudgets(.init(configuration.limits))
+        runner.clientBudgets = self
     }
 
     /// Returns 80% of the number of files that the process may open. The rest is for the database, media and outgoing
@@ -109,6 +122,7 @@ final class Gateway {
     func apply(_ configuration: ConfabConfiguration, _ project: Project) {
         self.configuration = configuration
         connectionCounts.perAddress = Self.connectionsPerAddress(configuration, total: connectionCounts.total)
+        budgets.limits = AddressBudgets.Limits(configuration.limits)
         var settings = runner.hubSettings
         (settings.rules, settings.project) = (configuration.rules, project)
         settings.ice = ICEProvision(configuration.ice)
@@ -149,37 +163,30 @@ final class Gateway {
     var openConnections: Int { connections.reduce(0) { $0 + $1.count } }
 
     /// True if the address may open another connection.
-    func hasRoom(for address: IPAddress) -> Bool {
-        socketsByAddress[limited(address), default: 0] < configuration.limits.socketsPerAddress
-    }
+    func hasRoom(for address: IPAddress) -> Bool { budgets.hasRoom(for: address) }
 
     /// Counts the connection against its address's limit and starts pinging it.
     func register(_ connection: some GatewayConnection) {
         let group = connections.indices.min { connections[$0].count < connections[$1].count } ?? 0
         connections[group][ObjectIdentifier(connection)] = connection
         connection.group = group
-        socketsByAddress[limited(connection.address), default: 0] += 1
+        connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
     }
 
     func release(_ connection: some GatewayConnection) {
-        guard connections[connection.group].removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        let left = socketsByAddress[limited(connection.address), default: 1] - 1
-        socketsByAddress[limited(connection.address)] = left > 0 ? left : nil
+        let id = ObjectIdentifier(connection)
+        guard connections[connection.group].removeValue(forKey: id) != nil, let slot = connection.slot else { return }
+        connection.slot = nil
+        budgets.removeSocket(id, in: slot, now: runner.now)
+    }
+
+    func connection(_ id: ObjectIdentifier) -> (any GatewayConnection)? {
+        for group in connections { if let connection = group[id] { return connection } }
+        return nil
     }
 
     /// Takes one hello from the address's budget. Returns how long to wait if the budget is used up.
-    func helloDelay(_ address: IPAddress) -> Duration? {
-        let (now, hellos) = (runner.now, configuration.limits.hellos)
-        let key = limited(address)
-        var budget = helloBudgets[key] ?? Budget(hellos, now: now)
-        let wait = budget.take(hellos, now: now)
-        helloBudgets[key] = budget
-        // A budget that is full again limits nothing, so it can be dropped.
-        if helloBudgets.count > Self.maxHelloBudgets {
-            helloBudgets = helloBudgets.filter { !$0.value.isFull(hellos, now: now) }
-        }
-        return wait
-    }
+    func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
 
     /// The key by which the rules count queue entries per address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }

@@ -27,6 +27,21 @@ struct GatewayMetrics {
     let refusedHellos = Counter(label: "confab_hellos_refused_total")
     let droppedForBackpressure = Counter(label: "confab_sockets_too_slow_total")
 
+    /// The budgets of an address block.
+    enum AddressBudget: String, CaseIterable {
+        case messages
+        case queues
+        case storage
+    }
+
+    private let addressBudgets = [AddressBudget: Counter](
+        uniqueKeysWithValues: AddressBudget.allCases.map {
+            ($0, Counter(label: "confab_address_over_budget_total", dimensions: [("budget", $0.rawValue)]))
+        })
+
+    /// Counts that a client had to wait, or was refused or dropped, because its address was over this budget.
+    func overBudget(_ budget: AddressBudget) { addressBudgets[budget]?.increment() }
+
     let commitSeconds = Timer(label: "confab_storage_commit_seconds")
     let commitFailures = Counter(label: "confab_storage_commit_failures_total")
     let changesLost = Counter(label: "confab_storage_changes_lost_total")
@@ -41,6 +56,8 @@ struct GatewayMetrics {
     static let help = own.merging(MediaMetrics.help) { first, _ in first }
 
     private static let own = [
+        "confab_address_over_budget_total":
+            "Times that a client had to wait, or was refused or dropped, because its address was over a budget.",
         "confab_connections_refused_total":
             "TCP connections closed at once because there were too many, or new ones came too fast.",
         "confab_storage_commit_seconds": "Time from the first attempt to store a batch of changes until it was stored.",

@@ -11,18 +11,20 @@ import Wire
 /// during a commit: `CommitQueue` holds back the effects that depend on the commit, and changes made in the meantime are
 /// committed together (group commit).
 final class HubRunner {
-    private var hub: Hub
+    var hub: Hub
     private let storage: any Storage
     private let inquiryHandler: InquiryHandler
     private let pushNotifier: (any PushNotifier)?
-    private let clock: ServerClock
-    private let logger: Logger
-    private let metrics: GatewayMetrics
+    /// The budgets of clients. Set by the gateway.
+    weak var clientBudgets: (any ClientBudgets)?
+    let clock: ServerClock
+    let logger: Logger
+    let metrics: GatewayMetrics
     let eventLoop: any EventLoop
 
     private let media: MediaPlane?
-    private var sockets = SocketTable()
-    private var inputs: Deque<Input> = []
+    private(set) var sockets = SocketTable()
+    var inputs: Deque<Input> = []
     private var isPumping = false
     private var queue = CommitQueue()
     private var trouble: StorageTrouble
@@ -43,13 +45,7 @@ final class HubRunner {
     private(set) var recordChanges = RecentChanges { $0.people }
     /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
-    private var inquiriesUnderWay = 0
-    private var inquiriesOfPeople: [IdentityID: Int] = [:]
-    /// Maximum number of pending queries. A query takes a fraction of a millisecond on one of a few database readers, so more
-    /// pending queries mean a flood.
-    private static let maxInquiries = 2048
-    /// Maximum number of pending queries per person, so that one person cannot use up the limit of all.
-    private static let maxInquiriesOfPerson = 16
+    var inquiries = InquiryCounts()
     private var timer: Scheduled<Void>?
     private var timerAt: Timestamp?
 
@@ -160,12 +156,17 @@ final class HubRunner {
     private func handle(_ input: Input) {
         guard !isOutOfDate(input) else { return }
         let origin = origin(of: input)
-        let effects = hub.handle(input, now: clock.now)
+        let effects = hub.handle(input, now: clock.now, permit: permit(for: input))
         // Do this before the effects, because messages that a resume repeats must wait for the same commits as before.
         if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
             sockets.identify(arrival.socket, as: person)
         }
         carryOut(effects, from: origin)
+    }
+
+    private func permit(for input: Input) -> StoragePermit {
+        guard case .message(let socket, let envelope) = input, envelope.message.mayStore else { return .all }
+        return clientBudgets?.storagePermit(sockets[socket]?.slot) ?? .all
     }
 
     /// Where to report that a change could not be stored.
@@ -179,11 +180,23 @@ final class HubRunner {
         }
     }
 
-    private func carryOut(_ effects: [Effect], from origin: CommitQueue.Origin) {
-        for case .persist(let change) in effects {
-            identityChanges.begin(change)
-            recordChanges.begin(change)
-            metrics.count(change)
+    func carryOut(_ effects: [Effect], from origin: CommitQueue.Origin) {
+        let effects = beginInquiries(effects)
+        var storedBytes = 0
+        for effect in effects {
+            switch effect {
+            case .persist(let change):
+                identityChanges.begin(change)
+                recordChanges.begin(change)
+                metrics.count(change)
+                storedBytes += change.storedBytes
+            case .inquire(let question):
+                if case .register(let registration) = question.inquiry { storedBytes += StoredSize.of(registration) }
+            default: break
+            }
+        }
+        if storedBytes > 0, let slot = origin.socket.flatMap({ sockets[$0]?.slot }) {
+            clientBudgets?.charge(storedBytes: storedBytes, to: slot)
         }
         for effect in queue.add(effects, from: origin, person: { sockets.person(on: $0) }) { carryOut(effect) }
         if !queue.isEmpty { closeSlowReaders(effects) }
@@ -191,13 +204,22 @@ final class HubRunner {
 
     /// Drops clients for which too many bytes wait, as if they read too slowly. They can resume.
     private func closeSlowReaders(_ effects: [Effect]) {
-        for socket in Set(effects.compactMap(\.socket)) where queue.heldBytes(for: socket) > maxHeldBytes {
-            queue.discard([socket])
-            sockets[socket]?.drop()
+        for socket in Set(effects.compactMap(\.socket)) where queue.heldBytes(for: socket) > 0 {
+            if queue.heldBytes(for: socket) > maxHeldBytes {
+                sockets[socket]?.drop()
+            } else {
+                sockets[socket]?.queueChanged()
+            }
         }
     }
 
-    private func carryOut(_ effect: Effect) {
+    /// The size of the messages to this socket that wait for a commit, in bytes.
+    func heldBytes(for socket: SocketID) -> Int { queue.heldBytes(for: socket) }
+
+    /// Drops the messages that wait for this socket, which is about to be closed.
+    func discardHeld(for socket: SocketID) { queue.discard([socket]) }
+
+    func carryOut(_ effect: Effect) {
         switch effect {
         case .transmit(let id, let bytes):
             guard let socket = sockets[id] else { return }
@@ -214,31 +236,30 @@ final class HubRunner {
         }
     }
 
+    /// Counts the queries among the effects, including those that will wait for a commit. Answers and removes those that are too
+    /// many.
+    private func beginInquiries(_ effects: [Effect]) -> [Effect] {
+        guard effects.contains(where: { if case .inquire = $0 { true } else { false } }) else { return effects }
+        return effects.filter { effect in
+            guard case .inquire(let question) = effect else { return true }
+            let slot = hub.socket(of: question.client).flatMap { sockets[$0]?.slot }
+            guard let error = inquiries.begin(question, in: slot, clientBudgets) else { return true }
+            inputs.append(.answered(question, .refused(error)))
+            return false
+        }
+    }
+
     /// Runs a query. All earlier changes are already committed, so the result includes them.
     private func inquire(_ question: Question) {
-        let own = inquiriesOfPeople[question.identity, default: 0]
-        guard inquiriesUnderWay + queue.heldInquiries < Self.maxInquiries, own < Self.maxInquiriesOfPerson else {
-            let error = WireError(
-                .rateLimited, "The server is busy. Try again in a moment.", retryable: true, retryAfter: .seconds(1))
-            return inputs.append(.answered(question, .refused(error)))
-        }
-        inquiriesUnderWay += 1
-        inquiriesOfPeople[question.identity] = own + 1
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
         let (handler, now, eventLoop) = (inquiryHandler, clock.now, eventLoop)
         Task {
             let finding = await handler.finding(for: question, now: now)
             eventLoop.execute {
-                runner.value.inquired(by: question.identity)
+                runner.value.inquiries.end(question, runner.value.clientBudgets)
                 runner.value.submit(.answered(question, finding))
             }
         }
-    }
-
-    private func inquired(by identity: IdentityID) {
-        inquiriesUnderWay -= 1
-        let left = inquiriesOfPeople[identity, default: 1] - 1
-        inquiriesOfPeople[identity] = left > 0 ? left : nil
     }
 
     private func flush() {
@@ -326,45 +347,7 @@ final class HubRunner {
         for reader in readers { reader.resumeReading() }
     }
 
-    // MARK: Failed commits
-
-    private func sockets(of failures: [CommitQueue.Failure]) -> Set<SocketID> {
-        failures.reduce(into: []) { lost, failure in
-            for person in failure.people { lost.formUnion(sockets.sockets(of: person)) }
-            if let socket = failure.origin.socket { lost.insert(socket) }
-        }
-    }
-
-    /// Carries out a held effect, unless the effect reports a failed change as stored or acts on that change. Effects for other
-    /// people concern state in memory and are carried out.
-    private func carryOut(_ effect: Effect, unlessLost lost: Set<SocketID>, _ people: Set<IdentityID>) {
-        switch effect {
-        case .inquire(let question) where people.contains(question.identity):
-            inputs.append(.answered(question, .refused(.storageFailed)))
-        // Send a push that withdraws an earlier push in any case.
-        case .push(let person, let notice) where people.contains(person) && notice.kind != .over: return
-        default:
-            if !effect.isFor(lost) { carryOut(effect) }
-        }
-    }
-
-    /// Reports a change that was not stored. The rules cannot undo the change, so the people concerned are removed from memory.
-    /// Their clients reconnect, and their state is then loaded from storage.
-    private func fail(_ failure: CommitQueue.Failure, _ error: StorageError) {
-        metrics.changesLost.increment()
-        logger.error(
-            "A change could not be stored. The people concerned must reconnect.",
-            metadata: ["error": "\(error)", "people": "\(failure.people.count)"])
-        for id in sockets(of: [failure]).sorted(by: { $0.rawValue < $1.rawValue }) {
-            guard let socket = sockets[id] else { continue }
-            // Send the error directly, because the client's state machine may be gone already.
-            let re = id == failure.origin.socket ? failure.origin.request : nil
-            socket.write(ServerMessage.error(.init(.storageFailed, re: re)).encode())
-            socket.flush()
-            socket.close(.serviceRestart, WireError.Code.storageFailed.rawValue)
-        }
-        carryOut(hub.handle(.storageFailed(failure.people), now: clock.now), from: .none)
-    }
+    // MARK: Reading
 
     /// True if so many changes wait for storage that this socket should not be read. Clients without changes are still read.
     func isCongested(_ socket: SocketID) -> Bool {
@@ -379,7 +362,7 @@ final class HubRunner {
     func recordMetrics() {
         metrics.sockets.record(sockets.count)
         metrics.uncommitted.record(queue.count)
-        metrics.waitingInputs.record(inputs.count + inquiriesUnderWay)
+        metrics.waitingInputs.record(inputs.count + inquiries.total)
         metrics.record(hub)
         if let counters = media?.counters { metrics.media.record(counters.router, unsent: counters.lost) }
     }

@@ -24,6 +24,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     let address: IPAddress
     /// The number of the group in which this connection is pinged. Set by `Gateway.register`.
     var group = 0
+    var slot: AddressBudgets.Slot?
+    var excess: Budget?
     private let origin: String?
     private let gateway: Gateway
     private var state = State.closed
@@ -62,7 +64,11 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) { receive(bytes) }
 
-    func receivedFrame(on webSocket: WebSocketHandler) {}
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {
+        if !gateway.countMessage(of: self, bytes: length) {
+            expel(.addressOverBudget(retryAfter: .seconds(1)), .tooMany)
+        }
+    }
 
     /// Removes the client immediately, without the grace period for resuming.
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
@@ -260,13 +266,34 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     // MARK: The runner (RunnerSocket)
 
-    func drop() { webSocket?.drop() }
+    func drop() {
+        if case .open(let id) = state { gateway.runner.discardHeld(for: id) }
+        webSocket?.drop()
+    }
 
-    var isCongested: Bool { if case .open(let id) = state { gateway.runner.isCongested(id) } else { false } }
+    var queuedBytes: Int {
+        let held = if case .open(let id) = state { gateway.runner.heldBytes(for: id) } else { 0 }
+        return held + (webSocket?.bufferedBytes ?? 0)
+    }
+
+    func queueChanged() { gateway.queueChanged(self) }
+
+    private var isStorageCongested: Bool {
+        if case .open(let id) = state { gateway.runner.isCongested(id) } else { false }
+    }
+
+    var isCongested: Bool { isStorageCongested || gateway.isOverBudget(self) }
+
+    func pause(_ reader: any PausedReader) {
+        if isStorageCongested { gateway.runner.pause(reader) } else { gateway.pause(reader, of: self) }
+    }
 
     func write(_ bytes: [UInt8]) { webSocket?.send(bytes) }
 
-    func flush() { webSocket?.flush() }
+    func flush() {
+        webSocket?.flush()
+        queueChanged()
+    }
 
     func close(_ code: CloseCode, _ reason: String) {
         webSocket?.close(code, reason)

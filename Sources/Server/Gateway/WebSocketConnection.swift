@@ -33,7 +33,7 @@ struct WebSocketConnection {
         case send(FrameReader.Opcode, [UInt8])
         case flush
         case read
-        /// Reads again when storage has caught up.
+        /// Reads again when the user is no longer congested.
         case pause
         /// Asks for the input `turn` in the event loop's next turn.
         case nextTurn
@@ -100,6 +100,8 @@ struct WebSocketConnection {
     /// An incomplete frame, and frames that wait for the next turn.
     private var unread = ByteBuffer()
     private var framesLeft = 0
+    /// The payload length of the frame that `next` read last.
+    private(set) var frameLength = 0
     /// Pings in a row without a frame in between.
     private var unanswered = 0
     private var idleFrames = 0
@@ -164,6 +166,7 @@ struct WebSocketConnection {
                 if state != .sent { return event }
             case .success(let frame):
                 framesLeft -= 1
+                frameLength = frame.payload.count
                 // Only a complete frame counts as an answer to a ping.
                 unanswered = 0
                 let output = reader.read(frame)
@@ -264,7 +267,7 @@ struct WebSocketConnection {
 
     // MARK: Reading, pings and closing
 
-    /// Pauses reading while storage is far behind. Unread data then stays in the sender's buffers.
+    /// Pauses reading while the user is congested. Unread data then stays in the sender's buffers.
     private mutating func read(isCongested: Bool) -> [Output] {
         if case .waiting(let next) = intake {
             if next == .nothing { intake = .waiting(then: .read) }

@@ -10,20 +10,24 @@ protocol WebSocketUser: AnyObject {
     func opened(_ webSocket: WebSocketHandler)
     /// Called with a text message. It may not be valid UTF-8.
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler)
-    /// Called for every frame.
-    func receivedFrame(on webSocket: WebSocketHandler)
+    /// Called for every frame, with the length of its payload.
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler)
     /// Called when the peer violates RFC 6455 or sends too many control frames. The implementation must close with this code.
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler)
     /// Called when the peer sends a close frame. The handler answers it.
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler)
     /// Called when the connection is closed, whichever side closed it. Always the last call, and only once.
     func disconnected(_ webSocket: WebSocketHandler)
-    /// True while too much of this user's data waits for storage. The socket is not read then.
+    /// True while too much of this user's data waits for storage, or its address is over its budget. The socket is not read
+    /// then.
     var isCongested: Bool { get }
+    /// Resumes the reader when the user may no longer be congested.
+    func pause(_ reader: any PausedReader)
 }
 
 extension WebSocketUser {
     var isCongested: Bool { false }
+    func pause(_ reader: any PausedReader) {}
 }
 
 /// One WebSocket in a channel. `WebSocketConnection` decides what happens, and this is its shell: it passes messages and events
@@ -33,6 +37,10 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
+
+    /// The channel reports that it is not writable if more than `high` bytes wait. A small number, because `bufferedBytes` counts
+    /// only from there.
+    private static let bufferMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 4 << 10, high: 8 << 10)
 
     private let gateway: Gateway
     /// Nil once the connection is closed.
@@ -52,6 +60,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.bufferMarks)
         user?.opened(self)
     }
 
@@ -75,7 +84,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
 
     func read(context: ChannelHandlerContext) { handle(.read(isCongested: isCongested)) }
 
-    /// Reads again after `pause`. Storage has caught up.
+    /// Reads again after `pause`.
     func resumeReading() { handle(.read(isCongested: false)) }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -107,7 +116,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         case .send(let opcode, let payload): write(opcode, payload)
         case .flush: context?.flush()
         case .read: context?.read()
-        case .pause: gateway.runner.pause(self)
+        case .pause: user?.pause(self)
         case .nextTurn:
             let handler = NIOLoopBound(self, eventLoop: gateway.eventLoop)
             gateway.eventLoop.execute { handler.value.nextTurn() }
@@ -142,15 +151,15 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         while let event = connection.next() {
             switch event {
             case .text(let bytes):
-                user?.receivedFrame(on: self)
+                user?.receivedFrame(connection.frameLength, on: self)
                 user?.received(bytes, on: self)
-            case .noMessage: user?.receivedFrame(on: self)
+            case .noMessage: user?.receivedFrame(connection.frameLength, on: self)
             case .ping(let payload):
-                user?.receivedFrame(on: self)
+                user?.receivedFrame(connection.frameLength, on: self)
                 if connection.canSend { write(.pong, payload) }
             case .violation(let code, let reason): user?.protocolViolation(code, reason, on: self)
             case .closed(let code, let answer):
-                user?.receivedFrame(on: self)
+                user?.receivedFrame(connection.frameLength, on: self)
                 user?.closedByPeer(code, on: self)
                 close(answer, "")
             case .closeAnswered: handle(.drop)
@@ -163,10 +172,16 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     func send(_ text: [UInt8]) { if connection.canSend { write(.text, text) } }
 
     func flush() {
-        guard let context else { return }
-        context.flush()
-        guard !context.channel.isWritable else { return }
-        handle(.unsent((try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0))
+        context?.flush()
+        let unsent = bufferedBytes
+        if unsent > 0 { handle(.unsent(unsent)) }
+    }
+
+    /// The bytes that wait to be sent; 0 if they are few.
+    var bufferedBytes: Int {
+        // Asking for the option is slow, and most sockets have nothing to send.
+        guard let context, !context.channel.isWritable else { return 0 }
+        return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
     /// Sends a ping. The gateway's timer calls this once per ping interval.

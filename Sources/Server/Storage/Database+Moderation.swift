@@ -53,18 +53,34 @@ extension Database {
     ///
     /// - Returns: the number of deleted rows.
     func deleteOld(_ records: OldRecords, olderThan moment: Timestamp, limit: Int) throws -> Int {
-        let (table, column) =
-            switch records {
-            case .reports: ("report", "createdAt")
-            case .calls: ("callLog", "at")
-            case .audit: ("audit", "at")
-            case .pushEndpoints: ("pushEndpoint", "createdAt")
-            }
+        let (table, column): (String, String)
+        switch records {
+        case .reports: (table, column) = ("report", "createdAt")
+        case .calls: (table, column) = ("callLog", "at")
+        case .audit: (table, column) = ("audit", "at")
+        case .pushEndpoints: (table, column) = ("pushEndpoint", "createdAt")
+        case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
+        }
         // The table `callLog` has no row number.
         let key = records == .calls ? "(owner, call)" : "id"
         let columns = records == .calls ? "owner, call" : "id"
         try run(
             "DELETE FROM \(table) WHERE \(key) IN (SELECT \(columns) FROM \(table) WHERE \(column) < ? ORDER BY \(column) LIMIT ?)",
+            [moment.milliseconds, limit])
+        return changesCount
+    }
+
+    /// Deletes profiles of people whom no contact, device and push endpoint depends on. Such people start over when they return.
+    private func deleteUnusedProfiles(since moment: Timestamp, limit: Int) throws -> Int {
+        try run(
+            """
+            DELETE FROM profile WHERE identity IN (
+                SELECT identity FROM profile AS unused WHERE usedAt < ?
+                    AND NOT EXISTS (SELECT 1 FROM contact WHERE owner = unused.identity)
+                    AND NOT EXISTS (SELECT 1 FROM device WHERE person = unused.identity)
+                    AND NOT EXISTS (SELECT 1 FROM pushEndpoint WHERE identity = unused.identity)
+                ORDER BY usedAt LIMIT ?)
+            """,
             [moment.milliseconds, limit])
         return changesCount
     }
@@ -80,4 +96,6 @@ public enum OldRecords: CaseIterable, Sendable {
     case audit
     /// Push endpoints that their devices have not registered again in the meantime.
     case pushEndpoints
+    /// Profiles of people who have not been online in the meantime and who have no contacts, linked devices and push endpoints.
+    case profiles
 }

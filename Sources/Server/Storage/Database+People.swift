@@ -8,15 +8,18 @@ import Wire
 // MARK: Changes
 
 extension Database {
-    func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID) throws {
+    func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID, at: Timestamp) throws {
         try run(
             """
-            INSERT INTO profile (identity, person, name, isVisible, doNotDisturb, ringable) VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO profile (identity, person, name, isVisible, doNotDisturb, ringable, usedAt)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (identity) DO UPDATE SET person = excluded.person, name = excluded.name,
-                isVisible = excluded.isVisible, doNotDisturb = excluded.doNotDisturb, ringable = excluded.ringable
+                isVisible = excluded.isVisible, doNotDisturb = excluded.doNotDisturb, ringable = excluded.ringable,
+                usedAt = excluded.usedAt
             """,
             [
                 id.blob, person.blob, profile.name, profile.isVisible, profile.doNotDisturb, profile.ringable.rawValue,
+                at.milliseconds,
             ])
         // An empty name is a placeholder for a generated one, which only the person machine can produce.
         guard !profile.name.isEmpty else { return }
@@ -115,7 +118,7 @@ extension Database {
     }
 
     func fill(_ record: inout PersonRecord, of id: IdentityID) throws {
-        record.profile = try profile(of: id)
+        (record.profile, record.profileUsedAt) = (try profile(of: id), try profileUse(of: id))
         record.devices = try linkedDevices(of: id)
         record.contacts = try contacts(of: id).map(\.contact)
         record.unseenCalls = try unseenCalls(of: id)
@@ -137,6 +140,10 @@ extension Database {
                 name: try row.value("name"), isVisible: try row.value("isVisible"),
                 doNotDisturb: try row.value("doNotDisturb"), ringable: try row.choice("ringable"))
         }
+    }
+
+    private func profileUse(of id: IdentityID) throws -> Timestamp? {
+        try rows("SELECT usedAt FROM profile WHERE identity = ?", [id.blob]).first.map { try $0.time("usedAt") }
     }
 
     private func linkedDevices(of person: IdentityID) throws -> [LinkedDevice] {

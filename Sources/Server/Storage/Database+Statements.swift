@@ -13,7 +13,8 @@ extension Database {
         case .unblock(let owner, let blocked):
             try run("DELETE FROM block WHERE owner = ? AND blocked = ?", [owner.blob, blocked.blob])
         case .report(let report): try insert(report.withoutNUL)
-        case .profile(let id, let person, let profile): try setProfile(profile.withoutNUL, of: id, knownAs: person)
+        case .profile(let id, let person, let profile, let at):
+            try setProfile(profile.withoutNUL, of: id, knownAs: person, at: at)
         case .linked(let device, let person): try link(device, to: person, bounds)
         case .unlinked(let device): try unlink(device)
         case .retired(let device): try retire(device)

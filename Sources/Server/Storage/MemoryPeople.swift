@@ -12,6 +12,7 @@ struct MemoryPeople {
 
     private let bounds: StorageBounds
     private var profiles: [IdentityID: Profile] = [:]
+    private var profileUses: [IdentityID: Timestamp] = [:]
     private var identities: [PersonID: IdentityID] = [:]
     private var devices: [IdentityID: Device] = [:]
     /// Contacts by owner, oldest first.
@@ -25,8 +26,8 @@ struct MemoryPeople {
 
     // MARK: Changes
 
-    mutating func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID) {
-        profiles[id] = profile.withoutNUL
+    mutating func setProfile(_ profile: Profile, of id: IdentityID, knownAs person: PersonID, at: Timestamp) {
+        (profiles[id], profileUses[id]) = (profile.withoutNUL, at)
         identities[person] = id
         // An empty name is a placeholder for a generated one, which only the person machine can produce.
         guard let name = profiles[id]?.name, !name.isEmpty else { return }
@@ -58,8 +59,7 @@ struct MemoryPeople {
     mutating func delete(_ person: IdentityID) -> [IdentityID] {
         let all = [person] + devices.filter { $0.value.person == person }.keys
         for id in all {
-            profiles[id] = nil
-            identities = identities.filter { $0.value != id }
+            forgetProfile(of: id)
             for contact in contacts[id] ?? [] { separate(id, contact.contact.identity) }
             // A contact entry may exist in one direction only.
             for owner in contacts.keys { forget(id, by: owner) }
@@ -154,6 +154,19 @@ struct MemoryPeople {
         return count
     }
 
+    mutating func deleteUnusedProfiles(since moment: Timestamp) -> Int {
+        let unused = profileUses.filter { id, usedAt in
+            usedAt < moment && contacts[id] == nil && linkedDevices(of: id).isEmpty && (endpoints[id] ?? []).isEmpty
+        }.keys
+        for id in unused { forgetProfile(of: id) }
+        return unused.count
+    }
+
+    private mutating func forgetProfile(of id: IdentityID) {
+        (profiles[id], profileUses[id]) = (nil, nil)
+        identities = identities.filter { $0.value != id }
+    }
+
     func pushEndpoints(of person: IdentityID) -> [PushRegistration] { (endpoints[person] ?? []).map(\.registration) }
 
     private mutating func forgetEndpoints(of device: IdentityID) {
@@ -174,7 +187,7 @@ struct MemoryPeople {
     }
 
     func fill(_ record: inout PersonRecord, of id: IdentityID) {
-        record.profile = profiles[id]
+        (record.profile, record.profileUsedAt) = (profiles[id], profileUses[id])
         record.devices = linkedDevices(of: id)
         record.contacts = (contacts[id] ?? []).map(\.contact)
         record.unseenCalls = newestFirst(id).filter { !$0.isSeen }.prefix(StorageLimits.unseenCalls).reversed()

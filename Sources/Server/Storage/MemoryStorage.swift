@@ -70,7 +70,8 @@ public actor MemoryStorage: Storage {
         case .report(let report):
             lastReportID += 1
             reports.append(StoredReport(id: lastReportID, report: report.withoutNUL))
-        case .profile(let id, let person, let profile): people.setProfile(profile, of: id, knownAs: person)
+        case .profile(let id, let person, let profile, let at):
+            people.setProfile(profile, of: id, knownAs: person, at: at)
         case .linked(let device, let person):
             people.link(device, to: person)
             for row in blocks[device.identity] ?? [] where row.person != person { block(row, by: person) }
@@ -154,6 +155,7 @@ public actor MemoryStorage: Storage {
             entries.removeAll { $0.at < moment }
             return before - entries.count
         case .pushEndpoints: return people.deleteEndpoints(olderThan: moment)
+        case .profiles: return people.deleteUnusedProfiles(since: moment)
         }
     }
 

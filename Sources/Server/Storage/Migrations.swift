@@ -16,6 +16,9 @@ enum Migrations {
         migrator.registerMigration("v3 addresses of reports, revoked tokens and the audit log") { db in
             try db.execute(sql: version3)
         }
+        migrator.registerMigration("v4 use of profiles") { db in
+            try db.execute(sql: version4)
+        }
         return migrator
     }
 
@@ -205,5 +208,12 @@ enum Migrations {
             detail TEXT NOT NULL
         );
         CREATE INDEX auditByTime ON audit (at);
+        """
+
+    /// Profiles from before this version count as used at the time of the migration.
+    private static let version4 = """
+        ALTER TABLE profile ADD COLUMN usedAt INTEGER NOT NULL DEFAULT 0;
+        UPDATE profile SET usedAt = CAST(strftime('%s', 'now') AS INTEGER) * 1000;
+        CREATE INDEX profileByUse ON profile (usedAt);
         """
 }

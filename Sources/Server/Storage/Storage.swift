@@ -123,7 +123,7 @@ public protocol Storage: Sendable {
     /// Returns the entries of the audit log since `start`, newest first.
     func audit(since start: Timestamp, limit: Int) async throws -> [AuditEntry]
 
-    /// Deletes records that were created, or push endpoints that were last registered, before the given time. Uses small
+    /// Deletes records that were created, or push endpoints and profiles that were last used, before the given time. Uses small
     /// transactions, so that other writes need not wait long.
     ///
     /// - Returns: the number of deleted records.

@@ -45,8 +45,6 @@ public struct Client: Machine, Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
-    /// The identity whose secret the client presented: the person's own identity, or the identity of a linked device.
-    private let device: IdentityID
     private(set) var presence: Presence
     private var link: Link
     private var secret: String
@@ -72,7 +70,7 @@ public struct Client: Machine, Equatable, Sendable {
     /// Creates the client connection for a new client, or for one that could not resume.
     init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
-        (identity, device) = (arrival.identity.id, arrival.device)
+        identity = arrival.identity.id
         presence = .live(arrival.socket)
         link = Link(bounds: turn.rules.replay)
         secret = ResumeSecret.make(for: id, using: &turn.random)
@@ -335,6 +333,7 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     private mutating func perform(_ message: ClientMessage, re: UInt64, _ turn: inout Turn) {
+        if let error = turn.permit.refusal(of: message.storageUse) { return fail(error, re: re, &turn) }
         switch message {
         case .hello:
             fail(WireError(.malformed, "hello was already sent on this connection."), re: re, &turn)
@@ -353,12 +352,8 @@ public struct Client: Machine, Equatable, Sendable {
         case .media(.close(let close)):
             if usesMedia { turn.media(.close(id, close.side)) }
             deliver(.ok(.init(re: re)), &turn)
-        case .roulette(.count):
-            turn.tell(.pool(.count(id, re: re)))
-        case .roulette, .presence, .nearby, .call, .contact:
+        case .roulette, .presence, .nearby, .call, .contact, .push:
             turn.tell(.person(identity, .verb(id, re: re, message)))
-        case .push(let verb):
-            turn.inquire(Question(identity: identity, client: id, re: re, verb.inquiry, device: device))
         // These messages have no number and were handled earlier.
         case .ack, .ping, .bye: break
         }

@@ -73,6 +73,10 @@ extension Person {
             turn.fail(error, request)
             return false
         }
+        if let error = persona.refusal(of: wanted, turn) {
+            turn.fail(error, request)
+            return false
+        }
         let hasChanged = persona.become(wanted, of: id, &turn)
         if appears { devices.setAppeared(request.client) }
         turn.send(.presence(.own(ownPresence(re: request.re))), to: request.client)
@@ -167,6 +171,20 @@ extension Person {
     private mutating func add(_ other: Counterpart, _ meeting: MeetingReference, _ turn: inout Turn) {
         persona.becomeKnown(as: facts.acquaintance.name, of: id, &turn)
         contacts.add(other, meeting, devices, &turn)
+    }
+
+    // MARK: Push notifications
+
+    mutating func perform(_ verb: PushVerb, _ request: Request, _ turn: inout Turn) {
+        // Only somebody who was online can be called, so nobody else needs a push endpoint.
+        if case .register = verb, !persona.isKnown {
+            let error = WireError(
+                .notPresent, "Send presence.appear before push.register: nobody can call you before that.")
+            return turn.fail(error, request)
+        }
+        let device = devices[request.client]?.identity
+        turn.inquire(
+            Question(identity: id, client: request.client, re: request.re, verb.inquiry, device: device))
     }
 
     // MARK: Introductions

@@ -26,7 +26,7 @@ public struct Person: Machine, Equatable, Sendable {
 
     private init(_ id: IdentityID, _ record: PersonRecord, _ turn: Turn) {
         self.id = id
-        persona = Persona(turn.project.personID(of: id), record.profile)
+        persona = Persona(turn.project.personID(of: id), record.profile, usedAt: record.profileUsedAt)
         devices = DeviceList(record)
         calls = CallDesk(record)
         contacts = ContactBook(record)
@@ -141,6 +141,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .roulette(.start(let start)): roulette.start(start, request, facts, &turn)
         case .roulette(.next(let verb)): roulette.next(verb, request, facts, &turn)
         case .roulette(.stop): roulette.stop(request, facts, &turn)
+        case .roulette(.count): turn.tell(.pool(.count(request.client, re: request.re)))
         case .roulette(.report(let report)): roulette.report(report, request, by: facts, &turn)
         case .roulette(.block(let verb)):
             guard let chat = roulette.chat(verb.match, turn) else { return roulette.notMatched(request, &turn) }
@@ -150,7 +151,9 @@ public struct Person: Machine, Equatable, Sendable {
         case .nearby(let verb): perform(verb, request, &turn)
         case .call(let verb): perform(verb, request, &turn)
         case .contact(let verb): perform(verb, request, &turn)
-        default: turn.fail(WireError(.unknownType, "This connection does not support this request."), request)
+        case .push(let verb): perform(verb, request, &turn)
+        case .hello, .ack, .ping, .bye, .iceServers, .session, .media:
+            turn.fail(WireError(.unknownType, "This connection does not support this request."), request)
         }
     }
 

@@ -89,6 +89,8 @@ public struct PersonRecord: Equatable, Sendable {
     public var ban: Ban?
     /// The profile; `nil` if this person was never online.
     public var profile: Profile?
+    /// When the profile was last stored; `nil` without a profile.
+    public var profileUsedAt: Timestamp?
     public var devices: [LinkedDevice]
     /// The contacts, oldest first.
     public var contacts: [Contact]
@@ -100,11 +102,12 @@ public struct PersonRecord: Equatable, Sendable {
     public var isRetired: Bool
 
     public init(
-        blocked: [IdentityID] = [], ban: Ban? = nil, profile: Profile? = nil, devices: [LinkedDevice] = [],
-        contacts: [Contact] = [], unseenCalls: [CallRecord] = [], hasPush: Bool = false,
+        blocked: [IdentityID] = [], ban: Ban? = nil, profile: Profile? = nil, profileUsedAt: Timestamp? = nil,
+        devices: [LinkedDevice] = [], contacts: [Contact] = [], unseenCalls: [CallRecord] = [], hasPush: Bool = false,
         isRetired: Bool = false
     ) {
         (self.blocked, self.ban, self.profile, self.devices) = (blocked, ban, profile, devices)
+        self.profileUsedAt = profileUsedAt
         (self.contacts, self.unseenCalls, self.hasPush) = (contacts, unseenCalls, hasPush)
         self.isRetired = isRetired
     }
@@ -116,7 +119,8 @@ public enum Change: Hashable, Sendable {
     case unblock(owner: IdentityID, blocked: IdentityID)
     case report(Report)
     // People.
-    case profile(IdentityID, PersonID, Profile)
+    /// The profile of a person who was online at this time.
+    case profile(IdentityID, PersonID, Profile, at: Timestamp)
     /// The device's identity becomes a device of the person `to`, who also receives the device's blocks.
     case linked(LinkedDevice, to: IdentityID)
     /// The identity is no longer linked to a person. Its secret belongs to a separate person again.

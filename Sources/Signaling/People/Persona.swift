@@ -6,9 +6,13 @@ struct Persona: Equatable, Sendable {
     private(set) var profile: Profile
     /// Whether the profile is stored. Only then can other people find this person by public id.
     private(set) var isKnown: Bool
+    /// When the profile was last stored, if that is known. Profiles that are not used for a long time are deleted.
+    private var usedAt: Timestamp?
+    /// How often the use of an unchanged profile is stored.
+    static let useInterval: Duration = .seconds(86400)
 
-    init(_ id: PersonID, _ profile: Profile?) {
-        (self.id, self.profile, isKnown) = (id, profile ?? Profile(), profile != nil)
+    init(_ id: PersonID, _ profile: Profile?, usedAt: Timestamp?) {
+        (self.id, self.profile, isKnown, self.usedAt) = (id, profile ?? Profile(), profile != nil, usedAt)
     }
 
     /// The name that other people see.
@@ -32,16 +36,28 @@ struct Persona: Equatable, Sendable {
         return wanted
     }
 
+    /// Returns an error if this profile must be stored but cannot be at present.
+    func refusal(of wanted: Profile, _ turn: Turn) -> WireError? {
+        wanted != profile || !isKnown ? turn.permit.refusal(of: .optional) : nil
+    }
+
     /// - Returns: true if the profile changed.
     mutating func become(_ wanted: Profile, of identity: IdentityID, _ turn: inout Turn) -> Bool {
         let hasChanged = wanted != profile
         profile = wanted
-        if hasChanged || !isKnown {
-            // From now on, other people can find this person by public id.
-            isKnown = true
-            turn.persist(.profile(identity, id, profile))
+        if hasChanged || !isKnown || (isUseUnrecorded(turn.now) && turn.permit == .all) {
+            store(identity, &turn)
         }
         return hasChanged
+    }
+
+    private func isUseUnrecorded(_ now: Timestamp) -> Bool { usedAt.map { now - $0 >= Self.useInterval } ?? false }
+
+    private mutating func store(_ identity: IdentityID, _ turn: inout Turn) {
+        // From now on, other people can find this person by public id.
+        isKnown = true
+        usedAt = turn.now
+        turn.persist(.profile(identity, id, profile, at: turn.now))
     }
 
     /// Stores a profile for a person who has so far only used the roulette. From now on, anyone who knows the public id can
@@ -49,9 +65,8 @@ struct Persona: Equatable, Sendable {
     mutating func becomeKnown(as name: String, of identity: IdentityID, _ turn: inout Turn) {
         guard !isKnown else { return }
         profile.name = name
-        isKnown = true
-        turn.persist(.profile(identity, id, profile))
+        store(identity, &turn)
     }
 
-    mutating func forget() { (profile, isKnown) = (Profile(), false) }
+    mutating func forget() { (profile, isKnown, usedAt) = (Profile(), false, nil) }
 }

@@ -172,7 +172,8 @@ public struct Session: Machine, Equatable, Sendable {
             isMuted = moderation.isMuted
             muteUntil = isMuted ? turn.now + turn.rules.muteGrace : nil
         case .report(var report, let client, let re):
-            report.lines = lines
+            // The report counts more than its chat lines, so it is stored without them if space is short.
+            report.lines = turn.permit == .all ? lines : []
             turn.persist(.report(report))
             turn.ok(Request(client, re))
         case .videoPaused(let stream, let subscriber, let isPaused, let reason):

@@ -22,7 +22,7 @@ public enum PushVerb: Equatable, Sendable, MessageSet {
 extension PushVerb {
     /// The endpoint to remove.
     public struct Unregister: Payload, Hashable {
-        /// The endpoint, exactly as it was registered, at most 2048 bytes.
+        /// The endpoint, exactly as it was registered, at most 1024 bytes.
         public var endpoint = ""
         public init() {}
         public init(endpoint: String) { self.endpoint = endpoint }
@@ -44,7 +44,7 @@ public enum PushKind: String, Hashable, Sendable, CaseIterable {
 public struct PushRegistration: Payload, Hashable {
     /// The kind of push service.
     public var kind = PushKind.web
-    /// For `web`, the `https` URL of the subscription, at most 2048 bytes. For `apns`, the device token, 64 to 200 hexadecimal
+    /// For `web`, the `https` URL of the subscription, at most 1024 bytes. For `apns`, the device token, 64 to 200 hexadecimal
     /// digits.
     public var endpoint = ""
     /// The subscription's public key (RFC 8291 §2), 65 bytes in base64url. Required for `web`, nil for `apns`.

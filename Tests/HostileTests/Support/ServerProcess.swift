@@ -19,7 +19,14 @@ final class ServerProcess: Sendable {
     }
 
     /// Settings that every server in these tests has, besides those of the test.
-    private static let defaults = ["CONFAB_MEDIA_PORT": "0", "CONFAB_METRICS_ENABLED": "false"]
+    ///
+    /// Attackers and the people who must not be disturbed share an address in most tests. So the budgets of addresses are large,
+    /// except in the tests of these budgets.
+    private static let defaults = [
+        "CONFAB_MEDIA_PORT": "0", "CONFAB_METRICS_ENABLED": "false",
+        "CONFAB_LIMITS_ADDRESS_MESSAGES_PER_SECOND": "1000000", "CONFAB_LIMITS_ADDRESS_MESSAGE_BURST": "1000000",
+        "CONFAB_LIMITS_STORED_PER_ADDRESS_AND_DAY": "1048576MiB",
+    ]
     private static let startTimeout: Duration = .seconds(30)
     private static let stopTimeout: Duration = .seconds(10)
 

@@ -26,6 +26,23 @@ import Wire
         #expect(budget.take(rate, now: Timestamp(milliseconds: 0)) != nil, "a clock that goes back gives nothing")
     }
 
+    @Test func aDebtIsPaidOffBeforeAnythingElse() {
+        let rate = Budget.Rate(perSecond: 10, burst: 20)
+        var now = Timestamp(milliseconds: 0)
+        var budget = Budget(rate, now: now)
+        budget.spend(rate, cost: 50, now: now)
+        #expect(budget.tokens(rate, now: now) == -30)
+        #expect(budget.wait(rate, now: now) == .seconds(3))
+        #expect(budget.wait(rate, now: now, beyond: 20) == .seconds(1))
+        #expect(budget.wait(rate, now: now, beyond: 30) == nil)
+        #expect(budget.take(rate, now: now) == .milliseconds(3100))
+        now = now + .seconds(3)
+        #expect(budget.wait(rate, now: now) == nil)
+        #expect(budget.take(rate, now: now) != nil)
+        now = now + .seconds(3600)
+        #expect(budget.isFull(rate, now: now))
+    }
+
     @Test func verbsOverTheBudgetAreRefusedUntilTheAnnouncedTime() {
         let ada = stage.arrive()
         for _ in 0..<20 { #expect(ada.ask(.roulette(.count))?.type == "roulette.count") }

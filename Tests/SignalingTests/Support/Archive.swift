@@ -21,6 +21,7 @@ struct Archive {
     var refusesPush = false
     private var blocked: [IdentityID: [IdentityID]] = [:]
     private var profiles: [IdentityID: Profile] = [:]
+    private var profileUses: [IdentityID: Timestamp] = [:]
     private var persons: [PersonID: IdentityID] = [:]
     private var devices: [IdentityID: (person: IdentityID, device: LinkedDevice)] = [:]
     private var retired: Set<IdentityID> = []
@@ -36,7 +37,7 @@ struct Archive {
     func record(of identity: IdentityID) -> PersonRecord {
         let linked = devices.values.filter { $0.person == identity }.map(\.device)
         return PersonRecord(
-            blocked: blocked[identity] ?? [], profile: profiles[identity],
+            blocked: blocked[identity] ?? [], profile: profiles[identity], profileUsedAt: profileUses[identity],
             devices: linked.sorted { ($0.linkedAt, $0.identity) < ($1.linkedAt, $1.identity) },
             contacts: contacts[identity] ?? [], unseenCalls: (logs[identity] ?? []).filter { !$0.isSeen },
             hasPush: isReachable(identity), isRetired: retired.contains(identity)
@@ -57,8 +58,8 @@ struct Archive {
         case .block(let owner, let other, _): block(other, by: owner)
         case .unblock(let owner, let other): blocked[owner]?.removeAll { $0 == other }
         case .report, .revoked, .muted: break
-        case .profile(let identity, let person, let profile):
-            (profiles[identity], persons[person]) = (profile, identity)
+        case .profile(let identity, let person, let profile, let at):
+            (profiles[identity], persons[person], profileUses[identity]) = (profile, identity, at)
         case .linked(let device, let person):
             devices[device.identity] = (person, device)
             for other in blocked[device.identity] ?? [] where other != person { block(other, by: person) }
@@ -119,6 +120,7 @@ struct Archive {
         retired.insert(identity)
         persons = persons.filter { $0.value != identity }
         (profiles[identity], contacts[identity], blocked[identity]) = (nil, nil, nil)
+        profileUses[identity] = nil
         (logs[identity], endpoints[identity]) = (nil, nil)
         for owner in logs.keys {
             for index in (logs[owner] ?? []).indices where logs[owner]?[index].other == identity {

@@ -35,6 +35,8 @@ final class Stage {
     private var guests: [SocketID: Guest] = [:]
     private var legacyGuests: [SocketID: LegacyGuest] = [:]
     private var lastSocket: UInt64 = 0
+    /// What events may cause to be stored.
+    var permit = StoragePermit.all
     /// If true, results from storage are held until `hearStorage`.
     var isStorageSlow = false
     private var unheard: [(Question, Finding)] = []
@@ -67,7 +69,7 @@ final class Stage {
 
     func handle(_ input: Input) {
         media = []
-        carryOut(hub.handle(input, now: now))
+        carryOut(hub.handle(input, now: now, permit: permit))
         var all = effects
         // Some work is scheduled on a timer that is due immediately.
         while let next = hub.nextTimeout, next <= now {

@@ -24,6 +24,8 @@ struct SocketIOConnection: Sendable {
         case pollLost(PollID)
         /// A WebSocket message or the body of a POST.
         case received([UInt8])
+        /// A request was refused before it was read, because the client's address is over its budget.
+        case refused
         /// The client sent a frame of any kind, so it is alive.
         case receivedFrame
         /// `GET …?disconnect`.
@@ -53,26 +55,6 @@ struct SocketIOConnection: Sendable {
         case gone
         /// The connection has ended and can be removed. Emitted once, as the last output.
         case over
-    }
-
-    struct Settings: Equatable, Sendable {
-        var times: ConfabConfiguration.SocketIO
-        /// Rate limit for packets of any kind.
-        var packets: Budget.Rate
-        /// Rate limit for packets above the `packets` limit. A client that exceeds this limit too is disconnected.
-        var refusals: Budget.Rate
-        var malformed: Budget.Rate
-        /// Limits of the queue of packets that wait for the next poll.
-        var queuedPackets: Int
-        var queuedBytes: Int
-
-        init(_ configuration: ConfabConfiguration) {
-            let rules = configuration.rules
-            (times, packets, refusals) = (configuration.socketIO, rules.verbs, rules.refusals)
-            malformed = Budget.Rate(perMinute: rules.malformedPerMinute)
-            queuedPackets = max(1, rules.replay.messages)
-            queuedBytes = max(4096, rules.replay.bytes)
-        }
     }
 
     /// Legal next states: `handshaken` → `webSocket`, `polling`, `over`; `webSocket` ↔ `polling` (the client switches
@@ -116,6 +98,9 @@ struct SocketIOConnection: Sendable {
 
     var isOver: Bool { state == .over }
 
+    /// The bytes that wait for a poll.
+    var queuedBytes: Int { queue.reduce(0) { $0 + $1.count } }
+
     // MARK: Time
 
     var nextTimeout: Timestamp? {
@@ -158,6 +143,7 @@ struct SocketIOConnection: Sendable {
         case .polled(let poll): return polled(poll, now: now)
         case .pollLost(let poll): return lost(poll, now: now)
         case .received(let bytes): return received(bytes, now: now)
+        case .refused: return hasOpened ? refuse(now: now) + flush(now: now) : []
         case .receivedFrame:
             alive(now)
             return []
@@ -283,8 +269,7 @@ struct SocketIOConnection: Sendable {
         case .webSocket: return [remember(packet)]
         case .polling:
             queue.append(packet)
-            let bytes = queue.reduce(0) { $0 + $1.count }
-            guard queue.count <= settings.queuedPackets, bytes <= settings.queuedBytes else { return overflow() }
+            guard queue.count <= settings.queuedPackets, queuedBytes <= settings.queuedBytes else { return overflow() }
             return []
         case .handshaken, .leaving, .over: return []
         }
@@ -349,17 +334,20 @@ struct SocketIOConnection: Sendable {
     }
 
     private mutating func receivedPacket(_ bytes: [UInt8], now: Timestamp) -> [Output] {
-        guard packets.take(settings.packets, now: now) == nil else {
-            guard refusals.take(settings.refusals, now: now) == nil else {
-                return leave(saying: [SocketIOPacket(.disconnect).encode()], now: now)
-            }
-            return send(SocketIOPacket.error(.rateLimited).encode())
-        }
+        guard packets.take(settings.packets, now: now) == nil else { return refuse(now: now) }
         do throws(WireError) {
             return try perform(SocketIOPacket(parsing: bytes), now: now)
         } catch {
             return reject(error, now: now)
         }
+    }
+
+    /// Sends an error for a packet over a budget. Disconnects clients that send too many of them.
+    private mutating func refuse(now: Timestamp) -> [Output] {
+        guard refusals.take(settings.refusals, now: now) == nil else {
+            return leave(saying: [SocketIOPacket(.disconnect).encode()], now: now)
+        }
+        return send(SocketIOPacket.error(.rateLimited).encode())
     }
 
     /// Sends an error for an invalid packet. Disconnects clients that send too many of them.

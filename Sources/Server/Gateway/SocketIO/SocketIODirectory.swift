@@ -1,37 +1,23 @@
-import DequeModule
 import Signaling
 import Wire
 
 /// All Socket.IO connections, by id. It also creates new ones. Used only on the gateway's event loop.
 final class SocketIODirectory {
-    /// Maximum number of unused handshakes, over all addresses.
-    private static let maxHandshakes = 10_000
-
     /// The owner of this directory.
     unowned let gateway: Gateway
     private var sessions: [String: SocketIOSession] = [:]
-    /// Number of handshakes whose clients have not connected a transport yet.
-    private var handshakes = 0
-    /// Ids of handshakes in order of creation. Some may already have a transport or be gone.
-    private var order: Deque<String> = []
+    private var handshakes = PendingHandshakes()
 
     init(gateway: Gateway) { self.gateway = gateway }
 
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
-    private func removeOldestHandshake() {
-        while let id = order.popFirst() {
-            if let session = sessions[id], !session.hasOpened { return session.goAway() }
-        }
-    }
-
     /// Called when a session gets its first transport.
-    func opened(_ session: SocketIOSession) { handshakes -= 1 }
+    func opened(_ session: SocketIOSession) { handshakes.remove(session.id, of: session.address) }
 
-    func forget(_ session: SocketIOSession, wasHandshake: Bool) {
-        if wasHandshake { handshakes -= 1 }
+    func forget(_ session: SocketIOSession) {
+        handshakes.remove(session.id, of: session.address)
         sessions[session.id] = nil
-        while let first = order.first, sessions[first]?.hasOpened ?? true { order.removeFirst() }
         gateway.release(session)
     }
 
@@ -43,12 +29,9 @@ final class SocketIODirectory {
         var generator = SystemRandomNumberGenerator()
         let id = gateway.reception.socketIOID(using: &generator)
         let session = SocketIOSession(id: id, address: address, gateway: gateway)
-        // Remove the oldest handshake, so that a flood of them cannot lock out other clients.
-        if handshakes >= Self.maxHandshakes { removeOldestHandshake() }
         sessions[id] = session
-        order.append(id)
-        handshakes += 1
         gateway.register(session)
+        if let old = handshakes.add(id, of: address) { sessions[old]?.goAway() }
         return handshakeBody(id)
     }
 

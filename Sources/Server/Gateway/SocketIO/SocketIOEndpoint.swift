@@ -88,6 +88,7 @@ final class SocketIOEndpoint {
 
     func perform(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
         self.head = head
+        guard isWithinBudget(request, head, body) else { return }
         guard gateway.configuration.allows(head.headers) else { return answer(403, Self.text(.forbiddenOrigin) + "\n") }
         switch request {
         case .greeting: answer(200, "Socket.IO 0.9 clients connect here.\n")
@@ -102,6 +103,19 @@ final class SocketIOEndpoint {
             answer(200, "")
         case .poll(let id, let transport, let number): poll(id, script: transport == .jsonpPolling ? number : nil)
         case .post(let id, let transport, _): post(id, body, isForm: transport == .jsonpPolling)
+        }
+    }
+
+    /// Counts the request for the budget of its address. Answers it and returns false if the budget is used up.
+    private func isWithinBudget(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) -> Bool {
+        do throws(WireError) {
+            let address = gateway.configuration.clientAddress(head.headers, from: peer)
+            try gateway.admitRequest(from: address, bytes: body.count)
+            return true
+        } catch {
+            if case .post(let id, _, _) = request { gateway.socketIO.session(id)?.overBudget() }
+            answer(429, Array((Self.text(error) + "\n").utf8), .text, error.retryAfter)
+            return false
         }
     }
 

@@ -13,6 +13,8 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     let id: String
     let address: IPAddress
     var group = 0
+    var slot: AddressBudgets.Slot?
+    var excess: Budget?
     private let gateway: Gateway
     private var connection: SocketIOConnection
     private var socket: SocketID?
@@ -42,7 +44,11 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     func poll(_ poll: SocketIOConnection.PollID, _ responder: @escaping Responder) {
         polls[poll] = responder
         handle(.polled(poll))
+        queueChanged()
     }
+
+    /// Called when a request was refused because its address was over its budget.
+    func overBudget() { handle(.refused) }
 
     /// Called when the poll's connection failed, before or after the response.
     func lost(_ poll: SocketIOConnection.PollID) {
@@ -76,9 +82,14 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         posted(bytes)
     }
 
-    func receivedFrame(on webSocket: WebSocketHandler) {
-        if webSocket === self.webSocket { handle(.receivedFrame) }
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {
+        guard webSocket === self.webSocket else { return }
+        handle(gateway.countMessage(of: self, bytes: length) ? .receivedFrame : .end(.booted))
     }
+
+    var isCongested: Bool { gateway.isOverBudget(self) }
+
+    func pause(_ reader: any PausedReader) { gateway.pause(reader, of: self) }
 
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
         webSocket.close(code, reason)
@@ -114,6 +125,21 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     func flush() {
         handle(.flush)
         webSocket?.flush()
+        queueChanged()
+    }
+
+    func queueChanged() { gateway.queueChanged(self) }
+
+    var queuedBytes: Int {
+        let held = socket.map { gateway.runner.heldBytes(for: $0) } ?? 0
+        return held + connection.queuedBytes + (webSocket?.bufferedBytes ?? 0)
+    }
+
+    /// Ends the connection, which cannot be resumed.
+    func drop() {
+        if let socket { gateway.runner.discardHeld(for: socket) }
+        webSocket?.drop()
+        handle(.end(.goingAway))
     }
 
     func close(_ code: CloseCode, _ reason: String) { handle(.end(.booted)) }
@@ -150,7 +176,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         case .over:
             timer?.task.cancel()
             timer = nil
-            gateway.socketIO.forget(self, wasHandshake: !hasOpened)
+            gateway.socketIO.forget(self)
         }
     }
 

@@ -64,6 +64,9 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     let isWHIP: Bool
     let address: IPAddress
     var group = 0
+    var slot: AddressBudgets.Slot?
+    var excess: Budget?
+    var queuedBytes: Int { 0 }
     private let gateway: Gateway
     private var socket: SocketID?
     /// Responds to the POST request that created the resource.

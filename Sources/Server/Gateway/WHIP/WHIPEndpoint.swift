@@ -44,6 +44,12 @@ final class WHIPEndpoint {
     func perform(_ request: WHIPRequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
         (self.head, self.request) = (head, request)
         number += 1
+        let address = gateway.configuration.clientAddress(head.headers, from: peer)
+        do throws(WireError) {
+            try gateway.admitRequest(from: address, bytes: body.count)
+        } catch {
+            return answer(WHIPAnswer(error))
+        }
         guard gateway.configuration.allows(head.headers) else { return answer(WHIPAnswer(.forbiddenOrigin)) }
         if request.action == .options {
             return answer(WHIPAnswer(status: 200))
@@ -58,7 +64,7 @@ final class WHIPEndpoint {
         do throws(WireError) {
             switch request.target {
             case .endpoint(let session, let purpose):
-                try make(session, purpose, token, head, body)
+                try make(session, purpose, token, head, body, from: address)
             case .resource(let name):
                 try change(name, token, request, head, body)
             case .nothing: break
@@ -69,10 +75,10 @@ final class WHIPEndpoint {
     }
 
     private func make(
-        _ session: SessionID, _ purpose: ResourcePurpose, _ token: String, _ head: HTTPRequestHead, _ body: [UInt8]
+        _ session: SessionID, _ purpose: ResourcePurpose, _ token: String, _ head: HTTPRequestHead, _ body: [UInt8],
+        from address: IPAddress
     ) throws(WireError) {
         try require(WHIPBody.offerType, head)
-        let address = gateway.configuration.clientAddress(head.headers, from: peer)
         let number = number
         var isAnswered = false
         let resource = try gateway.whip.make(

@@ -1,0 +1,67 @@
+/// Bytes that wait to be sent or to be stored.
+///
+/// The counts are those of the last write of each connection. Since then, a connection may have sent some bytes, so a sum is
+/// only an upper bound. If a sum is too large, the gateway counts again, and only then drops the largest queue.
+extension AddressBudgets {
+    /// The queues of one block.
+    struct Queues {
+        fileprivate(set) var bytes = 0
+        /// The connections with a queue.
+        fileprivate var byConnection: [ObjectIdentifier: Int] = [:]
+        /// The sum from which the queues are counted again.
+        fileprivate var check = 0
+
+        init(limit: Int = 0) { check = limit }
+    }
+
+    /// Sets the size of a connection's queue.
+    ///
+    /// - Returns: true if the queues may be too large, so that `queuesToCount` should be called.
+    mutating func setQueue(of id: ObjectIdentifier, to bytes: Int, in slot: Slot) -> Bool {
+        let index = slot.index
+        // Most connections never have a queue.
+        if bytes == 0, accounts[index].queues.byConnection.isEmpty { return false }
+        let change = bytes - (accounts[index].queues.byConnection[id] ?? 0)
+        accounts[index].queues.byConnection[id] = bytes > 0 ? bytes : nil
+        accounts[index].queues.bytes += change
+        queuedBytes += change
+        return accounts[index].queues.bytes > accounts[index].queues.check || queuedBytes > queueCheck
+    }
+
+    /// The blocks whose queues to count again, with the connections that have queues: this block, or all of them if the sum of
+    /// all is too large.
+    func queuesToCount(_ slot: Slot) -> [(slot: Slot, connections: [ObjectIdentifier])] {
+        let indices = queuedBytes > queueCheck ? Array(accounts.indices) : [slot.index]
+        return indices.compactMap { index in
+            let queues = accounts[index].queues.byConnection
+            return queues.isEmpty ? nil : (Slot(index), Array(queues.keys))
+        }
+    }
+
+    /// Returns the connection to drop: the one with the largest queue in this block if the block has too much, or else in the
+    /// block with the most if all blocks together have too much.
+    func queueToDrop(_ slot: Slot) -> (connection: ObjectIdentifier, slot: Slot)? {
+        var index = slot.index
+        if accounts[index].queues.bytes <= limits.queuedBytes {
+            guard queuedBytes > limits.queuedBytesOfAll else { return nil }
+            index = accounts.indices.max { accounts[$0].queues.bytes < accounts[$1].queues.bytes } ?? index
+        }
+        return accounts[index].queues.byConnection.max { $0.value < $1.value }.map { ($0.key, Slot(index)) }
+    }
+
+    /// Forgets up to which sums the queues were counted, after the limits have changed.
+    mutating func checkQueuesAgain() {
+        for index in accounts.indices { accounts[index].queues.check = limits.queuedBytes }
+        queueCheck = limits.queuedBytesOfAll
+    }
+
+    /// Notes that the queues were counted. They are counted again after they have grown by a sixteenth of the limit, so that a
+    /// sum just below the limit does not cause a count for each message.
+    mutating func queuesCounted(_ slots: [Slot]) {
+        for slot in slots {
+            let sum = accounts[slot.index].queues.bytes
+            accounts[slot.index].queues.check = max(limits.queuedBytes, sum + limits.queuedBytes / 16)
+        }
+        queueCheck = max(limits.queuedBytesOfAll, queuedBytes + limits.queuedBytesOfAll / 16)
+    }
+}

@@ -1,0 +1,46 @@
+import CoreMetrics
+import Logging
+import Signaling
+import Wire
+
+/// What the runner does with changes that storage could not commit.
+extension HubRunner {
+    func sockets(of failures: [CommitQueue.Failure]) -> Set<SocketID> {
+        failures.reduce(into: []) { lost, failure in
+            for person in failure.people { lost.formUnion(sockets.sockets(of: person)) }
+            if let socket = failure.origin.socket { lost.insert(socket) }
+        }
+    }
+
+    /// Carries out a held effect, unless the effect reports a failed change as stored or acts on that change. Effects for other
+    /// people concern state in memory and are carried out.
+    func carryOut(_ effect: Effect, unlessLost lost: Set<SocketID>, _ people: Set<IdentityID>) {
+        switch effect {
+        case .inquire(let question) where people.contains(question.identity):
+            inquiries.end(question, clientBudgets)
+            inputs.append(.answered(question, .refused(.storageFailed)))
+        // Send a push that withdraws an earlier push in any case.
+        case .push(let person, let notice) where people.contains(person) && notice.kind != .over: return
+        default:
+            if !effect.isFor(lost) { carryOut(effect) }
+        }
+    }
+
+    /// Reports a change that was not stored. The rules cannot undo the change, so the people concerned are removed from memory.
+    /// Their clients reconnect, and their state is then loaded from storage.
+    func fail(_ failure: CommitQueue.Failure, _ error: StorageError) {
+        metrics.changesLost.increment()
+        logger.error(
+            "A change could not be stored. The people concerned must reconnect.",
+            metadata: ["error": "\(error)", "people": "\(failure.people.count)"])
+        for id in sockets(of: [failure]).sorted(by: { $0.rawValue < $1.rawValue }) {
+            guard let socket = sockets[id] else { continue }
+            // Send the error directly, because the client's state machine may be gone already.
+            let re = id == failure.origin.socket ? failure.origin.request : nil
+            socket.write(ServerMessage.error(.init(.storageFailed, re: re)).encode())
+            socket.flush()
+            socket.close(.serviceRestart, WireError.Code.storageFailed.rawValue)
+        }
+        carryOut(hub.handle(.storageFailed(failure.people), now: clock.now), from: .none)
+    }
+}

@@ -1,0 +1,24 @@
+import Signaling
+import Wire
+
+extension SocketIOConnection {
+    struct Settings: Equatable, Sendable {
+        var times: ConfabConfiguration.SocketIO
+        /// Rate limit for packets of any kind.
+        var packets: Budget.Rate
+        /// Rate limit for packets above the `packets` limit. A client that exceeds this limit too is disconnected.
+        var refusals: Budget.Rate
+        var malformed: Budget.Rate
+        /// Limits of the queue of packets that wait for the next poll.
+        var queuedPackets: Int
+        var queuedBytes: Int
+
+        init(_ configuration: ConfabConfiguration) {
+            let rules = configuration.rules
+            (times, packets, refusals) = (configuration.socketIO, rules.verbs, rules.refusals)
+            malformed = Budget.Rate(perMinute: rules.malformedPerMinute)
+            queuedPackets = max(1, rules.replay.messages)
+            queuedBytes = max(4096, rules.replay.bytes)
+        }
+    }
+}
