@@ -87,7 +87,7 @@ private final class Keeper: Sendable {
             var faults: [String] = []
             // One name follows the other, so the stored one is the last that was answered, or one that was requested later.
             if !(journal.answeredName...journal.requestedName).contains(where: { own.name == name($0) }) {
-                faults.append("name \(journal.answeredName) of keeper \(number) was answered, and \(own.name) is stored")
+                faults.append("name \(journal.answeredName) was answered, and \(own.name) is stored")
             }
             if !(journal.answeredBlocks...journal.requestedBlocks).contains(list.people.count) {
                 faults.append("\(journal.answeredBlocks) blocks were answered, and \(list.people.count) are stored")
@@ -143,7 +143,11 @@ extension Hostile {
         @Test("a lock of another process for some seconds delays only requests that store something, and loses none")
         func lock() async throws {
             try await ServerProcess.run(Self.settings) { server in
-                try await Self.fault(server, "the lock") { DatabaseLock(server) } mend: { $0.release() }
+                try await Self.fault(server, "the lock") {
+                    DatabaseLock(server)
+                } mend: {
+                    $0.release()
+                }
             }
         }
 
@@ -155,7 +159,11 @@ extension Hostile {
             // The server must outlast the fault on a slow computer too.
             let settings = Self.settings.merging(["CONFAB_STORAGE_FAULT_TIMEOUT": "60s"]) { $1 }
             try await ServerProcess.run(settings) { server in
-                try await Self.fault(server, "the failure of the disk") { try DiskFailure(server) } mend: { try $0.end() }
+                try await Self.fault(server, "the disk's failure") {
+                    try DiskFailure(server)
+                } mend: {
+                    try $0.end()
+                }
             }
         }
 

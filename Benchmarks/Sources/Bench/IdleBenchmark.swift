@@ -14,7 +14,7 @@ final class IdleBenchmark: @unchecked Sendable {
         /// Connections that could not be opened, by reason.
         var failures: [String: Int] = [:]
         var open = 0
-        var mostOpen = 0
+        var maxOpen = 0
     }
 
     private static let address = "127.0.0.2"
@@ -66,7 +66,7 @@ final class IdleBenchmark: @unchecked Sendable {
     fileprivate func opened(_ channel: any Channel) {
         channels[ObjectIdentifier(channel)] = channel
         figures.open += 1
-        figures.mostOpen = max(figures.mostOpen, figures.open)
+        figures.maxOpen = max(figures.maxOpen, figures.open)
     }
 
     fileprivate func ended(_ channel: any Channel, wasServed: Bool) {
@@ -239,31 +239,31 @@ extension Main {
         let second = Visitor(port: server.port, loop: loop)
         let before = server.residentBytes()
         second.start()
-        let began = ContinuousClock.now
+        let began = NIODeadline.now()
         let opened = try benchmark.open(count)
-        let took = ContinuousClock.now - began
+        let took = Double((NIODeadline.now() - began).nanoseconds) / 1e9
         sleep(10)
         let loaded = try second.stop()
         let peak = server.peakBytes()
         let figures = try benchmark.close()
         sleep(5)
         let what = "\(count) connections of one address: "
-        row(
-            "\(what)opened, at most at the same time", "in \(took), \(opened.mostOpen)", "")
+        row("\(what)opened within, and at most at the same time", "\(took.text(1)) s, \(opened.maxOpen)", "")
         row("\(what)answered once and then idle", "\(figures.served)", "at most 1000, by default")
         row("\(what)closed by the server without an answer", "\(figures.refused)", "all others")
-        let failures = figures.failures.merging([:]) { $1 }.map { "\($0.value) × \($0.key)" }
-        row("\(what)not opened", failures.isEmpty ? "none" : failures.joined(separator: ", "), "")
+        let unopened = figures.failures.map { "\($0.value) × \($0.key)" }
+        row("\(what)not opened", unopened.isEmpty ? "none" : unopened.joined(separator: ", "), "")
         for (when, visits) in [("before", unloaded), ("meanwhile", loaded)] {
             for (title, times) in [("connect → `/health`", visits.health), ("connect → `welcome`", visits.welcomes)] {
                 row(
                     "\(what)\(title) from another address, \(when)",
-                    "median \((times.median * 1000).text(2)) ms, longest \(((times.max() ?? .nan) * 1000).text(1)) ms of \(times.count)",
-                    "")
+                    "median \((times.median * 1000).text(2)) ms, longest \(((times.max() ?? .nan) * 1000).text(1)) ms "
+                        + "of \(times.count)", "")
             }
         }
         let failed = loaded.failures.map { "\($0.value) × \($0.key)" }
-        row("\(what)failed visits from another address", failed.isEmpty ? "none" : failed.joined(separator: ", "), "none")
+        let failures = failed.isEmpty ? "none" : failed.joined(separator: ", ")
+        row("\(what)failed visits from another address", failures, "none")
         let memory = [before, peak, server.residentBytes()].map { ($0 / 1_000_000).text(1) }
         row("\(what)memory of the server before, at the peak and after", "\(memory.joined(separator: ", ")) MB", "")
     }

@@ -83,13 +83,21 @@ final class NextBenchmark: @unchecked Sendable {
     }
 
     /// Waits until the last round has ended, which a loaded server may have delayed.
-    func settle() throws {
-        try crowd.run(within: .seconds(120)) { [self] done in
-            guard matched > 0 || !pressed.isEmpty else { return done.succeed() }
+    ///
+    /// - Returns: false if the round has not ended within the limit.
+    func settle(within limit: TimeAmount) throws -> Bool {
+        let settled = loop.makePromise(of: Bool.self)
+        try crowd.run(within: limit + .seconds(60)) { [self] done in
+            settled.futureResult.whenComplete { _ in done.succeed() }
+            guard matched > 0 || !pressed.isEmpty else { return settled.succeed(true) }
             listen(done)
-            onRound = { done.succeed() }
+            onRound = { settled.succeed(true) }
+            crowd.loop.scheduleTask(in: limit) { settled.succeed(false) }
         }
+        return try settled.futureResult.wait()
     }
+
+    private var loop: any EventLoop { crowd.loop }
 
     func close() throws { try crowd.close() }
 

@@ -27,7 +27,8 @@ struct ServerProcess {
     func peakBytes() -> Double {
         // The file has one field per line, such as "VmHWM:     12345 kB".
         let line = lines("status").first { $0.hasPrefix("VmHWM:") }
-        return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }.map { $0 * 1024 } ?? .nan
+        return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }.map { $0 * 1024 }
+            ?? .nan
     }
 
     private func lines(_ name: String) -> [String] {

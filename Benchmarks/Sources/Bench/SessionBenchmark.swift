@@ -87,9 +87,8 @@ final class SessionBenchmark: @unchecked Sendable {
                 client.onEnd = { reason in
                     let code = client.closeCode.map { " with \($0.rawValue)" } ?? ""
                     let count = "\(self.ended) of \(self.tokens.count) members were done"
-                    done.fail(
-                        LoadClient.Failure(
-                            description: "member \(client.tag) was closed\(code) (\(reason)) while \(step.rawValue); \(count)"))
+                    let what = "member \(client.tag) was closed\(code) (\(reason)) while \(step.rawValue)"
+                    done.fail(LoadClient.Failure(description: "\(what); \(count)"))
                 }
             }
             for _ in 0..<(step == .signaling ? Self.signals : Self.joins) { goOn(make, done) }
@@ -178,10 +177,9 @@ final class SessionBenchmark: @unchecked Sendable {
             if step == .leaving, ended == tokens.count, silence > Self.quiet { return done.succeed() }
             guard silence > Self.stallLimit else { return }
             let events = received.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }
-            done.fail(
-                LoadClient.Failure(
-                    description: "nothing arrives while \(step.rawValue): \(ended) of \(tokens.count) members were done, "
-                        + "\(known) of \(expectedKnown) members known, \(missing.count) signals incomplete, received \(events.joined(separator: ", "))"))
+            let what = "nothing arrives while \(step.rawValue): \(ended) of \(tokens.count) members were done"
+            let state = "\(known) of \(expectedKnown) members known, \(missing.count) signals incomplete"
+            done.fail(LoadClient.Failure(description: "\(what), \(state), received \(events.joined(separator: ", "))"))
         }
         done.futureResult.whenComplete { _ in task.cancel() }
     }

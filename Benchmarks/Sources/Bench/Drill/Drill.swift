@@ -148,7 +148,9 @@ final class Drill: @unchecked Sendable {
         if !stops { try await expectProgress() }
         for writer in writers { writer.stop() }
         await working
-        if !stops, let end = try await talkers.takeFigures().end { faults.append("the two who store nothing lost the server: \(end)") }
+        if !stops, let end = try await talkers.takeFigures().end {
+            faults.append("the two who store nothing lost the server: \(end)")
+        }
         try await talkers.stop()
         if figures.during.longestGap > Self.longestGap {
             faults.append("the two who store nothing waited for \(figures.during.longestGap)")
@@ -186,14 +188,17 @@ extension Main {
         let stops = outcome == "stops"
         try run(drill, "drill (\(name)): seed \(numbers[1])") {
             let figures = try await drill.breakStorage(for: .seconds(numbers[0]), stops: stops)
-            let (before, during) = (figures.before, figures.during)
             return [
-                ("longest silence of two people who store nothing, before", "\(ms(before.longestGap)), \(before.signals) signals"),
-                ("the same during the fault", "\(ms(during.longestGap)), \(during.signals) signals"),
+                ("longest silence of two people who store nothing, before", text(figures.before)),
+                ("the same during the fault", text(figures.during)),
                 ("requests answered during the fault", "\(figures.answered)"),
                 ("the server", figures.lifetime.map { "stopped with an error after \(ms($0))" } ?? "went on"),
             ]
         }
+    }
+
+    private static func text(_ figures: DrillTalkers.Figures) -> String {
+        "\(ms(figures.longestGap)), \(figures.signals) signals"
     }
 
     private static func ms(_ duration: Duration) -> String {
@@ -204,7 +209,8 @@ extension Main {
     private static func drill(_ executable: String, _ folder: String, seed: Int) throws -> Drill {
         let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
         return Drill(
-            executable: executable, folder: folder, seed: UInt64(truncatingIfNeeded: seed), project: try project(), loop: loop)
+            executable: executable, folder: folder, seed: UInt64(truncatingIfNeeded: seed), project: try project(),
+            loop: loop)
     }
 
     private static func run(
@@ -216,6 +222,8 @@ extension Main {
             "\(what): answered and then missing",
             drill.faults.isEmpty ? "none" : "FAILED: \(drill.faults.prefix(5).joined(separator: "; "))", "none")
         for (title, figure) in rows { row("\(what): \(title)", figure, "") }
-        if !drill.faults.isEmpty { throw LoadClient.Failure(description: "the drill found \(drill.faults.count) faults") }
+        if !drill.faults.isEmpty {
+            throw LoadClient.Failure(description: "the drill found \(drill.faults.count) faults")
+        }
     }
 }
