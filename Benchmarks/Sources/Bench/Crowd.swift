@@ -10,14 +10,17 @@ final class Crowd: @unchecked Sendable {
     /// The number of connections opened at the same time, limited by the server's accept queue.
     private static let opening = 50
     /// The timeout for connecting, long enough that only a failure exceeds it.
-    private static let connectTimeout = TimeAmount.seconds(180)
+    static let connectTimeout = TimeAmount.seconds(180)
 
     let server: ServerProcess
     let loop: any EventLoop
+    /// The address of all clients; nil if each has its own.
+    let source: String?
     private(set) var clients: [LoadClient] = []
 
-    init(server: ServerProcess, loop: any EventLoop) {
+    init(server: ServerProcess, from source: String? = nil, loop: any EventLoop) {
         self.server = server
+        self.source = source
         self.loop = loop
     }
 
@@ -26,7 +29,7 @@ final class Crowd: @unchecked Sendable {
         var left = count
         while left > 0 {
             let some = (0..<min(left, Self.opening)).map { offset in
-                LoadClient.connect(port: server.port, number: clients.count + offset, on: loop)
+                LoadClient.connect(port: server.port, number: clients.count + offset, from: source, on: loop)
             }
             left -= some.count
             let opened = try EventLoopFuture.whenAllSucceed(some, on: loop).wait()
@@ -57,10 +60,12 @@ final class Crowd: @unchecked Sendable {
     }
 
     /// Runs `begin` on the loop and waits until it fulfills its promise.
-    func run(_ begin: @escaping @Sendable (EventLoopPromise<Void>) -> Void) throws {
+    func run(
+        within limit: TimeAmount = connectTimeout, _ begin: @escaping @Sendable (EventLoopPromise<Void>) -> Void
+    ) throws {
         try loop.flatSubmit { [self] in
             let done = loop.makePromise(of: Void.self)
-            let guardian = loop.scheduleTask(in: Self.connectTimeout) {
+            let guardian = loop.scheduleTask(in: limit) {
                 done.fail(LoadClient.Failure(description: "\(self.server.name) did not answer in time"))
             }
             for client in clients { client.onEnd = { done.fail(LoadClient.Failure(description: $0)) } }

@@ -22,6 +22,7 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         case upgrading, open, closed
     }
 
+    let loop: any EventLoop
     private let port: Int
     private let opened: EventLoopPromise<Void>
     private var state = State.upgrading
@@ -30,7 +31,16 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     private var line: ClientLine
     private var socket: ClientLine.Socket?
     private var requestCount: UInt64 = 0
+    /// The requests whose answers were promised.
+    private var promised: [UInt64: EventLoopPromise<ServerMessage>] = [:]
+    private var welcomed: EventLoopPromise<Welcome>?
     private var timeout: (at: Timestamp, task: Scheduled<Void>)?
+    /// Whether messages are only counted, and not read.
+    private var isFlooding = false
+    /// The number of messages received since `flood`.
+    private(set) var floodAnswers = 0
+    /// The code with which the server closed, if it did.
+    private(set) var closeCode: CloseCode?
     /// Called with the welcome, each response and each event. The running benchmark sets it.
     var onMessage: ((LoadClient, ServerMessage) -> Void)?
     /// Called when the connection ends unexpectedly.
@@ -38,23 +48,27 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     /// The client's index in the crowd.
     private(set) var tag = 0
 
-    init(port: Int, opened: EventLoopPromise<Void>) {
+    init(port: Int, hello: Hello, on loop: any EventLoop, opened: EventLoopPromise<Void>) {
         self.port = port
+        self.loop = loop
         self.opened = opened
         var options = ClientLine.Options()
         (options.reconnects, options.connectTimeout, options.welcomeTimeout) = (false, nil, .seconds(180))
-        line = ClientLine(hello: Hello(), options: options, random: SystemRandomNumberGenerator())
+        line = ClientLine(hello: hello, options: options, random: SystemRandomNumberGenerator())
     }
 
-    /// Opens a socket without sending anything. Clients use different source addresses, because a server limits connections per
-    /// address and every address in 127.0.0.0/8 belongs to this computer.
-    static func connect(port: Int, number: Int, on loop: any EventLoop) -> EventLoopFuture<LoadClient> {
+    /// Opens a socket without sending anything.
+    ///
+    /// - Parameter source: the client's address. By default each client has its own, because a server limits connections per
+    ///   address and every address in 127.0.0.0/8 belongs to this computer.
+    static func connect(
+        port: Int, number: Int, from source: String? = nil, hello: Hello = Hello(), on loop: any EventLoop
+    ) -> EventLoopFuture<LoadClient> {
         let opened = loop.makePromise(of: Void.self)
-        let client = LoadClient(port: port, opened: opened)
+        let client = LoadClient(port: port, hello: hello, on: loop, opened: opened)
         client.tag = number
-        let address = Result {
-            try SocketAddress(ipAddress: "127.1.\(number / 200 % 200).\(number % 200 + 1)", port: 0)
-        }
+        let source = source ?? "127.1.\(number / 200 % 200).\(number % 200 + 1)"
+        let address = Result { try SocketAddress(ipAddress: source, port: 0) }
         return loop.makeCompletedFuture(address).flatMap { address in
             client.connect(from: address, on: loop)
         }
@@ -93,16 +107,71 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         update { $0.handle(.request(id, message), now: $1) }
     }
 
+    /// Sends `hello` and returns the welcome. Call it on the loop.
+    func welcome() -> EventLoopFuture<Welcome> {
+        let promise = loop.makePromise(of: Welcome.self)
+        welcomed = promise
+        greet()
+        return promise.futureResult
+    }
+
+    /// Sends a request and returns its answer, which may be an error. Fails if the connection ends first. Call it on the loop.
+    func request(_ message: ClientMessage) -> EventLoopFuture<ServerMessage> {
+        let promise = loop.makePromise(of: ServerMessage.self)
+        guard state == .open else {
+            promise.fail(Failure(description: "the connection has ended"))
+            return promise.futureResult
+        }
+        promised[requestCount + 1] = promise
+        ask(message)
+        return promise.futureResult
+    }
+
+    /// Sends messages in one write without keeping them. From now on the client only counts what it receives: it does not read
+    /// or acknowledge messages, so that a flood costs the sender little.
+    ///
+    /// - Returns: false if nothing was sent, because the server has not yet read what was sent before.
+    func flood(_ messages: [ClientMessage]) -> Bool {
+        isFlooding = true
+        guard let context, state == .open, context.channel.isWritable else { return false }
+        timeout?.task.cancel()
+        timeout = nil
+        var frames = context.channel.allocator.buffer(capacity: messages.count * 256)
+        for message in messages {
+            let isUnnumbered = message.isUnnumbered
+            if !isUnnumbered { requestCount += 1 }
+            let text = Envelope(seq: isUnnumbered ? nil : requestCount, message: message).encode()
+            Self.append(frame: 1, text, to: &frames)
+        }
+        context.writeAndFlush(wrapOutboundOut(frames), promise: nil)
+        return true
+    }
+
     private func update(_ body: (inout ClientLine, Timestamp) -> [ClientLine.Effect]) {
         for effect in body(&line, Self.now) {
             switch effect {
             case .open(let socket): self.socket = socket
             case .send(let bytes, _): write(opcode: 1, bytes)
             case .close: context?.close(promise: nil)
-            case .connected(let welcome, _): onMessage?(self, .welcome(welcome))
-            case .answered(_, let message), .event(let message): onMessage?(self, message)
-            case .failed(_, let error): onEnd?(error.message)
-            case .unreadable(let message): onEnd?(message.error.message)
+            case .connected(let welcome, _):
+                welcomed?.succeed(welcome)
+                welcomed = nil
+                onMessage?(self, .welcome(welcome))
+            case .answered(let id, let message):
+                if let promise = promised.removeValue(forKey: id.rawValue) {
+                    promise.succeed(message)
+                } else {
+                    onMessage?(self, message)
+                }
+            case .event(let message): onMessage?(self, message)
+            case .failed(let id, let error):
+                if let promise = promised.removeValue(forKey: id.rawValue) {
+                    promise.fail(Failure(error))
+                } else {
+                    onEnd?(error.message)
+                }
+            // A newer server may send events that this client does not know, and `ClientLine` counts them.
+            case .unreadable(let message): if message.error.code != .unknownType { onEnd?(message.error.message) }
             case .ended(let ending): ended(ending.error?.message ?? "left")
             case .reconnecting, .expired: break
             }
@@ -140,16 +209,20 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     private func write(opcode: UInt8, _ payload: some Collection<UInt8>) {
         guard let context, state != .closed else { return }
         var frame = context.channel.allocator.buffer(capacity: payload.count + 14)
-        frame.writeInteger(0x80 | opcode)
-        if payload.count < 126 {
-            frame.writeInteger(0x80 | UInt8(payload.count))
-        } else {
-            frame.writeInteger(UInt8(0xFE))
-            frame.writeInteger(UInt16(payload.count))
-        }
-        frame.writeInteger(UInt32(0))
-        frame.writeBytes(payload)
+        Self.append(frame: opcode, payload, to: &frame)
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    }
+
+    private static func append(frame opcode: UInt8, _ payload: some Collection<UInt8>, to frames: inout ByteBuffer) {
+        frames.writeInteger(0x80 | opcode)
+        if payload.count < 126 {
+            frames.writeInteger(0x80 | UInt8(payload.count))
+        } else {
+            frames.writeInteger(UInt8(0xFE))
+            frames.writeInteger(UInt16(payload.count))
+        }
+        frames.writeInteger(UInt32(0))
+        frames.writeBytes(payload)
     }
 
     // MARK: ChannelInboundHandler
@@ -187,6 +260,12 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
         if state == .open { onEnd?(reason) }
         end()
         context = nil
+        // Do this last, because a callback may send again.
+        let waiting = promised
+        promised = [:]
+        for promise in waiting.values { promise.fail(Failure(description: reason)) }
+        welcomed?.fail(Failure(description: reason))
+        welcomed = nil
     }
 
     /// Returns whether the server's response is complete and accepts the upgrade.
@@ -207,24 +286,35 @@ final class LoadClient: ChannelInboundHandler, @unchecked Sendable {
     private func readFrame() -> Bool {
         let start = unread.readerIndex
         guard let opcode = unread.readInteger(as: UInt8.self), let short = unread.readInteger(as: UInt8.self),
-            let length = short < 126 ? Int(short) : unread.readInteger(as: UInt16.self).map({ Int($0) }),
+            let length = readLength(short),
             let payload = unread.readSlice(length: length)
         else {
             unread.moveReaderIndex(to: start)
             return false
         }
         switch opcode & 0x0F {
+        case 1 where isFlooding: floodAnswers += 1
         case 1: report { .received(Array(payload.readableBytesView), on: $0) }
         case 9:
             write(opcode: 10, payload.readableBytesView)
             report { .heard($0) }
         case 8:
             let code = payload.getInteger(at: payload.readerIndex, as: UInt16.self).map { CloseCode(rawValue: $0) }
+            closeCode = code ?? .noStatus
             report { .closed($0, code ?? .noStatus) }
             ended("closed: \((code ?? .noStatus).rawValue)")
         default: break
         }
         return true
+    }
+
+    /// Returns the length of a frame; nil if its bytes have not all arrived. Servers send frames without a mask.
+    private func readLength(_ short: UInt8) -> Int? {
+        switch short {
+        case 126: unread.readInteger(as: UInt16.self).map { Int($0) }
+        case 127: unread.readInteger(as: UInt64.self).map { Int($0) }
+        default: Int(short)
+        }
     }
 
     private func report(_ event: (ClientLine.Socket) -> ClientLine.Event) {

@@ -27,6 +27,11 @@ enum Main {
         case ("next", 4): try next(numbers)
         case ("connect", 3): try connect(arguments[1], numbers)
         case ("calls", 4): try calls(numbers)
+        case ("flood", 4): try flood(arguments[1], numbers)
+        case ("crowd", 3): try crowd(arguments[1], numbers)
+        case ("idle", 3): try idle(numbers)
+        case ("drill-kill", 3): try drillKill(arguments[1], arguments[2], numbers)
+        case ("drill-fault", 2): try drillFault(arguments[1], arguments[2], arguments[3], arguments[4], numbers)
         default:
             print("usage: Bench pairing WAITING PAIRINGS")
             print("       Bench nearby PEOPLE")
@@ -34,11 +39,16 @@ enum Main {
             print("       Bench next PORT PID OTHERS ROUNDS")
             print("       Bench connect TRANSPORT PORT PID CONNECTIONS")
             print("       Bench calls PORT PID PAIRS RINGS")
+            print("       Bench flood people|session PORT PID SOCKETS SECONDS")
+            print("       Bench crowd NAME PORT PID MEMBERS")
+            print("       Bench idle PORT PID CONNECTIONS")
+            print("       Bench drill-kill EXECUTABLE FOLDER COMMITS KILLS SEED")
+            print("       Bench drill-fault NAME survives|stops EXECUTABLE FOLDER SECONDS SEED")
             exit(64)
         }
     }
 
-    private static func row(_ what: String, _ figure: String, _ goal: String) {
+    static func row(_ what: String, _ figure: String, _ goal: String) {
         print("| \(what) | \(figure) | \(goal) |")
     }
 
@@ -67,7 +77,7 @@ enum Main {
     }
 
     /// Returns the project of the servers under test, which `run` chooses.
-    private static func project() throws -> Project {
+    static func project() throws -> Project {
         guard let key = getenv("CONFAB_API_KEY"), let secret = getenv("CONFAB_API_SECRET"),
             let project = Project(apiKey: String(cString: key), secret: String(cString: secret))
         else { throw LoadClient.Failure(description: "CONFAB_API_KEY and CONFAB_API_SECRET are not set") }
@@ -149,7 +159,9 @@ enum Main {
     private static func next(_ numbers: [Int]) throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let crowd = Crowd(server: ServerProcess(name: "Confab", port: numbers[0], id: numbers[1]), loop: group.next())
-        let samples = try NextBenchmark(crowd: crowd, others: numbers[2]).run(rounds: numbers[3])
+        let benchmark = NextBenchmark(crowd: crowd, others: numbers[2])
+        try benchmark.open()
+        let samples = try benchmark.measure(rounds: numbers[3])
         let what = "`next` → `matched`, \(numbers[2]) others waiting"
         row("\(what), median of \(samples.count)", "\((samples.median * 1000).text(2)) ms", "")
         row("\(what), 99 of 100 within", "\((samples.quantile(0.99) * 1000).text(2)) ms", "")

@@ -23,11 +23,25 @@ struct ServerProcess {
         return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    private func file(_ name: String) -> String {
-        guard let file = fopen("/proc/\(id)/\(name)", "r") else { return "" }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 1024)
-        guard fgets(&line, Int32(line.count), file) != nil else { return "" }
-        return String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    /// Returns the maximum of the resident memory since the process started.
+    func peakBytes() -> Double {
+        // The file has one field per line, such as "VmHWM:     12345 kB".
+        let line = lines("status").first { $0.hasPrefix("VmHWM:") }
+        return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }.map { $0 * 1024 }
+            ?? .nan
     }
+
+    private func lines(_ name: String) -> [String] {
+        guard let file = fopen("/proc/\(id)/\(name)", "r") else { return [] }
+        defer { fclose(file) }
+        var (lines, line) = ([String](), [CChar](repeating: 0, count: 1024))
+        while fgets(&line, Int32(line.count), file) != nil { lines.append(Self.text(line)) }
+        return lines
+    }
+
+    private static func text(_ line: [CChar]) -> String {
+        String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private func file(_ name: String) -> String { lines(name).first ?? "" }
 }
