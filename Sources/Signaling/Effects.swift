@@ -19,13 +19,15 @@ public enum Effect: Equatable, Sendable {
     /// Sends a close frame after all earlier messages on this socket.
     case close(SocketID, CloseCode, String)
     /// Sends a query to storage or another part of the shell. The result arrives as `Input.answered`.
-    case inquire(Question)
+    indirect case inquire(Question)
     /// Sends a push notification to this person's devices.
     case push(IdentityID, PushNotice)
 }
 
 /// An event with its address, sent from one state machine to another. The hub delivers the event directly on a single node, and
 /// otherwise through the node that owns the receiving state machine.
+///
+/// Letters are moved several times, so large events that are rare are `indirect`, here and in the events.
 public enum Letter: Equatable, Sendable {
     case client(ConnectionID, ClientEvent)
     case person(IdentityID, PersonEvent)
@@ -40,7 +42,7 @@ public enum Letter: Equatable, Sendable {
     /// Looks up the person with this public id.
     case lookup(PersonID, LookupEvent)
     /// An arrival that needs a new client connection, because the client is new or could not resume.
-    case reception(Arrival)
+    indirect case reception(Arrival)
     /// A command for the media plane, executed after the effects of all earlier letters.
     case media(MediaCommand)
 }

@@ -2,14 +2,14 @@ import Wire
 
 /// An event that the shell observed.
 public enum Input: Equatable, Sendable {
-    case arrived(Arrival)
+    indirect case arrived(Arrival)
     /// A legacy client (RouletteTok's protocol) connected. Its requests arrive as `asked`.
-    case legacyArrived(LegacyArrival)
+    indirect case legacyArrived(LegacyArrival)
     case asked(SocketID, RouletteTokRequest)
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
     /// A client requested a new WHIP or WHEP resource. Later requests for the resource arrive as `requested`.
-    case resourceArrived(ResourceArrival)
+    indirect case resourceArrived(ResourceArrival)
     case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
     case banned(Ban)
@@ -22,7 +22,7 @@ public enum Input: Equatable, Sendable {
     /// Storage could not commit changes of these people. The shell has closed their sockets.
     case storageFailed(Set<IdentityID>)
     /// The result of an inquiry.
-    case answered(Question, Finding)
+    indirect case answered(Question, Finding)
     /// The push services report that no device of this person can receive push notifications any longer.
     case unreachable(IdentityID)
     /// Restores a session's revoked tokens and mute. Sent at startup.
@@ -32,7 +32,7 @@ public enum Input: Equatable, Sendable {
     case settingsChanged(HubSettings)
     /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
     /// connects.
-    case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
+    indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
 }
 
 extension Hub {

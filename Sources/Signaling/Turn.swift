@@ -1,3 +1,4 @@
+import DequeModule
 import Wire
 
 /// The context in which state machines handle events: the current time, shared settings, and lists of the letters and effects
@@ -7,7 +8,8 @@ import Wire
 /// lose the state of the random number generator, so that ids repeat.
 /// Invariant: letters and effects are kept in the order in which the state machines produced them.
 public struct Turn: Sendable {
-    /// A larger buffer of letters is freed after use. A broadcast in a large session produces one letter per member.
+    /// The buffer of letters is freed after more letters than this. A broadcast in a large session produces one letter per
+    /// member.
     private static let maxKeptLetters = 4096
 
     /// The current time. It stays the same for everything that one input causes.
@@ -24,9 +26,10 @@ public struct Turn: Sendable {
 
     /// Effects that the shell has not taken yet.
     private var effects: [Effect] = []
-    /// Letters to other state machines.
-    package private(set) var letters: [Letter] = []
-    /// The number of letters that were already taken from the list.
+    /// Letters to other state machines, oldest first. A deque, because removing its first element moves the letter. Reading it
+    /// from an array would copy it, and retain everything in it.
+    package private(set) var letters: Deque<Letter> = []
+    /// The number of letters taken since the buffer was last empty.
     private var taken = 0
 
     package init(_ hubSettings: HubSettings, generator: any RandomNumberGenerator & Sendable) {
@@ -48,13 +51,13 @@ public struct Turn: Sendable {
 
     /// Removes and returns the oldest letter.
     package mutating func nextLetter() -> Letter? {
-        guard taken < letters.count else {
-            letters.removeAll(keepingCapacity: letters.capacity <= Self.maxKeptLetters)
+        guard let letter = letters.popFirst() else {
+            if taken > Self.maxKeptLetters { letters = [] }
             taken = 0
             return nil
         }
         taken += 1
-        return letters[taken - 1]
+        return letter
     }
 
     /// Removes and returns all effects, in order.

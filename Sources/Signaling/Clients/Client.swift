@@ -8,7 +8,7 @@ public enum ClientEvent: Equatable, Sendable {
     case asked(SocketID, RouletteTokRequest)
     case closed(SocketID, leaving: Bool)
     /// A new socket requests to resume this client connection.
-    case resume(Arrival)
+    indirect case resume(Arrival)
     /// A message for the client, from another state machine.
     case deliver(ServerMessage)
     /// A message to send that other clients get too.

@@ -1,7 +1,7 @@
 import Wire
 
 /// A request to find a person, or the answer from storage.
-public enum LookupEvent: Equatable, Sendable {
+public indirect enum LookupEvent: Equatable, Sendable {
     /// A client's request names this person.
     case asked(Introduction)
     /// The answer from storage.

@@ -5,7 +5,7 @@ public enum PersonEvent: Equatable, Sendable {
     /// A device connected. The record contains the person's stored state, and is only used if the person is not in memory.
     ///
     /// - `home`: the session in which a legacy client publishes with every partner; nil for other clients.
-    case arrived(
+    indirect case arrived(
         ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
     case dropped(ConnectionID)
     case returned(ConnectionID)

@@ -1,7 +1,7 @@
 /// Any message from the server to a client. `protocol/README.md` and `protocol/people.md` list all messages.
 public enum ServerMessage: Equatable, Sendable, MessageSet {
     /// Answers `hello`. Unnumbered.
-    case welcome(Welcome)
+    indirect case welcome(Welcome)
     /// Answers a request, announces that the server closes the socket, or reports a change, such as a search that ended
     /// (`protocol/README.md` §2). Unnumbered if the error closes the socket or answers the hello.
     case error(Failure)
