@@ -89,7 +89,7 @@ import Wire
         #expect(rotation.file.previous?.secret == made.apiSecret)
         #expect(rotation.file.previous?.acceptedUntil == now + .seconds(3600))
         #expect(
-            try String(contentsOfFile: directory.project, encoding: .utf8).contains("\"2026-09-21T14:13:20Z\""))
+            try String(contentsOfFile: directory.project, encoding: .utf8).contains("\"2026-09-21T15:13:20Z\""))
         #expect(rotation.file.apiKey == made.apiKey && rotation.file.serverKey == made.serverKey)
 
         let later = now + .seconds(10)

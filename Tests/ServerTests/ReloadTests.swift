@@ -12,7 +12,7 @@ import Wire
     private static let values = [
         "7", "3", "7s", "3s", "7KiB", "3KiB", "true", "false", "relayed", "json", "debug", "https://a.example",
         "10.0.0.0/8", "stun:s.example", "turn:t.example", "192.0.2.1", "/tmp/x", "12345678",
-        "00112233445566778899aabbccddeeff0011223344556677", "mailto:a@b.example", "a.example",
+        "00112233445566778899aabbccddeeff0011223344556677", "mailto:a@b.example", "a.example", "20s", "ABCDEFGHIJ",
     ]
 
     private static func other(_ setting: Setting) -> ConfabConfiguration? {
@@ -134,13 +134,13 @@ import Wire
             let place = try WHIPPlace(server)
             #expect(try await place.ask("GET", "/socket.io/1/?t=1").status == 200)
             file.write(
-                "log:\n  level: debug\nlimits:\n  socketsPerAddress: 1\nallowedOrigins: [https://a.example]\n"
+                "log:\n  level: debug\nlimits:\n  verbBurst: 50\nallowedOrigins: [https://a.example]\n"
                     + "media:\n  relayedFallback: 3s\nsocketIO:\n  enabled: false\n"
                     + "ice:\n  stunServers: [stun:s.example]\n")
             try await reloaded(lines)
             #expect(lines.settings.level == .debug)
             for key in [
-                "log.level", "limits.socketsPerAddress", "allowedOrigins", "socketIO.enabled", "ice.stunServers",
+                "log.level", "limits.verbBurst", "allowedOrigins", "socketIO.enabled", "ice.stunServers",
             ] {
                 #expect(lines.contains("Setting changed") && lines.contains("setting=\(key)"), "\(key)")
             }
@@ -150,18 +150,19 @@ import Wire
 
             let foreign = try await SocketClient.connect(port: server.port, headers: [("Origin", "https://b.example")])
             #expect(try await foreign.hearClose() == 4403)
-            // The limit counts the first client, which stays.
+            let refused = try await place.ask("GET", "/socket.io/1/?t=1", ["Origin": "https://a.example"])
+            #expect(refused.status == 404, "Socket.IO is off")
+            // The new limit counts the first client, which stays.
+            file.write("limits:\n  socketsPerAddress: 1\nallowedOrigins: [https://a.example]\n")
+            try await reloaded(lines, times: 2)
             let second = try await SocketClient.connect(port: server.port, headers: [("Origin", "https://a.example")])
             #expect(try await second.hearClose() == 4429)
             let count = try await ann.say(.roulette(.count))
-            try await ann.hear("count") {
+            _ = try await ann.hear("count") {
                 if case .roulette(.count(let answer)) = $0, answer.re == count { true } else { nil }
             }
-            let refused = try await place.ask("GET", "/socket.io/1/?t=1", ["Origin": "https://a.example"])
-            #expect(refused.status == 404, "Socket.IO is off")
-
             file.write("limits:\n  socketsPerAddress: 5\n")
-            try await reloaded(lines, times: 2)
+            try await reloaded(lines, times: 3)
             await ann.drop()
             let back = try await ann.reconnect()
             #expect(back.resumed)
@@ -213,7 +214,7 @@ import Wire
             let refused = try await SocketClient.connect(port: server.port)
             await #expect(throws: SocketClient.TimedOut.self) { try await refused.greet(token: old) }
             let count = try await ann.say(.roulette(.count))
-            try await ann.hear("count") {
+            _ = try await ann.hear("count") {
                 if case .roulette(.count(let answer)) = $0, answer.re == count { true } else { nil }
             }
         }

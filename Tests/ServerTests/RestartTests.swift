@@ -19,7 +19,13 @@ import Wire
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let events = Events()
         let (port, clients, silent, idle, identities) = try await TestServer.run(
-            dataDirectory: directory, { $0.shutdown.grace = Self.endless }
+            dataDirectory: directory,
+            {
+                $0.shutdown.grace = Self.endless
+                // These close silent clients too, and must not be what ends the wait.
+                $0.rules.pingInterval = Self.endless
+                $0.limits.requestHeaderTimeout = Self.endless
+            }
         ) { server in
             var clients: [SocketClient] = []
             var identities: [String?] = []
