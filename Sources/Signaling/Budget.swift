@@ -69,10 +69,10 @@ public struct Budget: Equatable, Sendable {
 }
 
 extension Budget? {
-    /// Takes a token from an optional budget. A budget that is nil is full.
-    public mutating func take(_ rate: Budget.Rate, now: Timestamp) -> Duration? {
+    /// Takes tokens from an optional budget. A budget that is nil is full.
+    public mutating func take(_ rate: Budget.Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         var budget = self ?? Budget(rate, now: now)
         defer { self = budget }
-        return budget.take(rate, now: now)
+        return budget.take(rate, cost: cost, now: now)
     }
 }

@@ -40,11 +40,22 @@ public struct Rules: Equatable, Sendable {
     public var malformedPerMinute = 10
     /// Maximum number of sessions that one client connection may be in at the same time.
     public var sessionsPerClient = 16
+    /// The budget for a client's `session.join` requests, because each join and the departure after it cost a message to every
+    /// member of the session.
+    public var joins = Budget.Rate(perSecond: 2, burst: 100)
 
     // Sessions.
     /// Maximum number of connections in one session, as in OpenTok.
     public var connectionsPerSession = 15_000
     public var streamsPerConnection = 8
+    /// Maximum bytes of one page of a session's roster: half of the replay buffer, so that a client that loses its connection
+    /// while pages are on their way can resume.
+    public var rosterPage = 32 * 1024
+    /// Number of members above which joins are announced in pages to members who lag behind.
+    public var largeSession = 100
+    /// The budget for messages to all members of one session, in bytes: a signal costs its size for each member. At this rate, a
+    /// session of 2,000 members can exchange 8 short text messages per second.
+    public var sessionTraffic = Budget.Rate(perSecond: 4 * 1024 * 1024, burst: 16 * 1024 * 1024)
     public var reportLines = 20
     /// How long after the end of a match a person can report the partner.
     public var reportWindow: Duration = .seconds(60)

@@ -98,10 +98,14 @@ public struct Turn: Sendable {
 extension Turn {
     /// Returns a session and a new token for joining it.
     ///
-    /// - Parameter match: the match or call whose end invalidates the token.
-    mutating func admission(to session: SessionID, _ role: Role, match: MatchID?) -> Admission {
+    /// - Parameters:
+    ///   - match: the match or call whose end invalidates the token.
+    ///   - identity: the only person who may use the token; nil for a legacy client, whose program joins as somebody else.
+    mutating func admission(to session: SessionID, _ role: Role, match: MatchID?, for identity: IdentityID? = nil)
+        -> Admission
+    {
         let claims = SessionTokenClaims(
-            session: session, role: role, match: match, lifetime: rules.matchTokenLifetime)
+            session: session, role: role, match: match, identity: identity, lifetime: rules.matchTokenLifetime)
         let token = project.makeSessionToken(claims, now: now, using: &random)
         return Admission(session: session, token: token)
     }

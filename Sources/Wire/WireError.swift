@@ -47,6 +47,8 @@ public struct WireError: Error, Hashable, Sendable {
         public static let tokenMatchEnded: Code = "token_match_ended"
         /// A moderator removed the holder of this token from the session. Closes with 4401.
         public static let tokenRevoked: Code = "token_revoked"
+        /// This token of a match or call was created for another person. Each person must use their own. Closes with 4401.
+        public static let tokenIdentity: Code = "token_identity"
         /// This is not a session id of this project.
         public static let sessionInvalid: Code = "session_invalid"
         /// This identity or address is banned. The error's sentence says for how long. Closes with 4403.

@@ -217,10 +217,10 @@ extension Hostile {
                 try attack(call)
                 let letIn = try ann.hearAccepted(call).admission
                 for (person, admission) in [(ann, letIn), (bob, taken)] { _ = try person.join(admission) }
-                // Nobody can join with a token of another call, or with this call's token while both members are
-                // present.
+                // Nobody can join with a token of another call, or with the token of another person in this call.
                 let other = try Self.talk(people[3].person, people[4].person, people[4].id)
-                for (token, expected) in [(other.caller.token, "token_session 4401"), (taken.token, "session_full -")] {
+                let stolen = [(other.caller.token, "token_session 4401"), (taken.token, "token_identity 4401")]
+                for (token, expected) in stolen {
                     let verdict = try server.verdict(join: taken.session, token)
                     tally.count(verdict)
                     #expect(verdict == expected)

@@ -28,9 +28,10 @@ extension Hostile {
                 for (index, ending) in Ending.allCases.enumerated() {
                     let (ann, bob, admission) = try Self.meet(
                         server, token: forging.token(forging.userClaims("u\(index)")))
-                    // During the match, both of its places are taken.
+                    // During the match, only its own person can use a token.
                     #expect(
-                        try server.verdict(join: admission.session, admission.token) == "session_full -", "\(ending)")
+                        try server.verdict(join: admission.session, admission.token) == "token_identity 4401",
+                        "\(ending)")
                     try await Self.end(ending, ann, server, project.identity(ofUser: "u\(index)"))
                     let ended = try bob.hear("end") { if case .roulette(.ended(let ended)) = $0 { ended } else { nil } }
                     #expect([.partnerNext, .partnerLeft].contains(ended.reason), "\(ending)")

@@ -82,6 +82,40 @@ import Wire
         }
     }
 
+    @Test("a deletion that fails leaves the contacts in memory as they are stored")
+    func deletionWithContacts() async throws {
+        try await inDirectory { directory in
+            try await TestServer.run(dataDirectory: directory) { server in
+                let other = try SQLiteStorage(directory: directory)
+                let ann = try await SocketClient.connect(port: server.port)
+                let bob = try await SocketClient.connect(port: server.port)
+                let secret = try await bob.greet().identity
+                _ = try await ann.greet()
+                async let first = ann.meet()
+                let meeting = MeetingReference(match: try await bob.meet().match)
+                _ = try await first
+                for client in [ann, bob] { try await client.say(.contact(.keep(meeting))) }
+                for client in [ann, bob] {
+                    try await client.hear("the contact") { if case .contact(.added) = $0 { true } else { nil } }
+                }
+                try await other.execute(
+                    "CREATE TRIGGER refuse BEFORE DELETE ON contact BEGIN SELECT RAISE(ABORT, 'refused'); END")
+                try await ann.say(.presence(.delete))
+                #expect(try await ann.hearClose() == 1012)
+                #expect(try await bob.hearClose() == 1012)
+                #expect(await !bob.heard.contains { $0.type == "contact.removed" })
+                let again = try await SocketClient.connect(port: server.port)
+                try await again.greet(identity: secret)
+                try await again.say(.contact(.list))
+                let contacts = try await again.hear("the contacts") {
+                    if case .contact(.list(let list)) = $0 { list.people.count } else { nil }
+                }
+                #expect(contacts == 1)
+                try await other.close()
+            }
+        }
+    }
+
     @Test("a resume during a commit does not tell earlier that something was stored")
     func resume() async throws {
         try await inDirectory { directory in

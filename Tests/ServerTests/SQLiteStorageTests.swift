@@ -235,4 +235,21 @@ struct GroupCommitWriterTests: StorageFixtures {
         for other in others { await expect(.busy) { try await other.value } }
         #expect(await gate.sizes == [1, 5])
     }
+
+    @Test func `a bad commit in a large group is found by halves, and only that commit fails`() async throws {
+        let gate = StorageGate()
+        let bad = block(carol, bob)
+        let writer = GroupCommitWriter<Change> { changes in
+            await gate.enter(changes.count)
+            if changes.contains(bad) { throw StorageError(.rejected, "refused") }
+        }
+        var lists = Array(repeating: [block(alice, bob)], count: 128)
+        lists[77] = [bad]
+        await gate.open()
+        let results = await writer.commitEach(lists)
+        #expect(results.indices.filter { results[$0] != nil } == [77])
+        #expect(results[77]?.code == .rejected)
+        let sizes = await gate.sizes
+        #expect(sizes.count == 15, "two transactions for each halving, instead of 129: \(sizes)")
+    }
 }

@@ -147,6 +147,19 @@ import Wire
         #expect(script.wait(.seconds(5)) == [])
     }
 
+    @Test func aPageOfARosterIsAcknowledgedAtOnceIfAnotherFollows() {
+        var script = LineScript()
+        script.connect()
+        var page = SessionNotice.Roster()
+        page.more = true
+        #expect(script.hearNext(.session(.roster(page))).said.map(\.ack) == [1])
+        page.more = nil
+        #expect(script.hearNext(.session(.roster(page))).said.isEmpty)
+        var joined = SessionNotice.Joined()
+        joined.more = true
+        #expect(script.hearNext(.session(.joined(joined))).said.map(\.ack) == [3])
+    }
+
     @Test func acknowledgmentsAreSentAfterTwoSeconds() {
         var script = LineScript()
         script.connect()

@@ -182,7 +182,8 @@ enum MessageTypes {
         "push.unregister",
     ]
     static let server: Set = [
-        "welcome", "error", "ack", "pong", "ok", "session.joined", "session.left", "session.connectionCreated",
+        "welcome", "error", "ack", "pong", "ok", "session.joined", "session.roster", "session.left",
+        "session.connectionCreated",
         "session.connectionDestroyed", "session.connectionReconnecting", "session.connectionReconnected",
         "session.published", "session.streamCreated", "session.streamDestroyed", "session.streamChanged",
         "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",

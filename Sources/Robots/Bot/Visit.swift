@@ -48,11 +48,15 @@ struct Visit {
         }
         own[session] = joined.connection.id
         capabilities[session] = joined.capabilities
-        for connection in joined.connections where connection.id != joined.connection.id {
-            try await greet(connection.id, in: session)
-        }
-        for stream in joined.streams { try await record(stream, in: session) }
+        try await meet(joined.connections, joined.streams, in: session)
         return joined
+    }
+
+    private mutating func meet(_ connections: [ConnectionInfo], _ streams: [StreamInfo], in session: SessionID)
+        async throws
+    {
+        for connection in connections { try await greet(connection.id, in: session) }
+        for stream in streams { try await record(stream, in: session) }
     }
 
     mutating func leave() async {
@@ -66,6 +70,7 @@ struct Visit {
     /// - Throws: an error only if the connection ended or the server closed the media.
     mutating func handle(_ event: ServerMessage) async throws {
         switch event {
+        case .session(.roster(let page)): try await meet(page.connections, page.streams, in: page.session)
         case .session(.connectionCreated(let created)): try await greet(created.connection.id, in: created.session)
         case .session(.signal(let signal)): try await answer(signal)
         case .session(.streamCreated(let created)): try await record(created.stream, in: created.session)

@@ -211,7 +211,8 @@ extension Change {
         case .report(let report): [report.by]
         case .profile(let person, _, _, at: _): [person]
         case .linked(let device, let person): [device.identity, person]
-        case .unlinked(let person), .retired(let person), .deleted(let person): [person]
+        case .unlinked(let person), .retired(let person): [person]
+        case .deleted(let person, let contacts): Set(contacts).union([person])
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
         case .revoked(let revocation): [revocation.by]
         case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []

@@ -62,7 +62,7 @@ extension Change {
     var provenIdentity: IdentityID? {
         switch self {
         case .linked(let device, to: _): device.identity
-        case .unlinked(let id), .retired(let id), .deleted(let id): id
+        case .unlinked(let id), .retired(let id), .deleted(let id, _): id
         default: nil
         }
     }

@@ -18,7 +18,7 @@ extension Database {
         case .linked(let device, let person): try link(device, to: person, bounds)
         case .unlinked(let device): try unlink(device)
         case .retired(let device): try retire(device)
-        case .deleted(let person): try delete(person)
+        case .deleted(let person, _): try delete(person)
         case .keptInTouch(let first, let second, let names, let at):
             try join(first, second, names: names, at: at, limit: bounds.contacts)
         case .lostTouch(let first, let second): try separate(first, second)

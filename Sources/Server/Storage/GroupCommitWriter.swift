@@ -102,7 +102,10 @@ actor GroupCommitWriter<Change: Sendable> {
             try await transaction(group.flatMap(\.changes))
             for member in group { member.batch.finish(member.index, nil) }
         } catch  where group.count > 1 && Self.mayBeCausedByOneWrite(error) {
-            for member in group { await write([member]) }
+            // Search for the bad change by halves, because writing each commit alone would cost a wait for the disk per commit.
+            let middle = group.count / 2
+            await write(Array(group[..<middle]))
+            await write(Array(group[middle...]))
         } catch {
             let error =
                 error as? StorageError
@@ -111,7 +114,7 @@ actor GroupCommitWriter<Change: Sendable> {
         }
     }
 
-    /// True if one change may have caused the error, so that retrying each commit alone makes sense. A locked file or a full
+    /// True if one change may have caused the error, so that retrying parts of the group makes sense. A locked file or a full
     /// disk would fail all of them again, each after the busy timeout.
     private static func mayBeCausedByOneWrite(_ error: any Error) -> Bool {
         guard let code = (error as? StorageError)?.code else { return true }

@@ -77,7 +77,7 @@ public actor MemoryStorage: Storage {
             for row in blocks[device.identity] ?? [] where row.person != person { block(row, by: person) }
         case .unlinked(let device): people.unlink(device)
         case .retired(let device): people.retire(device)
-        case .deleted(let person): for id in people.delete(person) { blocks[id] = nil }
+        case .deleted(let person, _): for id in people.delete(person) { blocks[id] = nil }
         case .keptInTouch(let first, let second, let names, let at): people.join(first, second, names: names, at: at)
         case .lostTouch(let first, let second): people.separate(first, second)
         case .callPlaced(let call): people.place(call)

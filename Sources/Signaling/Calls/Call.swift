@@ -202,7 +202,8 @@ struct Call: Machine, Equatable, Sendable {
     private func admit(_ place: CallDirection, since: Timestamp, _ turn: inout Turn) {
         let agreement = CallAgreement(
             call: id, withVideo: self[place.other].hasVideo, since: since,
-            admission: turn.admission(to: session, .publisher, match: id.binding),
+            admission: turn.admission(
+                to: session, .publisher, match: id.binding, for: self[place].party.identity),
             mediaMode: turn.project.mediaMode(of: session) ?? turn.rules.callSessionMode
         )
         turn.tell(.person(self[place].party.identity, .call(.accepted(agreement))))

@@ -46,7 +46,7 @@ public struct Client: Machine, Equatable, Sendable {
     let id: ConnectionID
     let identity: IdentityID
     private(set) var presence: Presence
-    private var link: Link
+    var link: Link
     private var secret: String
     /// The resume secret before the current one. It is accepted until the first message on the new socket, because the
     /// `welcome` with the new secret can be lost.
@@ -62,6 +62,8 @@ public struct Client: Machine, Equatable, Sendable {
     private var malformed: Budget
     private var refusals: Budget
     private var messages: Budget
+    private var joins: Budget
+    var pages = RosterPages()
 
     var isOver: Bool { presence == .gone }
     /// Nil while the client has dropped.
@@ -79,6 +81,7 @@ public struct Client: Machine, Equatable, Sendable {
         malformed = Budget(Self.malformedRate(turn), now: turn.now)
         refusals = Budget(turn.rules.refusals, now: turn.now)
         messages = Budget(turn.rules.messages, now: turn.now)
+        joins = Budget(turn.rules.joins, now: turn.now)
         var welcome = welcome(turn)
         welcome.identity = arrival.newIdentitySecret
         turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
@@ -142,11 +145,12 @@ public struct Client: Machine, Equatable, Sendable {
         case .asked, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &turn)
         case .deliver(let message): deliver(message, &turn)
-        case .deliverBroadcast(let broadcast): send(&turn) { seq, ack in broadcast.encode(seq: seq, ack: ack) }
+        case .deliverBroadcast(let broadcast):
+            if !withhold(broadcast.message, &turn) { send(&turn) { seq, ack in broadcast.encode(seq: seq, ack: ack) } }
         case .joinRefused(let re, let error, let match):
             refuseJoin(re: re, error, match: match, &turn)
         case .leftSession(let session, let reason):
-            sessions.removeAll { $0 == session }
+            forget(session)
             deliver(.session(.left(.init(session: session, reason: reason))), &turn)
         case .roulette(let state):
             roulette = state
@@ -162,11 +166,11 @@ public struct Client: Machine, Equatable, Sendable {
     // MARK: Sending
 
     private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
-        guard presence != .gone else { return }
+        guard presence != .gone, !isStale(message) else { return }
         send(&turn) { seq, ack in message.encode(seq: seq, ack: ack) }
-        if case .session(.joined(let joined)) = message, !sessions.contains(joined.session) {
-            sessions.append(joined.session)
-        }
+        guard case .session(let notice) = message else { return }
+        pages.sent(notice, as: link.sent)
+        if case .joined(let joined) = notice, !sessions.contains(joined.session) { sessions.append(joined.session) }
     }
 
     private mutating func send(_ turn: inout Turn, _ encode: (UInt64, UInt64) -> [UInt8]) {
@@ -228,6 +232,7 @@ public struct Client: Machine, Equatable, Sendable {
         welcome.resumed = true
         turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
         for bytes in missing { turn.transmit(arrival.socket, bytes) }
+        acknowledged(upTo: claim.received, &turn)
         guard wasDropped else { return }
         for session in sessions { turn.tell(.session(session, .returned(id))) }
         turn.tell(.person(identity, .returned(id)))
@@ -249,7 +254,7 @@ public struct Client: Machine, Equatable, Sendable {
     // MARK: Receiving
 
     private mutating func receive(_ message: UnreadableMessage, _ turn: inout Turn) {
-        if let ack = message.ack { link.acknowledged(upTo: ack) }
+        if let ack = message.ack { acknowledged(upTo: ack, &turn) }
         if let seq = message.seq, !accept(seq, &turn) { return }
         if message.error.code == .malformed {
             guard malformed.take(Self.malformedRate(turn), now: turn.now) == nil else {
@@ -281,7 +286,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     private mutating func receive(_ envelope: Envelope<ClientMessage>, _ turn: inout Turn) {
         previousSecret = nil
-        if let ack = envelope.ack { link.acknowledged(upTo: ack) }
+        if let ack = envelope.ack { acknowledged(upTo: ack, &turn) }
         switch envelope.message {
         case .ack: return
         case .ping:
@@ -305,6 +310,7 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     private mutating func budget(_ message: ClientMessage, _ turn: Turn) -> Duration? {
+        if case .session(.join) = message, let wait = joins.take(turn.rules.joins, now: turn.now) { return wait }
         guard let size = message.negotiationSize else { return verbs.take(turn.rules.verbs, now: turn.now) }
         let cost = Double(1 + size / turn.rules.bytesPerNegotiation)
         return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
@@ -366,7 +372,7 @@ public struct Client: Machine, Equatable, Sendable {
             return fail(WireError(.notJoined, "Join the session first (session.join)."), re: re, &turn)
         }
         guard case .leave = verb else { return turn.tell(.session(session, .verb(id, re: re, verb))) }
-        sessions.removeAll { $0 == session }
+        forget(session)
         turn.tell(.session(session, .gone(id, .clientDisconnected)))
         deliver(.ok(.init(re: re)), &turn)
     }

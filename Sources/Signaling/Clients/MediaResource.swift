@@ -53,6 +53,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private var stream: StreamID?
     /// The session's camera streams, oldest first. Only kept for a viewer of the newest camera.
     private var cameras: [StreamID] = []
+    /// The newest camera streams on the pages of the roster so far.
+    private var found: [StreamInfo] = []
     /// Maximum number of camera streams kept. The newest is watched, and the others are fallbacks in case it ends.
     private static let maxCameras = 64
 
@@ -113,6 +115,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
     private mutating func deliver(_ message: ServerMessage, _ turn: inout Turn) {
         switch message {
         case .session(.joined(let joined)): self.joined(joined, &turn)
+        case .session(.roster(let page)): listed(page.streams, hasMore: page.more == true, &turn)
         case .media(.answer(let answer)):
             answered(answer, &turn)
         case .session(.published(let published)) where published.re == lastRequest:
@@ -139,16 +142,32 @@ public struct MediaResource: Machine, Equatable, Sendable {
                 .sessionRelayed, "This session is relayed. WHIP and WHEP require a routed session.")
             return depart(.clientDisconnected, error, &turn)
         }
-        let streams = joined.streams.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
-        for stream in streams { remember(stream) }
-        if case .watch(let named) = purpose {
-            stream = named.map { name in streams.contains { $0.id == name } ? name : nil } ?? cameras.last
-            guard stream != nil else { return depart(.clientDisconnected, Self.noStream, &turn) }
+        listed(joined.streams, hasMore: joined.more == true, &turn)
+    }
+
+    /// Handles the streams on a page of the session's roster. Offers after the last page.
+    private mutating func listed(_ streams: [StreamInfo], hasMore: Bool, _ turn: inout Turn) {
+        guard state == .joining else { return }
+        switch purpose {
+        case .publish: break
+        case .watch(let named?): if streams.contains(where: { $0.id == named }) { stream = named }
+        case .watch(nil): found = newest(of: found + streams)
         }
+        // A resource has no socket that could be too slow, so it needs no pause between the pages.
+        if hasMore { return turn.tell(.session(session, .rosterAcknowledged(id))) }
+        for stream in found { remember(stream) }
+        if purpose == .watch(nil) { stream = cameras.last }
+        found = []
+        if case .watch = purpose, stream == nil { return depart(.clientDisconnected, Self.noStream, &turn) }
         state = .offering
         usesMedia = true
         lastRequest += 1
         turn.media(.offer(id, re: lastRequest, purpose.side, sdp: offer.sdp))
+    }
+
+    private func newest(of streams: [StreamInfo]) -> [StreamInfo] {
+        let cameras = streams.filter(\.isCamera).sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+        return cameras.suffix(Self.maxCameras)
     }
 
     private static let noStream = WireError(
@@ -217,7 +236,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
     // MARK: Streams of the session
 
     private mutating func remember(_ stream: StreamInfo) {
-        guard purpose == .watch(nil), stream.videoType == .camera || stream.videoType == nil else { return }
+        guard purpose == .watch(nil), stream.isCamera else { return }
         cameras.append(stream.id)
         if cameras.count > Self.maxCameras { cameras.removeFirst() }
     }
@@ -347,4 +366,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
         if usesMedia { turn.tell(.media(.leave(id))) }
         turn.close(socket, .normal, "")
     }
+}
+
+extension StreamInfo {
+    fileprivate var isCamera: Bool { videoType == .camera || videoType == nil }
 }

@@ -56,9 +56,11 @@ struct ContactBook: Equatable, Sendable {
     ) -> Counterpart? {
         do throws(WireError) {
             let other = try permitted(encounter, facts, turn)
+            let asker = meetings.recordRequest(encounter.meeting, by: nil, now: turn.now).other
+            // Answer after the other person: they may store the contact, and then the answer must wait until it is stored.
+            if asker == nil { turn.tell(.person(other, .contact(.asked(encounter.meeting, by: facts.acquaintance)))) }
             turn.ok(request)
-            if let asker = meetings.recordRequest(encounter.meeting, by: nil, now: turn.now).other { return asker }
-            turn.tell(.person(other, .contact(.asked(encounter.meeting, by: facts.acquaintance))))
+            return asker
         } catch {
             turn.fail(error, request)
         }
@@ -170,10 +172,14 @@ struct ContactBook: Equatable, Sendable {
         return true
     }
 
-    /// Notifies all contacts that this person was deleted. Storage has already deleted the contacts.
-    mutating func loseAll(of id: IdentityID, _ turn: inout Turn) {
-        for contact in contacts { turn.tell(.person(contact.identity, .contact(.removed(by: id)))) }
+    /// Notifies all contacts that this person was deleted. Storage deletes the contacts with the person.
+    ///
+    /// - Returns: the former contacts.
+    mutating func loseAll(of id: IdentityID, _ turn: inout Turn) -> [IdentityID] {
+        let former = contacts.map(\.identity)
+        for contact in former { turn.tell(.person(contact, .contact(.removed(by: id)))) }
         (contacts, online) = ([], [])
+        return former
     }
 
     // MARK: Presence

@@ -127,8 +127,9 @@ public enum Change: Hashable, Sendable {
     case unlinked(IdentityID)
     /// The identity's secret is no longer accepted.
     case retired(IdentityID)
-    /// Deletes all data of this person, and retires the identities of the person and of all linked devices.
-    case deleted(IdentityID)
+    /// Deletes all data of this person, and retires the identities of the person and of all linked devices. `contacts` are the
+    /// people who lose this person as a contact.
+    case deleted(IdentityID, contacts: [IdentityID] = [])
     /// Two people became contacts. `names` contains the names of the two in the same order.
     case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
     case lostTouch(IdentityID, IdentityID)

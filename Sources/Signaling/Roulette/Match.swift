@@ -75,10 +75,11 @@ public struct Match: Machine, Equatable, Sendable {
             var matched = RouletteNotice.Matched()
             matched.match = id
             matched.mode = mode
-            matched.publish = turn.admission(to: own, .publisher, match: id)
+            let holder = person.home == nil ? person.identity : nil
+            matched.publish = turn.admission(to: own, .publisher, match: id, for: holder)
             matched.subscribe =
                 isShared
-                ? matched.publish : turn.admission(to: other, .subscriber, match: id)
+                ? matched.publish : turn.admission(to: other, .subscriber, match: id, for: holder)
             matched.partner = PartnerInfo(name: partner.name, interests: shared)
             matched.textChat = isShared
             turn.tell(.person(person.identity, .matched(matched, partner: partner.identity, address: partner.address)))

@@ -74,7 +74,7 @@ extension Session {
             turn.media(.update(stream.id, audio: stream.hasAudio, video: stream.hasVideo))
         }
         guard stream != before.stream else { return }
-        broadcast(.session(.streamChanged(.init(session: id, stream: stream))), &turn)
+        announceChange(of: stream, &turn)
     }
 
     /// Stops forwarding the audio of a muted stream, even if the publisher's client ignores the mute. The publisher may unmute
@@ -182,6 +182,7 @@ extension Session {
 
     func speaking(_ stream: StreamID?, _ turn: inout Turn) {
         guard isRouted, stream.map({ streams[$0] != nil }) ?? true else { return }
-        broadcast(.session(.speaking(.init(session: id, stream: stream))), &turn)
+        let number = stream.flatMap { streams[$0] }.flatMap { publisherNumber($0.stream) }
+        broadcast(.session(.speaking(.init(session: id, stream: stream))), about: number ?? 0, &turn)
     }
 }

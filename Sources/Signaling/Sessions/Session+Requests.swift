@@ -47,6 +47,8 @@ extension Session {
                 .sessionFull,
                 "A connection can publish at most \(turn.rules.streamsPerConnection) streams. Unpublish one first.")
         }
+        // Each member may publish as many streams as it can have at once. Further ones are charged, with their later end.
+        if member.publications >= turn.rules.streamsPerConnection { try charge(2, turn) }
         let client = member.connection.id
         var stream = StreamInfo()
         stream.id = .random(using: &turn.random)
@@ -59,13 +61,14 @@ extension Session {
         stream.videoType = verb.videoType
         stream.width = verb.width
         stream.height = verb.height
-        let published = Published(stream: stream, mids: isRouted ? verb.mids : MediaMids())
+        let published = Published(stream, mids: isRouted ? verb.mids : MediaMids())
         streams[stream.id] = published
         members[client]?.streams.append(stream.id)
+        members[client]?.publications += 1
         route(published, &turn)
         turn.send(.session(.published(.init(re: re, session: id, stream: stream))), to: client)
         broadcast(
-            .session(.streamCreated(.init(session: id, stream: stream))), except: client, &turn)
+            .session(.streamCreated(.init(session: id, stream: stream))), about: member.number, except: client, &turn)
         if isMuted {
             turn.send(.session(.muted(.init(session: id, active: true, stream: stream.id))), to: client)
         }
@@ -89,7 +92,7 @@ extension Session {
         _ = try owned(stream, by: client)
         removeStream(stream, owner: client, &turn)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .clientUnpublished)
-        broadcast(.session(.streamDestroyed(event)), except: client, &turn)
+        broadcast(.session(.streamDestroyed(event)), about: members[client]?.number, except: client, &turn)
     }
 
     private mutating func removeStream(_ stream: StreamID, owner: ConnectionID, _ turn: inout Turn) {
@@ -196,6 +199,7 @@ extension Session {
             }
             turn.send(event, to: to)
         } else {
+            try charge(textSize: (verb.data?.utf8.count ?? 0) + (verb.type?.utf8.count ?? 0), turn)
             broadcast(event, &turn)
         }
         // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all. Skip
@@ -238,7 +242,7 @@ extension Session {
         let owner = try existing(stream).stream.connection
         removeStream(stream, owner: owner, &turn)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
-        broadcast(.session(.streamDestroyed(event)), &turn)
+        broadcast(.session(.streamDestroyed(event)), about: members[owner]?.number, &turn)
     }
 
     private mutating func forceMute(_ verb: SessionVerb.ForceMute, by member: Member, _ turn: inout Turn)

@@ -7,6 +7,11 @@ public enum SessionEvent: Equatable, Sendable {
     case dropped(ConnectionID)
     case returned(ConnectionID)
     case gone(ConnectionID, GoneReason)
+    /// The client has received the latest page of the roster.
+    case rosterAcknowledged(ConnectionID)
+    /// The first client did not get the message that the second has joined, because too many earlier messages are
+    /// unacknowledged.
+    case lagging(ConnectionID, behind: ConnectionID)
     /// The session now serves a match or call. At most `places` members can join with its tokens. A call is notified of each
     /// join.
     case matchOpened(MatchID, places: Int, of: CallID? = nil)
@@ -31,17 +36,23 @@ public enum SessionEvent: Equatable, Sendable {
 ///
 /// Owns the members and their streams. A session does not verify tokens (the client's state machine does), does not carry
 /// media, and does not know how its members were matched.
-/// Invariant: each member is notified of every other member and stream exactly once. No member joined with the token of a match
+/// Invariant: each member is notified of every other member and stream exactly once, on a page of the roster or by an event. No member joined with the token of a match
 /// that has ended.
 public struct Session: Machine, Equatable, Sendable {
     struct Member: Equatable, Sendable {
+        /// Counts joins. A later member has a higher number.
+        var number: UInt64
         var connection: ConnectionInfo
+        /// The encoded size of `connection`.
+        var size: Int
         var identity: IdentityID
         var capabilities: Capabilities
         var match: MatchID?
         var token: Token
         var isDropped = false
         var streams: [StreamID] = []
+        /// How many streams this member has published so far.
+        var publications = 0
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
         /// The state of relayed media with every other member that this member subscribes to or is subscribed to by.
@@ -55,15 +66,23 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     struct Published: Equatable, Sendable {
-        var stream: StreamInfo
+        var stream: StreamInfo {
+            didSet { size = stream.encodedSize }
+        }
+        /// The encoded size of `stream`.
+        private(set) var size: Int
         /// The transceivers that carry the stream; empty in a relayed session.
-        var mids = MediaMids()
+        var mids: MediaMids
         /// The subscribers and their subscriptions.
         var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
+
+        init(_ stream: StreamInfo, mids: MediaMids) {
+            (self.stream, self.mids, size) = (stream, mids, stream.encodedSize)
+        }
     }
 
     /// A match, a call or a legacy client. When it ends, the tokens that were created for it become invalid.
-    private struct Binding: Equatable, Sendable {
+    struct Binding: Equatable, Sendable {
         /// The maximum number of members that may join with these tokens, because a person could share their token.
         var places: Int
         /// The call to notify of each join.
@@ -74,7 +93,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// The media mode: at first the mode in the session id, and `routed` after a fallback.
     var mediaMode = MediaMode.relayed
     var hasFallenBack = false
-    private(set) var isRelayedOnly = false
+    var isRelayedOnly = false
     /// Pairs of members whose media must connect, in the order of their deadlines. Some entries may be outdated. The list
     /// cannot grow without limit, because requests and reconnects, which add the entries, have budgets, and entries are removed
     /// after `Rules.relayedFallback`.
@@ -82,18 +101,26 @@ public struct Session: Machine, Equatable, Sendable {
     /// The members in the order of joining, so that notifications are sent in a deterministic order.
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
+    var lastNumber: UInt64 = 0
+    /// For members who do not know all others: the highest number of those they know. They get the others in pages.
+    var introduced: [ConnectionID: UInt64] = [:]
     var streams: [StreamID: Published] = [:]
+    /// The budget for messages to all members; nil if it is full.
+    var traffic: Budget?
+    /// Streams whose latest properties are not announced yet, because the budget was exhausted, and when to announce them.
+    var unannounced: [StreamID] = []
+    var announceAt: Timestamp?
     /// Whether a moderator has muted everyone, including future publishers (OpenTok's `forceMuteAll`).
     var isMuted = false
     /// When the mute of a session without members ends.
-    private var muteUntil: Timestamp?
-    private var bindings: [MatchID: Binding] = [:]
+    var muteUntil: Timestamp?
+    var bindings: [MatchID: Binding] = [:]
     /// The match or call whose chat lines are kept in case of a report.
     private var match: MatchID?
     private var lines: [ChatLine] = []
     /// The tokens of removed members, which cannot be used again. They are kept until they expire, up to a maximum number, and
     /// lost in a server restart.
-    private var revoked: [[UInt8]: Timestamp] = [:]
+    var revoked: [[UInt8]: Timestamp] = [:]
     private static let maxRevoked = 4096
     /// When to delete the chat lines of a match that has ended. They are kept for a while in case of a report.
     private var transcriptUntil: Timestamp?
@@ -116,8 +143,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .verb(let client, let re, _):
             turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
-            .videoPaused,
-            .layersWanted, .speaking:
+            .rosterAcknowledged, .lagging, .videoPaused, .layersWanted, .speaking:
             return
         }
     }
@@ -128,11 +154,13 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     var nextTimeout: Timestamp? {
-        return [transcriptUntil, revoked.values.min(), muteUntil, waits.first?.until].compactMap { $0 }.min()
+        return [transcriptUntil, revoked.values.min(), muteUntil, waits.first?.until, announceAt].compactMap { $0 }
+            .min()
     }
 
     mutating func handleTimeout(_ turn: inout Turn) {
         checkWaits(&turn)
+        announceChanges(&turn)
         revoked = revoked.filter { $0.value > turn.now }
         if let until = muteUntil, until <= turn.now { endMute(&turn) }
         guard let until = transcriptUntil, until <= turn.now else { return }
@@ -154,6 +182,8 @@ public struct Session: Machine, Equatable, Sendable {
             setDropped(false, client, &turn)
             renewWaits(of: client, turn)
         case .gone(let client, let reason): remove(client, reason, &turn)
+        case .rosterAcknowledged(let client): rosterAcknowledged(client, &turn)
+        case .lagging(let client, let other): lagging(client, behind: other, &turn)
         case .matchOpened(let match, let places, let call):
             if let former = self.match { bindings[former] = nil }
             self.match = match
@@ -186,69 +216,7 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    // MARK: Joining and leaving
-
-    /// Returns true if the client may join with this token now. Otherwise sends an error.
-    private func admits(_ grant: SessionGrant, _ request: Request, _ turn: inout Turn) -> Bool {
-        let (client, re) = (request.client, request.re)
-        if let match = grant.match, bindings[match] == nil {
-            let error = WireError(.tokenMatchEnded, "The match that this token was issued for has ended.")
-            turn.tell(.client(client, .joinRefused(re: re, error, match: match)))
-            return false
-        }
-        guard revoked[grant.fingerprint] == nil else {
-            let error = WireError(.tokenRevoked, "This token was revoked: its holder was removed from the session.")
-            turn.tell(.client(client, .joinRefused(re: re, error, match: nil)))
-            return false
-        }
-        guard members[client] == nil else {
-            turn.fail(WireError(.alreadyJoined, "This connection has already joined the session."), request)
-            return false
-        }
-        if let match = grant.match, let binding = bindings[match],
-            members.values.count(where: { $0.match == match }) >= binding.places
-        {
-            let error = WireError(.sessionFull, "All places in this match are taken. Start a new search or call.")
-            turn.fail(error, request)
-            return false
-        }
-        guard members.count < turn.rules.connectionsPerSession else {
-            let error = WireError(
-                .sessionFull, "This session is full. Try again later.", retryable: true)
-            turn.fail(error, request)
-            return false
-        }
-        return true
-    }
-
-    private mutating func join(
-        _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ turn: inout Turn
-    ) {
-        guard admits(grant, request, &turn) else { return }
-        let client = request.client
-        mediaMode = hasFallenBack ? .routed : grant.mediaMode
-        isRelayedOnly = grant.isRelayedOnly
-        let connection = ConnectionInfo(id: client, createdAt: turn.now, data: grant.data)
-        var joined = SessionNotice.Joined()
-        joined.re = request.re
-        joined.session = id
-        joined.connection = connection
-        joined.mediaMode = mediaMode
-        joined.capabilities = Capabilities(grant.role)
-        joined.connections = order.compactMap { members[$0]?.connection }
-        joined.streams = order.flatMap { members[$0]?.streams ?? [] }.compactMap { streams[$0]?.stream }
-        joined.muted = isMuted
-        turn.send(.session(.joined(joined)), to: client)
-        broadcast(
-            .session(.connectionCreated(.init(session: id, connection: connection))), &turn)
-        muteUntil = nil
-        order.append(client)
-        members[client] = Member(
-            connection: connection, identity: identity, capabilities: Capabilities(grant.role), match: grant.match,
-            token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt)
-        )
-        if let call = grant.match.flatMap({ bindings[$0]?.call }) { turn.tell(.call(call, .joined(identity))) }
-    }
+    // MARK: Leaving
 
     /// Revokes the token with which a member joined.
     mutating func revoke(_ member: Member, by moderator: IdentityID, _ turn: inout Turn) {
@@ -280,7 +248,7 @@ public struct Session: Machine, Equatable, Sendable {
         let event = SessionNotice.ConnectionReference(session: id, connection: client)
         broadcast(
             isDropped ? .session(.connectionReconnecting(event)) : .session(.connectionReconnected(event)),
-            except: client, &turn)
+            about: member.number, except: client, &turn)
     }
 
     mutating func remove(_ client: ConnectionID, _ reason: GoneReason, _ turn: inout Turn) {
@@ -292,12 +260,14 @@ public struct Session: Machine, Equatable, Sendable {
     mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, _ turn: inout Turn) {
         let gone = clients.compactMap { members.removeValue(forKey: $0) }
         guard !gone.isEmpty else { return }
-        order.removeAll { members[$0] == nil }
-        for stream in gone.flatMap(\.streams) {
-            forget(stream, &turn)
-            broadcast(
-                .session(.streamDestroyed(.init(session: id, stream: stream, reason: reason))),
-                &turn)
+        order.removeAll { members.index(forKey: $0) == nil }
+        for member in gone { introduced[member.connection.id] = nil }
+        for member in gone {
+            for stream in member.streams {
+                forget(stream, &turn)
+                let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: reason)
+                broadcast(.session(.streamDestroyed(event)), about: member.number, &turn)
+            }
         }
         for member in gone {
             unsubscribe(member, &turn)
@@ -306,7 +276,7 @@ public struct Session: Machine, Equatable, Sendable {
         if members.isEmpty, isMuted { muteUntil = turn.now + turn.rules.muteGrace }
         for member in gone {
             let event = SessionNotice.ConnectionDestroyed(session: id, connection: member.connection.id, reason: reason)
-            broadcast(.session(.connectionDestroyed(event)), &turn)
+            broadcast(.session(.connectionDestroyed(event)), about: member.number, &turn)
         }
     }
 
@@ -345,14 +315,8 @@ public struct Session: Machine, Equatable, Sendable {
 
     // MARK: Notifying
 
-    func broadcast(_ message: ServerMessage, except excluded: ConnectionID? = nil, _ turn: inout Turn) {
-        guard order.count > 2 else {
-            for client in order where client != excluded { turn.send(message, to: client) }
-            return
-        }
-        let shared = BroadcastMessage(message)
-        for client in order where client != excluded { turn.tell(.client(client, .deliverBroadcast(shared))) }
-    }
+    /// Sends a message to all members.
+    func broadcast(_ message: ServerMessage, _ turn: inout Turn) { broadcast(message, about: 0, &turn) }
 
     /// Keeps the last lines of a match's text chat in memory, in case of a report.
     mutating func keepLine(_ signal: SessionVerb.Signal, from identity: IdentityID, _ turn: Turn) {

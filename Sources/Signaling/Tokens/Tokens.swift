@@ -12,6 +12,8 @@ public struct SessionGrant: Equatable, Sendable {
     public var data: String
     /// The match or call for which the token was created. The token becomes invalid when that match or call ends.
     public var match: MatchID?
+    /// Identifies the only person who may use this token of a match or call (see `Project.holder(_:of:)`); nil if anyone may.
+    public var holder: String?
     /// Identifies the token, so that it can be rejected after its holder was removed from the session.
     public var fingerprint: [UInt8] = []
     public var expiresAt = Timestamp(milliseconds: 0)
@@ -25,14 +27,16 @@ public struct SessionTokenClaims: Equatable, Sendable {
     public var data: String
     /// The match or call whose end invalidates the token.
     public var match: MatchID?
+    /// The only person who may use the token of the match or call; nil if anyone may, as for legacy clients.
+    public var identity: IdentityID?
     public var lifetime: Duration
 
     public init(
-        session: SessionID, role: Role, data: String = "", match: MatchID? = nil,
+        session: SessionID, role: Role, data: String = "", match: MatchID? = nil, identity: IdentityID? = nil,
         lifetime: Duration
     ) {
         (self.session, self.role, self.data) = (session, role, data)
-        (self.match, self.lifetime) = (match, lifetime)
+        (self.match, self.identity, self.lifetime) = (match, identity, lifetime)
     }
 }
 
@@ -69,7 +73,9 @@ extension Project {
             writer.member("exp", (now + claims.lifetime).seconds)
             writer.member("nonce", nonce)
             if !claims.data.isEmpty { writer.member("connection_data", claims.data) }
-            if let match = claims.match { writer.member("match", match.description) }
+            guard let match = claims.match else { return }
+            writer.member("match", match.description)
+            if let identity = claims.identity { writer.member("holder", holder(identity, of: match)) }
         }
     }
 
@@ -98,10 +104,33 @@ extension Project {
         guard match != .some(nil) else {
             throw WireError(.tokenMalformed, "The token's match claim must be a match ID.")
         }
+        // For the same reason, reject a malformed holder.
+        guard token.claims["holder"] == nil || token.string("holder") != nil else {
+            throw WireError(.tokenMalformed, "The token's holder claim must be a string.")
+        }
         return SessionGrant(
             session: named, mediaMode: traits.mediaMode, isRelayedOnly: traits.isRelayedOnly, role: role, data: data,
-            match: match ?? nil, fingerprint: token.fingerprint, expiresAt: token.date("exp") ?? now
+            match: match ?? nil, holder: token.string("holder"), fingerprint: token.fingerprint,
+            expiresAt: token.date("exp") ?? now
         )
+    }
+
+    /// Returns the claim that binds a token of a match or call to a person: sixteen bytes of a keyed hash. Readers of the token
+    /// learn nothing from it, and it differs in each match, so that a person's tokens cannot be linked.
+    func holder(_ identity: IdentityID, of match: MatchID) -> String {
+        let code = authenticationCode(Array("confab holder\n".utf8) + match.bytes + identity.bytes)
+        return Base64URL.encode(code.prefix(16))
+    }
+
+    /// Checks that this person may use the token.
+    func check(_ grant: SessionGrant, isHeldBy identity: IdentityID) throws(WireError) {
+        guard let holder = grant.holder else { return }
+        let own = grant.match.map { self.holder(identity, of: $0) }
+        guard constantTimeEquals(Array(holder.utf8), Array((own ?? "").utf8)) else {
+            throw WireError(
+                .tokenIdentity,
+                "This token was created for another person. Use the token from your own match or call.")
+        }
     }
 
     // MARK: User tokens

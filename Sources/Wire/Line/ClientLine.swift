@@ -250,6 +250,7 @@ public struct ClientLine: Sendable {
         _ bytes: [UInt8], on socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
     ) {
         liveness?.heard(now: now)
+        var mustAcknowledge = false
         do throws(UnreadableMessage) {
             let envelope = try Envelope<ServerMessage>.decode(bytes)
             if isConnected, let ack = envelope.ack { exchange.acknowledged(upTo: ack) }
@@ -257,6 +258,7 @@ public struct ClientLine: Sendable {
                 return receiveUnnumbered(envelope.message, on: socket, now, &effects)
             }
             guard count(seq, on: socket, now, &effects) else { return }
+            if case .session(let notice) = envelope.message { mustAcknowledge = notice.awaitsAcknowledgement }
             deliver(envelope.message, &effects)
         } catch {
             if isConnected, let ack = error.ack { exchange.acknowledged(upTo: ack) }
@@ -267,7 +269,7 @@ public struct ClientLine: Sendable {
                 effects.append(.failed(id, error.error))
             }
         }
-        if exchange.mustAcknowledge { acknowledge(on: socket, &effects) }
+        if mustAcknowledge || exchange.mustAcknowledge { acknowledge(on: socket, &effects) }
     }
 
     /// Counts a received numbered message.

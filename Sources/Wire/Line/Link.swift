@@ -34,7 +34,8 @@ public struct Link: Equatable, Sendable {
     /// The index of the first message that is still kept. Acknowledged messages before this index stay in the array for a
     /// while, because removing each one immediately would move all others.
     private var first = 0
-    private var keptBytes = 0
+    /// The bytes of the messages that are kept because the other end has not acknowledged them.
+    public private(set) var keptBytes = 0
     private var nextSequence: UInt64 = 1
     /// The highest number that the other end has acknowledged.
     private var acknowledged: UInt64 = 0

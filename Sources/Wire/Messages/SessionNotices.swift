@@ -2,6 +2,8 @@
 public enum SessionNotice: Equatable, Sendable, MessageSet {
     /// Answers `session.join`.
     case joined(Joined)
+    /// The next page of the session's connections and streams. The first page is in `joined`.
+    case roster(Roster)
     /// The client was removed from the session.
     case left(Left)
     /// Another client joined.
@@ -43,6 +45,7 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
         case .joined(let payload): try visitor.message("session.joined", payload)
+        case .roster(let payload): try visitor.message("session.roster", payload)
         case .left(let payload): try visitor.message("session.left", payload)
         case .connectionCreated(let payload): try visitor.message("session.connectionCreated", payload)
         case .connectionDestroyed(let payload): try visitor.message("session.connectionDestroyed", payload)
@@ -66,6 +69,7 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
 
     static let readers: [MessageReader<Self>] = [
         .init("session.joined", Self.joined),
+        .init("session.roster", Self.roster),
         .init("session.left", Self.left),
         .init("session.connectionCreated", Self.connectionCreated),
         .init("session.connectionDestroyed", Self.connectionDestroyed),
@@ -100,10 +104,12 @@ extension SessionNotice {
         public var mediaMode = MediaMode.relayed
         /// What the token's role allows.
         public var capabilities = Capabilities()
-        /// All other connections in the session, in the order of joining.
+        /// The other connections in the session, in the order of joining: all of them, or the first page.
         public var connections: [ConnectionInfo] = []
-        /// All streams in the session.
+        /// The streams of these connections.
         public var streams: [StreamInfo] = []
+        /// True if pages with more connections follow, as ``Roster``; otherwise nil.
+        public var more: Bool?
         /// Whether a moderator has muted everyone, including streams published later.
         public var muted = false
         public init() {}
@@ -117,6 +123,7 @@ extension SessionNotice {
             try coder.nested("capabilities", &capabilities)
             try coder.list("connections", &connections)
             try coder.list("streams", &streams)
+            try coder.bool("more", &more)
             try coder.bool("muted", &muted)
         }
     }

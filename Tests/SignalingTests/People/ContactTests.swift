@@ -56,6 +56,24 @@ import Wire
         #expect(stage.archive.record(of: ada.person).contacts.map(\.identity) == [bob.person])
     }
 
+    /// If the change then cannot be stored, the error is the only answer.
+    @Test func theAnswerFollowsTheStoredContact() throws {
+        let talk = try stage.talk(ada, bob)
+        let meeting = MeetingReference(call: talk.call)
+        for guest in [ada, bob] { _ = keep(guest, meeting) }
+        let request = ada.say(.contact(.keep(meeting)))
+        let stored = try #require(
+            stage.effects.firstIndex { if case .persist(.keptInTouch) = $0 { true } else { false } })
+        let answered = try #require(
+            stage.effects.firstIndex { effect in
+                guard case .transmit(_, let bytes) = effect,
+                    case .ok(let ok)? = (try? Envelope<ServerMessage>.decode(bytes))?.message
+                else { return false }
+                return ok.re == request
+            })
+        #expect(stored < answered)
+    }
+
     @Test func contactsCanBeKeptAnHourAfterTheCall() throws {
         let talk = try stage.talk(ada, bob)
         ada.end(talk.call)

@@ -71,7 +71,7 @@ struct Archive {
             devices[device] = nil
             retired.insert(device)
             forgetEndpoints(of: device)
-        case .deleted(let identity): delete(identity)
+        case .deleted(let identity, _): delete(identity)
         case .keptInTouch(let one, let other, let names, _):
             add(Contact(identity: other, name: names.last ?? ""), to: one)
             add(Contact(identity: one, name: names.first ?? ""), to: other)

@@ -176,7 +176,8 @@ extension CallWorld {
     /// Joins the session of a call, usually with valid parameters.
     private func enter() {
         for device in devices where device.isLive && chance(60) {
-            guard let call = device.active, let token = tokens.last(where: { $0.call == call }),
+            guard let call = device.active,
+                let token = tokens.last(where: { $0.call == call && $0.holder == device.guest.person }),
                 !device.guest.places.contains(token.session)
             else { continue }
             note("\(name(device)) goes into \(call)")
@@ -244,6 +245,7 @@ extension CallWorld {
         let answer = device.guest.join(token.session, token: token.token)
         if answer?.type == "session.joined" {
             if !isOpen { fail("a dead token let \(name(device)) in") }
+            if token.holder != device.guest.person { fail("\(name(device)) joined with the token of someone else") }
             entered[token.call, default: []].insert(device.guest.person)
             if let call = stored[token.call] { entered[call.id]?.formIntersection([call.caller, call.callee]) }
             device.guest.ask(.session(.leave(.init(session: token.session))))

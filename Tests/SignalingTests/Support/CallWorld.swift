@@ -58,7 +58,7 @@ final class CallWorld {
     /// The time of the last restart.
     var restartedAt = Timestamp(milliseconds: 0)
     /// Tokens issued so far.
-    var tokens: [(call: CallID, session: SessionID, token: String)] = []
+    var tokens: [(call: CallID, session: SessionID, token: String, holder: IdentityID)] = []
 
     init(seed: UInt64, people: Int, _ adjust: (inout Rules) -> Void = { _ in }) {
         self.seed = seed
@@ -195,7 +195,7 @@ final class CallWorld {
         if grant?.match != call.binding || grant?.role != .publisher || session != stored.session {
             fail("\(name(device)) got a token that does not fit")
         }
-        tokens.append((call, session, token))
+        tokens.append((call, session, token, device.guest.person))
         if tokens.count > 200 { tokens.removeFirst() }
         device.rings.remove(call)
         if device.outgoing == call { device.outgoing = nil }

@@ -110,7 +110,8 @@ extension Model {
             return "a token does not open the match's session"
         }
         pairings[one.match] = Pairing(
-            match: one.match, session: one.publish.session, token: one.publish.token,
+            match: one.match, session: one.publish.session,
+            tokens: [left.identity: one.publish.token, right.identity: other.publish.token],
             people: [left.identity, right.identity], began: now
         )
         for (person, visitor) in [(left, first.0), (right, second.0)] {

@@ -257,16 +257,23 @@ final class Model {
     // MARK: Sessions
 
     /// Predicts the result of joining a session. Returns false if the attempt closes the connection.
-    func join(_ visitor: Visitor, _ session: SessionID, match: MatchID?, re: UInt64) -> Bool {
+    func join(_ visitor: Visitor, _ token: ModelToken, re: UInt64) -> Bool {
+        let (session, match) = (token.session, token.match)
         let isIn = places[session]?.members.contains { $0.visitor == visitor.number } ?? false
         if isIn {
             expect(visitor.number, .failure(re: re, .alreadyJoined))
         } else if let match, pairings[match]?.isOver ?? true {
             guard visitor.matches.suffix(8).contains(match) else { return false }
             expect(visitor.number, .failure(re: re, .tokenMatchEnded))
-        } else if let match, places[session]?.members.count(where: { $0.match == match }) ?? 0 >= 2 {
-            expect(visitor.number, .failure(re: re, .sessionFull))
+        } else if let holder = token.holder, holder != visitor.identity {
+            return false
         } else {
+            // Each of the two people has one place, on the connection that joined last.
+            if let match {
+                places[session]?.members.removeAll { member in
+                    member.match == match && visitors[member.visitor]?.identity == visitor.identity
+                }
+            }
             places[session, default: Place()].members.append((visitor.number, match))
             expect(visitor.number, .joined(re: re, session))
         }

@@ -73,11 +73,24 @@ struct Place {
     var members: [(visitor: Int, match: MatchID?)] = []
 }
 
+/// A token of a match, which only one person may use, or of an embedding program.
+struct ModelToken {
+    let session: SessionID
+    let token: String
+    let match: MatchID?
+    let holder: IdentityID?
+
+    init(_ admission: Admission, match: MatchID? = nil, of holder: IdentityID? = nil) {
+        (session, token, self.match, self.holder) = (admission.session, admission.token, match, holder)
+    }
+}
+
 /// A pairing, active or ended.
 struct Pairing {
     let match: MatchID
     let session: SessionID
-    let token: String
+    /// Each person's own token.
+    let tokens: [IdentityID: String]
     let people: [IdentityID]
     let began: Timestamp
     var ended: Timestamp?

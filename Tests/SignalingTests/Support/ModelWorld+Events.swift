@@ -144,10 +144,11 @@ extension ModelWorld {
 
     /// Joins with its own current token, with anyone's current or old token, or with a program's token.
     private func join(_ visitor: Visitor) {
-        let chosen: (session: SessionID, token: String, match: MatchID?)
+        let chosen: ModelToken
         let own = model.person(visitor).match.flatMap { model.pairings[$0] }
-        if let own, chance(80) {
-            chosen = (own.session, own.token, own.match)
+        if let own, let token = own.tokens[visitor.identity], chance(80) {
+            chosen = ModelToken(
+                Admission(session: own.session, token: token), match: own.match, of: visitor.identity)
         } else if chance(40), let old = tokens.suffix(chance(50) ? 6 : 300).randomElement(using: &random) {
             chosen = old
         } else {
@@ -157,7 +158,7 @@ extension ModelWorld {
             "\(visitor.number) joins \(chosen.session.text.suffix(6)) of match \(chosen.match.map { "\($0)" } ?? "none")"
         )
         count("joins")
-        if model.join(visitor, chosen.session, match: chosen.match, re: nextRequest(visitor)) {
+        if model.join(visitor, chosen, re: nextRequest(visitor)) {
             say(visitor, .session(.join(.init(session: chosen.session, token: chosen.token))))
         } else {
             count("dead tokens")
@@ -167,14 +168,14 @@ extension ModelWorld {
     }
 
     /// One of three sessions that a program created.
-    private func program() -> (session: SessionID, token: String, match: MatchID?) {
+    private func program() -> ModelToken {
         var fixed = SeededGenerator(seed: UInt64.random(in: 0..<3, using: &random))
         let made = Timestamp(milliseconds: 1_700_000_000_000)
         let session = project.makeSessionID(mediaMode: .routed, now: made, using: &fixed)
         let token = project.makeSessionToken(
             SessionTokenClaims(session: session, role: .publisher, lifetime: .seconds(60)), now: model.now,
             using: &random)
-        return (session, token, nil)
+        return ModelToken(Admission(session: session, token: token))
     }
 
     private func signal(_ visitor: Visitor) {

@@ -27,7 +27,7 @@ final class ModelWorld {
     /// Pairings announced during the current event, in order.
     private var announced: [(MatchID, [(Visitor, RouletteNotice.Matched)])] = []
     /// Tokens issued so far, including old ones.
-    var tokens: [(session: SessionID, token: String, match: MatchID?)] = []
+    var tokens: [ModelToken] = []
     private var reportsStored = 0
     private var ledger = MediaLedger()
 
@@ -286,7 +286,9 @@ final class ModelWorld {
                 return grant?.match == match && grant?.role == .publisher
             }
             if let broken { return fail("match \(match): \(broken)") }
-            for (_, matched) in told { tokens.append((matched.publish.session, matched.publish.token, match)) }
+            for (visitor, matched) in told {
+                tokens.append(ModelToken(matched.publish, match: match, of: visitor.identity))
+            }
             if tokens.count > 300 { tokens.removeFirst(2) }
         }
         announced = []

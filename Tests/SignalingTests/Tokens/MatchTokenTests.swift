@@ -59,15 +59,66 @@ import Wire
         #expect(ada.isMatched)
     }
 
-    /// A person may pass a token on, but a chat for two must not become a group.
-    @Test func onlyTwoCanUseAMatchsTokens() {
+    @Test func onlyItsPersonCanUseAMatchsToken() throws {
         let (ada, bob, matched) = stage.pair()
-        for guest in [ada, bob] { guest.join(matched.publish.session, token: matched.publish.token) }
+        let session = matched.publish.session
+        let (hers, his) = (matched.publish.token, try #require(bob.match).publish.token)
+        #expect(hers != his)
         let third = stage.arrive()
-        #expect(third.join(matched.publish.session, token: matched.publish.token)?.errorCode == .sessionFull)
-        #expect(third.closeCode == nil)
-        bob.ask(.session(.leave(.init(session: matched.publish.session))))
-        #expect(bob.join(matched.publish.session, token: matched.publish.token)?.type == "session.joined")
+        #expect(third.join(session, token: his) == nil)
+        #expect(third.refusals.map(\.code) == [.tokenIdentity])
+        #expect(third.closeCode == .token)
+        #expect(stage.hub.sessionCount == 1)
+        #expect(ada.join(session, token: hers)?.type == "session.joined")
+        #expect(bob.join(session, token: his)?.type == "session.joined", "the place is still his")
+        bob.ask(.session(.leave(.init(session: session))))
+        #expect(bob.join(session, token: his)?.type == "session.joined")
+    }
+
+    @Test func theClaimRevealsNothingAndDiffersInEachMatch() throws {
+        let (ada, bob, first) = stage.pair()
+        func holder(_ token: String) throws -> String {
+            let payload = try #require(Base64URL.decode(token.utf8.split(separator: UInt8(ascii: "."))[1]))
+            guard case .object(let claims) = try JSONReader.parse(payload), case .string(let text)? = claims["holder"]
+            else { throw WireError(.malformed, "no holder") }
+            return text
+        }
+        let one = try holder(first.publish.token)
+        #expect(!one.contains(ada.identity.description))
+        #expect(try holder(try #require(bob.match).publish.token) != one)
+        ada.next()
+        bob.stop()
+        stage.pass(.seconds(60))
+        let (_, _, second) = stage.pair(ada)
+        #expect(try holder(second.publish.token) != one, "a person's tokens of two matches cannot be linked")
+    }
+
+    /// The connection could not be resumed, and the server still waits for the old one to return.
+    @Test func aNewConnectionOfTheSamePersonTakesThePlaceOfTheDroppedOne() throws {
+        let (ada, bob, matched) = stage.pair()
+        let session = matched.publish.session
+        ada.join(session, token: matched.publish.token)
+        bob.join(session, token: try #require(bob.match).publish.token)
+        ada.drop()
+        bob.take()
+        let fresh = stage.arrive(ada.identity)
+        #expect(fresh.join(session, token: matched.publish.token)?.type == "session.joined")
+        #expect(bob.takeTypes() == ["session.connectionDestroyed", "session.connectionCreated"])
+        #expect(bob.signal(session)?.type == "ok")
+        #expect(fresh.takeTypes() == ["session.signal"])
+        ada.resume()
+        #expect(ada.take().contains(.session(.left(.init(session: session, reason: .forceDisconnected)))))
+    }
+
+    @Test func aSecondDeviceOfAPersonDoesNotTakeThePartnersPlace() throws {
+        let (ada, bob, matched) = stage.pair()
+        let session = matched.publish.session
+        ada.join(session, token: matched.publish.token)
+        ada.take()
+        let phone = stage.arrive(ada.identity)
+        #expect(phone.join(session, token: matched.publish.token)?.type == "session.joined")
+        #expect(ada.takeTypes() == ["session.left"])
+        #expect(bob.join(session, token: try #require(bob.match).publish.token)?.type == "session.joined")
     }
 
     @Test func anOldTokenDoesNotOpenTheNextMatch() throws {

@@ -9,7 +9,7 @@ import { IceServers } from '../media/ice.js';
 import { MediaLink } from '../media/media-link.js';
 import { Backoff } from './backoff.js';
 import { bytesOf, Link } from './link.js';
-import { decode, protocolVersion } from './messages.js';
+import { awaitsAcknowledgement, decode, protocolVersion } from './messages.js';
 import { watchPage } from './page-life.js';
 import { defaultURL, httpURL, Socket } from './socket.js';
 
@@ -366,7 +366,8 @@ export class Client extends Emitter {
     if (verdict === 'gap') return this.#redial();
     if (verdict === 'duplicate') return;
     if (message) this.#deliver(message);
-    if (this.#link.unacknowledgedReceipts >= acknowledgeMessages) this.#acknowledge();
+    const isDue = message !== null && awaitsAcknowledgement(message);
+    if (isDue || this.#link.unacknowledgedReceipts >= acknowledgeMessages) this.#acknowledge();
     else if (!this.#timers.has('acknowledge')) this.#timers.set('acknowledge', acknowledgeMs, () => this.#acknowledge());
   }
 

@@ -120,6 +120,7 @@ const unnumberedServer = {
 };
 
 const gone = { reason: string };
+const roster = { connections: list(connection), streams: list(stream), more: optional(boolean) };
 
 /** @type {Record<string, Members>} */
 const numberedServer = {
@@ -130,8 +131,9 @@ const numberedServer = {
     capabilities: object({
       publish: boolean, subscribe: boolean, signal: boolean, forceDisconnect: boolean, forceUnpublish: boolean, forceMute: boolean,
     }),
-    connections: list(connection), streams: list(stream), muted: boolean,
+    ...roster, muted: boolean,
   },
+  'session.roster': { ...inSession, ...roster },
   'session.left': { ...inSession, ...gone },
   'session.connectionCreated': { sessionId: string, connection },
   'session.connectionDestroyed': { ...ofConnection, ...gone },
@@ -173,6 +175,12 @@ function table(unnumbered, numbered) {
 }
 
 const tables = { client: table(unnumberedClient, numberedClient), server: table(unnumberedServer, numberedServer) };
+
+/**
+ * True if the server waits for the acknowledgement of this message before it sends the next page of a session's roster.
+ * @param {Message} message
+ */
+export const awaitsAcknowledgement = ({ type, more }) => more === true && (type === 'session.joined' || type === 'session.roster');
 
 /** Client messages that are not numbered. */
 export const unnumberedTypes = Object.keys(unnumberedClient);

@@ -181,17 +181,28 @@ export class SessionCore {
     this.roster = new Roster();
     session.connection = this.roster.connection(message.connection);
     if (!this.transport || message.mediaMode !== 'routed') this.mediaModeChanged(message.mediaMode);
+    const own = this.#options.connectionEventsSuppressed ? [] : [new OTEvent('connectionCreated', { connection: session.connection })];
+    this.listed(message, [new OTEvent('sessionConnected'), ...own]);
+  }
+
+  /**
+   * Adds the connections and streams on a page of the roster, and emits their events.
+   * @param {Message} page
+   * @param {OTEvent[]} [first] events to emit before those of the page
+   */
+  listed({ connections, streams, more }, first = []) {
     const epoch = this.#epoch;
-    const connections = message.connections.map((/** @type {any} */ info) => this.roster.connection(info));
-    const streams = message.streams.map((/** @type {any} */ info) => this.roster.stream(info));
+    const created = connections.map((/** @type {any} */ info) => this.roster.connection(info));
+    const published = streams.map((/** @type {any} */ info) => this.roster.stream(info));
+    this.roster.isComplete = more !== true;
     const events = [
-      new OTEvent('sessionConnected'),
-      ...this.#options.connectionEventsSuppressed ? [] : [session.connection, ...connections]
-        .map((connection) => new OTEvent('connectionCreated', { connection })),
-      ...streams.map((/** @type {Stream} */ stream) => new OTEvent('streamCreated', { stream })),
+      ...first,
+      ...this.#options.connectionEventsSuppressed ? [] : created
+        .map((/** @type {any} */ connection) => new OTEvent('connectionCreated', { connection })),
+      ...published.map((/** @type {Stream} */ stream) => new OTEvent('streamCreated', { stream })),
     ];
     // A handler may have disconnected. If so, skip the other events.
-    for (const event of events) if (epoch === this.#epoch && this.isConnected) session.dispatch(event);
+    for (const event of events) if (epoch === this.#epoch && this.isConnected) this.session.dispatch(event);
   }
 
   /**

@@ -20,6 +20,7 @@ const pauses = { slow: 'quality', codec: 'codecNotSupported' };
 /** @type {Record<string, (core: SessionCore, message: Message) => void>} */
 const handlers = {
   'session.joined': (core, message) => core.joined(message),
+  'session.roster': (core, message) => core.listed(message),
   'session.left': (core, { reason }) => core.end(reason),
 
   'session.connectionCreated': (core, message) => {
@@ -66,7 +67,7 @@ const handlers = {
 
   'session.signal': (core, { from, signalType, data }) => {
     const type = signalType ? `signal:${signalType}` : 'signal';
-    const event = new OTEvent(type, { data: data ?? undefined, from: core.roster.connections.get(from) ?? null });
+    const event = new OTEvent(type, { data: data ?? undefined, from: core.roster.sender(from) });
     core.session.dispatch(event, undefined, 'signal');
     if (signalType) core.session.dispatch(event);
   },

@@ -8,12 +8,47 @@ export class Roster {
   connections = new Map();
   /** @type {Map<string, Stream>} */
   streams = new Map();
+  /**
+   * Connections that sent a signal before their page of the roster arrived.
+   * @type {Map<string, Connection>}
+   */
+  #early = new Map();
+  #isComplete = true;
+
+  /** Whether all pages of the roster have arrived. */
+  get isComplete() {
+    return this.#isComplete;
+  }
+
+  set isComplete(isComplete) {
+    this.#isComplete = isComplete;
+    // The others left before their page.
+    if (isComplete) this.#early.clear();
+  }
 
   /** @param {ConnectionInfo} info @returns {Connection} */
   connection(info) {
-    const connection = this.connections.get(info.connectionId) ?? new Connection(info);
+    const early = this.#early.get(info.connectionId);
+    early?.update(info);
+    const connection = this.connections.get(info.connectionId) ?? early ?? new Connection(info);
+    this.#early.delete(info.connectionId);
     this.connections.set(info.connectionId, connection);
     return connection;
+  }
+
+  /**
+   * Returns the sender of a signal. Until all pages of the roster have arrived, that can be a connection of which only the id is
+   * known. Its page completes the same object.
+   * @param {string | null | undefined} connectionId
+   * @returns {Connection | null} null for the server, and for a connection that has left
+   */
+  sender(connectionId) {
+    if (!connectionId) return null;
+    const known = this.connections.get(connectionId) ?? this.#early.get(connectionId);
+    if (known || this.isComplete) return known ?? null;
+    const early = new Connection({ connectionId, createdAt: 0, data: '' });
+    this.#early.set(connectionId, early);
+    return early;
   }
 
   /** @param {StreamInfo} info @returns {Stream} */
@@ -55,6 +90,12 @@ export class Connection {
     /** Milliseconds since 1970. */
     this.creationTime = createdAt;
     /** The data that the token contains. */
+    this.data = data;
+  }
+
+  /** @param {ConnectionInfo} info */
+  update({ createdAt, data }) {
+    this.creationTime = createdAt;
     this.data = data;
   }
 }

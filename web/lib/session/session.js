@@ -33,7 +33,13 @@ export class Session extends Emitter {
 
   // ---- Connecting and disconnecting
 
-  /** @param {string} token @param {Callback} [callback] @returns {this} */
+  /**
+   * Connects and calls back when the session can be used. In a large session, most connections and streams are not known at that
+   * time: they come in pages, with the same events `connectionCreated` and `streamCreated`.
+   * @param {string} token
+   * @param {Callback} [callback]
+   * @returns {this}
+   */
   connect(token, callback) {
     settle(this.#core.connect(token), callback, this, (error) => otError(error, 'connect'));
     return this;

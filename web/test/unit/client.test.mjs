@@ -323,6 +323,15 @@ describe('A client that receives nothing', () => {
     assert.deepEqual(server.heardOf('ack')[1], { type: 'ack', ack: 33 });
   });
 
+  test('acknowledges a page of a roster at once if another page follows', async () => {
+    await client.connect();
+    const roster = { type: 'session.roster', sessionId: '1_x', connections: [], streams: [] };
+    server.send({ ...roster, more: true });
+    server.send(roster);
+    await settled();
+    assert.deepEqual(server.heardOf('ack'), [{ type: 'ack', ack: 1 }]);
+  });
+
   test('survives an invalid message, and still counts it', async () => {
     await client.connect();
     server.send({ type: 'roulette.waiting', retryAfterMs: 'soon' });

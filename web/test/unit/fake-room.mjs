@@ -20,6 +20,8 @@ export class FakeRoom {
   capabilities = everything;
   mediaMode = 'relayed';
   muted = false;
+  /** Number of connections on a page of the roster. The test sends the pages after the first with `turnPage`. */
+  pageSize = 1000;
   /** The state of the clients' media with the server. */
   clock = new FakeClock();
   /** @type {any} the error with which offers are refused */
@@ -59,15 +61,29 @@ export class FakeRoom {
   /** @param {FakeClient} from @param {any} message */
   'session.join'(from, { sessionId, token }) {
     if (token !== 'good') throw refusal(token);
-    const { members, streams } = this.session(sessionId);
+    const { members } = this.session(sessionId);
     const connection = from.info;
+    from.others = members.map(({ info }) => info);
     this.broadcast(sessionId, { type: 'session.connectionCreated', connection });
     const joined = {
       type: 'session.joined', sessionId, connectionId: connection.connectionId, connection, mediaMode: this.mediaMode, muted: this.muted,
-      capabilities: this.capabilities, connections: members.map(({ info }) => info), streams: [...streams.values()].map(({ info }) => info),
+      capabilities: this.capabilities, ...this.page(sessionId, from),
     };
     members.push(from);
     return joined;
+  }
+
+  /** @param {string} sessionId @param {FakeClient} to */
+  page(sessionId, to) {
+    const connections = to.others.splice(0, this.pageSize);
+    const ids = connections.map(({ connectionId }) => connectionId);
+    const streams = [...this.session(sessionId).streams.values()].map(({ info }) => info).filter(({ connectionId }) => ids.includes(connectionId));
+    return { connections, streams, ...to.others.length > 0 ? { more: true } : {} };
+  }
+
+  /** @param {string} sessionId @param {FakeClient} to */
+  turnPage(sessionId, to) {
+    to.tell({ type: 'session.roster', sessionId, ...this.page(sessionId, to) });
   }
 
   /** @param {FakeClient} from @param {any} message */
@@ -201,6 +217,8 @@ export class FakeRoom {
 
 class FakeClient extends Emitter {
   state = 'connected';
+  /** @type {any[]} the connections on later pages of the roster */
+  others = [];
   /** @type {any[]} the client's requests, in order */
   asked = [];
   /** @type {any} */

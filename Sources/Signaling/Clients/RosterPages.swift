@@ -1,0 +1,67 @@
+import Wire
+
+/// The pages of rosters that a client has not acknowledged, at most one for each of its sessions.
+struct RosterPages: Equatable, Sendable {
+    private struct Awaited: Equatable, Sendable {
+        var session: SessionID
+        /// The number of the message that must be acknowledged before the next page is sent.
+        var seq: UInt64
+    }
+
+    private var awaited: [Awaited] = []
+
+    /// Records a message that was sent with the number `seq`, if another page follows.
+    mutating func sent(_ notice: SessionNotice, as seq: UInt64) {
+        switch notice {
+        case .joined(let joined) where notice.awaitsAcknowledgement: expect(seq, in: joined.session)
+        case .roster(let roster) where notice.awaitsAcknowledgement: expect(seq, in: roster.session)
+        default: return
+        }
+    }
+
+    /// Waits until the client has acknowledged everything up to `seq`.
+    mutating func expect(_ seq: UInt64, in session: SessionID) {
+        forget(session)
+        awaited.append(Awaited(session: session, seq: seq))
+    }
+
+    mutating func forget(_ session: SessionID) { awaited.removeAll { $0.session == session } }
+
+    /// Removes and returns the sessions whose next page may be sent.
+    mutating func take(upTo ack: UInt64) -> [SessionID] {
+        guard awaited.contains(where: { $0.seq <= ack }) else { return [] }
+        let ready = awaited.filter { $0.seq <= ack }.map(\.session)
+        awaited.removeAll { $0.seq <= ack }
+        return ready
+    }
+}
+
+extension Client {
+    mutating func forget(_ session: SessionID) {
+        sessions.removeAll { $0 == session }
+        pages.forget(session)
+    }
+
+    /// True for a page of a session that the client left while the page was made.
+    func isStale(_ message: ServerMessage) -> Bool {
+        if case .session(.roster(let page)) = message { !sessions.contains(page.session) } else { false }
+    }
+
+    /// Does not send that another client has joined a session, if too many messages are unacknowledged. Notifies the session,
+    /// which announces the join in a page after the acknowledgement.
+    mutating func withhold(_ message: ServerMessage, _ turn: inout Turn) -> Bool {
+        guard case .session(.connectionCreated(let created)) = message, link.keptBytes > turn.rules.rosterPage else {
+            return false
+        }
+        pages.expect(link.sent, in: created.session)
+        turn.tell(.session(created.session, .lagging(id, behind: created.connection.id)))
+        return true
+    }
+
+    /// Handles an acknowledgement. Requests the pages for which the client has made room.
+    mutating func acknowledged(upTo ack: UInt64, _ turn: inout Turn) {
+        link.acknowledged(upTo: ack)
+        guard ack <= link.sent else { return }
+        for session in pages.take(upTo: ack) { turn.tell(.session(session, .rosterAcknowledged(id))) }
+    }
+}

@@ -1,0 +1,88 @@
+import Wire
+
+/// Admits new members: checks everything about a join that the token alone does not tell.
+extension Session {
+    /// Returns true if the client may join with this token now. Otherwise sends an error.
+    private func admits(
+        _ grant: SessionGrant, of identity: IdentityID, replacing former: [ConnectionID], _ request: Request,
+        _ turn: inout Turn
+    ) -> Bool {
+        let (client, re) = (request.client, request.re)
+        if let match = grant.match, bindings[match] == nil {
+            let error = WireError(.tokenMatchEnded, "The match that this token was issued for has ended.")
+            turn.tell(.client(client, .joinRefused(re: re, error, match: match)))
+            return false
+        }
+        do throws(WireError) { try turn.project.check(grant, isHeldBy: identity) } catch {
+            turn.tell(.client(client, .joinRefused(re: re, error, match: nil)))
+            return false
+        }
+        guard revoked[grant.fingerprint] == nil else {
+            let error = WireError(.tokenRevoked, "This token was revoked: its holder was removed from the session.")
+            turn.tell(.client(client, .joinRefused(re: re, error, match: nil)))
+            return false
+        }
+        guard members[client] == nil else {
+            turn.fail(WireError(.alreadyJoined, "This connection has already joined the session."), request)
+            return false
+        }
+        if let match = grant.match, let binding = bindings[match],
+            members.values.count(where: { $0.match == match }) - former.count >= binding.places
+        {
+            let error = WireError(.sessionFull, "All places in this match are taken. Start a new search or call.")
+            turn.fail(error, request)
+            return false
+        }
+        guard members.count < turn.rules.connectionsPerSession else {
+            let error = WireError(
+                .sessionFull, "This session is full. Try again later.", retryable: true)
+            turn.fail(error, request)
+            return false
+        }
+        return true
+    }
+
+    /// Returns the members whose place in a match or call this person takes over. A person has one place: a connection that
+    /// could not resume must not keep the new one out, and a second device must not take the partner's place.
+    private func former(of client: ConnectionID, _ identity: IdentityID, _ grant: SessionGrant) -> [ConnectionID] {
+        guard let match = grant.match, grant.holder != nil else { return [] }
+        return order.filter { $0 != client && members[$0]?.match == match && members[$0]?.identity == identity }
+    }
+
+    private mutating func leavePlace(_ former: [ConnectionID], _ turn: inout Turn) {
+        for client in former { turn.tell(.client(client, .leftSession(id, .forceDisconnected))) }
+        remove(former, .networkDisconnected, &turn)
+    }
+
+    mutating func join(
+        _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ turn: inout Turn
+    ) {
+        let client = request.client
+        let former = former(of: client, identity, grant)
+        guard admits(grant, of: identity, replacing: former, request, &turn) else { return }
+        leavePlace(former, &turn)
+        mediaMode = hasFallenBack ? .routed : grant.mediaMode
+        isRelayedOnly = grant.isRelayedOnly
+        let connection = ConnectionInfo(id: client, createdAt: turn.now, data: grant.data)
+        let size = connection.encodedSize
+        lastNumber += 1
+        let page = page(after: 0, for: client, reserved: size, turn)
+        var joined = SessionNotice.Joined()
+        (joined.re, joined.session, joined.connection) = (request.re, id, connection)
+        (joined.mediaMode, joined.capabilities) = (mediaMode, Capabilities(grant.role))
+        (joined.connections, joined.streams) = (page.connections, page.streams)
+        (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
+        turn.send(.session(.joined(joined)), to: client)
+        broadcast(
+            .session(.connectionCreated(.init(session: id, connection: connection))), about: lastNumber, &turn)
+        muteUntil = nil
+        order.append(client)
+        introduced[client] = page.hasMore ? page.last : nil
+        members[client] = Member(
+            number: lastNumber, connection: connection, size: size, identity: identity,
+            capabilities: Capabilities(grant.role), match: grant.match,
+            token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt)
+        )
+        if let call = grant.match.flatMap({ bindings[$0]?.call }) { turn.tell(.call(call, .joined(identity))) }
+    }
+}

@@ -1,0 +1,96 @@
+import Wire
+
+/// Introduces members to each other: the roster of a new member in pages, and later joins and departures.
+///
+/// A client gets the next page only when it has acknowledged the previous one, so that a slow client is never sent more than it
+/// can take. Nothing is stored for a page but the number up to which a member knows the others. A page is made from the members
+/// of that moment: members who leave before their page are in none, and members who join before the last page are in one.
+///
+/// A member who has the whole roster gets a message for each join. If such a member lags behind in a large session, its further
+/// joins come in pages too.
+extension Session {
+    /// The part of the roster that fits into one message.
+    struct Page {
+        var connections: [ConnectionInfo] = []
+        var streams: [StreamInfo] = []
+        /// The number of the last member on this page.
+        var last: UInt64
+        var hasMore = false
+    }
+
+    /// Returns the next page of the roster.
+    ///
+    /// - Parameters:
+    ///   - number: the number of the last member on the previous page.
+    ///   - client: the client that gets the page. It is on no page.
+    ///   - reserved: the bytes of the message that are already used.
+    func page(after number: UInt64, for client: ConnectionID, reserved: Int = 0, _ turn: Turn) -> Page {
+        var page = Page(last: number)
+        var size = reserved
+        for id in order[index(after: number)...] where id != client {
+            guard let member = members[id] else { continue }
+            let published = member.streams.compactMap { streams[$0] }
+            size += member.size + published.reduce(0) { $0 + $1.size }
+            if size > turn.rules.rosterPage, page.last != number {
+                page.hasMore = true
+                break
+            }
+            page.connections.append(member.connection)
+            page.streams += published.map(\.stream)
+            page.last = member.number
+        }
+        return page
+    }
+
+    /// Returns the index in `order` of the first member with a higher number. `order` is sorted by number.
+    private func index(after number: UInt64) -> Int {
+        var (low, high) = (0, order.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if members[order[middle]]?.number ?? 0 <= number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Sends the next page after the client has acknowledged the previous one.
+    mutating func rosterAcknowledged(_ client: ConnectionID, _ turn: inout Turn) {
+        guard let number = introduced[client] else { return }
+        let page = page(after: number, for: client, turn)
+        introduced[client] = page.hasMore ? page.last : nil
+        var roster = SessionNotice.Roster()
+        (roster.session, roster.more) = (id, page.hasMore ? true : nil)
+        (roster.connections, roster.streams) = (page.connections, page.streams)
+        turn.send(.session(.roster(roster)), to: client)
+    }
+
+    /// Announces joins to this client in pages from now on, because the client did not acknowledge enough to get another
+    /// `connectionCreated`. In a small session, where clients need not understand pages, sends that message anyway.
+    mutating func lagging(_ client: ConnectionID, behind other: ConnectionID, _ turn: inout Turn) {
+        guard let new = members[other], members[client] != nil, introduced[client] == nil else { return }
+        guard order.count <= turn.rules.largeSession else { return introduced[client] = new.number - 1 }
+        turn.send(.session(.connectionCreated(.init(session: id, connection: new.connection))), to: client)
+    }
+
+    /// Returns true if the client has been told of the member with this number.
+    func knows(_ client: ConnectionID, _ number: UInt64) -> Bool {
+        introduced.isEmpty || introduced[client].map { number <= $0 } ?? true
+    }
+
+    /// Sends a message about a member to all who know that member. The others get the member's state with its page.
+    func broadcast(
+        _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ turn: inout Turn
+    ) {
+        guard let number else { return }
+        let shared = order.count > 2 ? BroadcastMessage(message) : nil
+        for client in order where client != excluded && knows(client, number) {
+            if let shared {
+                turn.tell(.client(client, .deliverBroadcast(shared)))
+            } else {
+                turn.send(message, to: client)
+            }
+        }
+    }
+
+    /// The number of the member who publishes this stream.
+    func publisherNumber(_ stream: StreamInfo) -> UInt64? { members[stream.connection]?.number }
+}

@@ -1,0 +1,58 @@
+import Wire
+
+/// Limits what the members of a session can make the server send to all of them.
+extension Session {
+    /// The approximate size of a message to all members without its text.
+    private static let messageSize = 256
+
+    /// Charges a message to all members to the session's budget.
+    ///
+    /// - Throws: `rate_limited` if the budget is exhausted.
+    mutating func charge(_ count: Int = 1, textSize: Int = 0, _ turn: Turn) throws(WireError) {
+        guard let wait = takeTraffic(count, textSize: textSize, turn) else { return }
+        throw WireError(
+            .rateLimited, "This session sends too much to its members. Try again in \(wait.roundedText).",
+            retryable: true, retryAfter: wait)
+    }
+
+    private mutating func takeTraffic(_ count: Int, textSize: Int, _ turn: Turn) -> Duration? {
+        let cost = count * (Self.messageSize + textSize) * order.count
+        return traffic.take(turn.rules.sessionTraffic, cost: Double(cost), now: turn.now)
+    }
+
+    /// Announces the changed properties of a stream, or schedules this if the budget is exhausted. Then only the latest
+    /// properties are announced.
+    mutating func announceChange(of stream: StreamInfo, _ turn: inout Turn) {
+        guard announceAt == nil, let wait = takeTraffic(1, textSize: 0, turn) else {
+            if announceAt == nil { sendChange(of: stream, &turn) } else { delayChange(of: stream.id) }
+            return
+        }
+        announceAt = turn.now + wait
+        delayChange(of: stream.id)
+    }
+
+    private mutating func delayChange(of stream: StreamID) {
+        if !unannounced.contains(stream) { unannounced.append(stream) }
+    }
+
+    private func sendChange(of stream: StreamInfo, _ turn: inout Turn) {
+        broadcast(
+            .session(.streamChanged(.init(session: id, stream: stream))), about: publisherNumber(stream), &turn)
+    }
+
+    /// Announces delayed changes, as many as the budget allows.
+    mutating func announceChanges(_ turn: inout Turn) {
+        guard let at = announceAt, at <= turn.now else { return }
+        announceAt = nil
+        while let next = unannounced.first {
+            if let stream = streams[next]?.stream {
+                if let wait = takeTraffic(1, textSize: 0, turn) {
+                    announceAt = turn.now + wait
+                    return
+                }
+                sendChange(of: stream, &turn)
+            }
+            unannounced.removeFirst()
+        }
+    }
+}
