@@ -308,6 +308,7 @@ import Wire
         }
         #expect(handshakes.count == 0)
         for number in 0..<100 { #expect(handshakes.add("x\(number)", of: address(number)) == nil) }
-        #expect(handshakes.add("y", of: address(7)) == "x7", "the address with two of all others' one")
+        #expect(handshakes.add("y", of: address(7)) == "x7", "this address has two, all others have one")
+        #expect(handshakes.add("z", of: address(1000)) == "x0", "all have one, so the oldest goes")
     }
 }

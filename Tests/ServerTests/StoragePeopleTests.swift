@@ -99,7 +99,7 @@ struct StoragePeopleTests: StorageFixtures {
             #expect(try await storage.resolve(bob) == .person(alice))
             let found = try #require(try await storage.visitor(bob, at: now))
             #expect(found.identity == alice)
-            #expect(found.record == PersonRecord(profile: loud, devices: [tablet, phone]))
+            #expect(found.record == PersonRecord(profile: loud, profileUsedAt: now, devices: [tablet, phone]))
             #expect(try await storage.person(known(2), at: now) == nil, "a linked device is not a separate person")
             try await storage.commit([.unlinked(bob)])
             #expect(try await storage.resolve(bob) == .itself)

@@ -9,20 +9,27 @@ struct PendingHandshakes {
     /// How many handshakes an address has. Old entries stay in the heap until they are found to be outdated.
     private struct Share: Comparable {
         let count: Int
+        /// Of several equal shares, the oldest counts as the largest, so that a new client is not removed at once.
+        let order: UInt64
         let address: IPAddress
-        static func < (left: Share, right: Share) -> Bool { left.count < right.count }
+
+        static func < (left: Share, right: Share) -> Bool { (left.count, right.order) < (right.count, left.order) }
+        static func == (left: Share, right: Share) -> Bool { left.order == right.order }
     }
 
     /// The handshakes of one address, oldest first. Some of `order` may be gone.
     private struct Queue {
         var order: Deque<String> = []
         var ids: Set<String> = []
+        /// The order of the newest share.
+        var shareOrder: UInt64 = 0
     }
 
     let maxOfAll: Int
     private(set) var count = 0
     private var queues: [IPAddress: Queue] = [:]
     private var shares = Heap<Share>()
+    private var lastOrder: UInt64 = 0
 
     init(maxOfAll: Int = 10_000) { self.maxOfAll = maxOfAll }
 
@@ -31,12 +38,11 @@ struct PendingHandshakes {
     /// - Returns: the handshake to remove for it, if there are too many. It no longer counts.
     mutating func add(_ id: String, of address: IPAddress) -> String? {
         let block = address.limitingBlock.network
-        let removed = count >= maxOfAll ? largestShare().flatMap { removeOldest(of: $0) } : nil
         queues[block, default: Queue()].order.append(id)
         queues[block]?.ids.insert(id)
         count += 1
         noteShare(of: block)
-        return removed
+        return count > maxOfAll ? largestShare().flatMap { removeOldest(of: $0) } : nil
     }
 
     /// Removes a handshake whose client has connected a transport or is gone. Does nothing if it was removed before.
@@ -74,9 +80,12 @@ struct PendingHandshakes {
     // MARK: Shares
 
     private mutating func noteShare(of block: IPAddress) {
-        shares.insert(Share(count: queues[block]?.ids.count ?? 0, address: block))
+        lastOrder += 1
+        queues[block]?.shareOrder = lastOrder
+        shares.insert(Share(count: queues[block]?.ids.count ?? 0, order: lastOrder, address: block))
         guard shares.count > 2 * count + 64 else { return }
-        shares = Heap(queues.map { Share(count: $0.value.ids.count, address: $0.key) })
+        shares = Heap(
+            queues.map { Share(count: $0.value.ids.count, order: $0.value.shareOrder, address: $0.key) })
     }
 
     /// The address with the most handshakes.
