@@ -204,7 +204,7 @@ private struct HTTPModel {
 }
 
 /// `CONFAB_GATEWAY_SEED` reproduces a run.
-@Suite("Random events on the gateway's connections") struct GatewayModelTests {
+@Suite("Random events on the gateway's connections", .ownThreads) struct GatewayModelTests {
     static func seeds() -> ClosedRange<UInt64> {
         let environment = ProcessInfo.processInfo.environment["CONFAB_GATEWAY_SEED"]
         let first = environment.flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64(UInt32.max))
