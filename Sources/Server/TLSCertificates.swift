@@ -15,9 +15,9 @@ final class TLSCertificates: Service, Sendable {
         var key: Data
     }
 
+    /// What `reload` compares the files with.
     private struct State {
         var pair: Pair
-        var context: NIOSSLContext
         /// The problem that was logged last. Nil after the files were good again.
         var reported: String?
     }
@@ -40,6 +40,8 @@ final class TLSCertificates: Service, Sendable {
     private let interval: Duration
     private let logger: Logger
     private let state: Mutex<State>
+    /// Not part of `state`, which is locked while files are read: connections must not wait for the disk.
+    private let current: Mutex<NIOSSLContext>
 
     /// Loads the certificate from the configuration's files, or takes the one of `--lan`.
     ///
@@ -60,11 +62,12 @@ final class TLSCertificates: Service, Sendable {
         }
         self.logger = logger
         interval = configuration.tls.checkInterval
-        state = Mutex(State(pair: pair, context: try Self.load(pair).context))
+        current = Mutex(try Self.load(pair).context)
+        state = Mutex(State(pair: pair))
     }
 
     /// The context for a new connection.
-    var context: NIOSSLContext { state.withLock { $0.context } }
+    var context: NIOSSLContext { current.withLock { $0 } }
 
     /// Checks the files regularly until the server stops.
     func run() async throws {
@@ -90,7 +93,8 @@ final class TLSCertificates: Service, Sendable {
                     return .unchanged
                 }
                 let loaded = try Self.load(pair)
-                state = State(pair: pair, context: loaded.context)
+                state = State(pair: pair)
+                current.withLock { $0 = loaded.context }
                 logger.info(
                     "New connections get the new certificate",
                     metadata: ["expires": "\(Date(timeIntervalSince1970: Double(loaded.expiry)))"])

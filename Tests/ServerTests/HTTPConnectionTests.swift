@@ -196,6 +196,19 @@ extension HTTPConnection.Output {
                 gives: "began", "perform /socket.io/1/xhr-polling/7, 0 bytes"),
             .on(.ok, gives: "answer 200, close")),
         HTTPScript(
+            "a client that closes its side gives up its poll and what it has pipelined, and the connection closes",
+            .request(.poll, gives: "began", "perform /socket.io/1/xhr-polling/7, 0 bytes"), .request(.health),
+            .on(.inputClosed, gives: "close"), .on(.ok), .on(.read)),
+        HTTPScript(
+            "a client that closes its side in the middle of a request gets no answer",
+            .on(.head(.request("/x", .POST)), .body(1), gives: "began", "route /x", "route 1 bytes"),
+            .on(.inputClosed, gives: "close"), .on(.responseHead, gives: "drop")),
+        HTTPScript(
+            "a client that closes its side after a request for the router gets its answer, and the router closes",
+            .request(.health, gives: "began", "route /health", "route end"), .on(.inputClosed),
+            .on(.responseHead, .responseEnd, gives: "write head", "write end", "next turn"), .on(.turn)),
+        HTTPScript("a client that closes its side before any request is closed", .on(.inputClosed, gives: "close")),
+        HTTPScript(
             "an idle connection closes when the server stops", .on(.quiesce, gives: "close"), .on(.read), .on(.end)),
         HTTPScript(
             "a pending poll is answered when the server stops, and then the connection closes",

@@ -50,11 +50,12 @@ struct NewConnectionBudgets: Equatable, Sendable {
     static let maxAddresses = 16_384
 
     private let rate: Budget.Rate
+    private let limit: Int
     private var current: [IPAddress: Budget] = [:]
     private var earlier: [IPAddress: Budget] = [:]
     private var startedAt: Timestamp?
 
-    init(_ rate: Budget.Rate) { self.rate = rate }
+    init(_ rate: Budget.Rate, limit: Int = maxAddresses) { (self.rate, self.limit) = (rate, limit) }
 
     /// The number of addresses in memory.
     var count: Int { current.count + earlier.count }
@@ -63,7 +64,7 @@ struct NewConnectionBudgets: Equatable, Sendable {
     mutating func take(_ address: IPAddress, now: Timestamp) -> Bool {
         let start = startedAt ?? now
         let refillTime = Duration.milliseconds(Int64(rate.burst / max(rate.perSecond, 0.001) * 1000))
-        if now - start > refillTime || current.count >= Self.maxAddresses {
+        if now - start > refillTime || current.count >= limit {
             (earlier, current, startedAt) = (current, [:], now)
         } else {
             startedAt = start

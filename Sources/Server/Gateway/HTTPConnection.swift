@@ -14,6 +14,8 @@ struct HTTPConnection {
         case received(HTTPServerRequestPart)
         /// The client sent something that cannot be parsed.
         case unparsable(Refusal)
+        /// The client closed its side of the connection.
+        case inputClosed
         /// The channel is ready to read more.
         case read
         /// The router wrote a part of its response.
@@ -63,27 +65,6 @@ struct HTTPConnection {
         case descriptionTooLarge(HTTPRequestHead, WHIPRequest, limit: Int)
     }
 
-    struct Settings: Equatable, Sendable {
-        var allowsSocketIO: Bool
-        var messageSize: Int
-        var descriptionSize: Int
-        /// How long the first request may take. Includes a TLS handshake.
-        var headerTimeout: Duration
-        /// How long each later request may take, and the pause before it.
-        var idleTimeout: Duration { headerTimeout * 6 }
-
-        init(_ configuration: ConfabConfiguration) {
-            allowsSocketIO = configuration.socketIO.isEnabled
-            messageSize = configuration.rules.messageSize
-            descriptionSize = configuration.rules.descriptionSize
-            headerTimeout = configuration.limits.requestHeaderTimeout
-        }
-
-        func maxBodyBytes(_ request: EndpointRequest) -> Int {
-            if case .whip(let request) = request, request.action == .post { descriptionSize } else { messageSize }
-        }
-    }
-
     /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
     /// `reading` → `answering`, `closing`; `answering` → `idle`, `closing`; `switching` → `upgraded`, `closing`. Each can
     /// time out, which leads to `closed`.
@@ -128,6 +109,8 @@ struct HTTPConnection {
 
     private enum Lifetime { case serving, quiescing }
 
+    private enum Router { case unused, used }
+
     /// Limit for requests to the router. Endpoints have their own limits.
     static let maxBodyBytes = 1 << 20
 
@@ -141,6 +124,7 @@ struct HTTPConnection {
     private var pace = Pace.ready
     private var reading = Reading.flowing
     private var lifetime = Lifetime.serving
+    private var router = Router.unused
     private var isWritable = true
     private var now: NIODeadline
     private var lastActive: NIODeadline
@@ -173,6 +157,7 @@ struct HTTPConnection {
         case .received(let part): if !waiting.isEmpty || !take(part) { waiting.append(part) }
         case .unparsable(let refusal):
             if waiting.isEmpty, isBetweenAnswers { refuse(refusal) } else { source = .unparsable(refusal) }
+        case .inputClosed: endInput()
         case .read: if mustWait { reading = .held } else { outputs.append(.read) }
         case .responded(let part): respond(part)
         case .answered(let reply): answer(reply)
@@ -279,6 +264,7 @@ struct HTTPConnection {
             }
         } else {
             state = .routed(Routed())
+            router = .used
             outputs.append(.route(.head(head)))
         }
     }
@@ -309,6 +295,17 @@ struct HTTPConnection {
         guard reading == .held, !mustWait else { return }
         reading = .flowing
         outputs.append(.read)
+    }
+
+    /// Closes the connection, unless the router does that itself after its response. Endpoints abandon their requests.
+    private mutating func endInput() {
+        waiting = []
+        switch state {
+        case .routed(let routed) where routed.request == .ended: break
+        case .idle where router == .used: break
+        case .closing, .closed, .upgraded: break
+        case .idle, .routed, .reading, .answering, .switching: close()
+        }
     }
 
     /// Returns the refusal of a body of `size` bytes if it is too large for this request.

@@ -73,6 +73,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case ChannelEvent.inputClosed:
             endpoint?.inputClosed(context.channel)
             whip?.ended()
+            handle(.inputClosed)
         case is ChannelShouldQuiesceEvent: handle(.quiesce)
         default: break
         }
