@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import Signaling
 import Synchronization
 import Testing
 import Wire
