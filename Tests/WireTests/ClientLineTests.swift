@@ -150,13 +150,14 @@ import Wire
     @Test func aPageOfARosterIsAcknowledgedAtOnceIfAnotherFollows() {
         var script = LineScript()
         script.connect()
+        let session = SessionID("1_room") ?? .unset
         var page = SessionNotice.Roster()
-        page.more = true
+        (page.session, page.more) = (session, true)
         #expect(script.hearNext(.session(.roster(page))).said.map(\.ack) == [1])
         page.more = nil
         #expect(script.hearNext(.session(.roster(page))).said.isEmpty)
         var joined = SessionNotice.Joined()
-        joined.more = true
+        (joined.session, joined.more) = (session, true)
         #expect(script.hearNext(.session(.joined(joined))).said.map(\.ack) == [3])
     }
 

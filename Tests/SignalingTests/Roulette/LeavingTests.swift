@@ -135,7 +135,7 @@ import Wire
 
     @Test func aPartnerWhoLeavesEndsTheMatchAndItsSessionOnce() {
         let (ada, bob, matched) = stage.pair()
-        for guest in [ada, bob] { guest.join(matched.publish.session, token: matched.publish.token) }
+        for guest in [ada, bob] { guest.join(matched.publish.session, token: guest.match?.publish.token ?? "") }
         ada.take()
         bob.leave()
         let heard = ada.takeTypes()

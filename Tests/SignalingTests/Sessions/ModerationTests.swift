@@ -108,7 +108,7 @@ import Wire
         let session = matched.publish.session
         let watcher = stage.arrive()
         watcher.enter(session, .moderator, on: stage)
-        for guest in [first, second] { guest.join(session, token: matched.publish.token) }
+        for guest in [first, second] { guest.join(session, token: guest.match?.publish.token ?? "") }
         let stream = try #require(first.publish(session))
         watcher.subscribe(session, stream.id)
         let own = try #require(watcher.publish(session))

@@ -27,15 +27,15 @@ import Wire
 
         mutating func step() {
             for guest in guests where guest.socket == nil && Int.random(in: 0..<8, using: &random) == 0 { back(guest) }
-            guard let guest = guests.randomElement(using: &random), Int.random(in: 0..<30, using: &random) > 0 else {
+            guard let guest = guests.randomElement(using: &random), Int.random(in: 0..<5, using: &random) > 0 else {
                 return arrive()
             }
             switch Int.random(in: 0..<100, using: &random) {
             case 0..<25: guest.acknowledge()
             case 25..<50: if members[guest] == nil { join(guest) }
             case 50..<58: leaveSession(guest)
-            case 58..<62: disappear(guest)
-            case 62..<70: guest.drop()
+            case 58..<60: disappear(guest)
+            case 60..<70: guest.drop()
             case 70..<84: publish(guest)
             case 84..<92: unpublish(guest)
             default: update(guest)
