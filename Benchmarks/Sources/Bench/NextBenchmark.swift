@@ -28,8 +28,10 @@ final class NextBenchmark: @unchecked Sendable {
     /// Connects everybody, and waits until the four are matched.
     func open() throws {
         try crowd.open(others + 4)
-        try crowd.ask(Array(crowd.clients.prefix(others)), for: "roulette.waiting") { client in
-            client.ask(.roulette(.start(.init(interests: ["stamps \(client.tag)"]))))
+        if others > 0 {
+            try crowd.ask(Array(crowd.clients.prefix(others)), for: "roulette.waiting") { client in
+                client.ask(.roulette(.start(.init(interests: ["stamps \(client.tag)"]))))
+            }
         }
         let four = Array(crowd.clients.suffix(4))
         try crowd.run { [self] done in
