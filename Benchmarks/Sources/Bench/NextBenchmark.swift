@@ -45,8 +45,8 @@ final class NextBenchmark: @unchecked Sendable {
 
     /// Returns the seconds from `roulette.next` to `roulette.matched` for each press of Next.
     func measure(rounds: Int) throws -> [Double] {
-        samples = []
         try crowd.run { [self] done in
+            samples = []
             listen(done)
             onRound = {
                 if self.samples.count >= 2 * rounds { return done.succeed() }
@@ -61,8 +61,8 @@ final class NextBenchmark: @unchecked Sendable {
     /// Presses Next at this interval for some time. A press that is still unanswered at the end counts with the time that it
     /// has waited.
     func measure(for time: TimeAmount, every interval: TimeAmount) throws -> [Double] {
-        samples = []
         try crowd.run(within: time + .seconds(60)) { [self] done in
+            samples = []
             listen(done)
             let end = NIODeadline.now() + time
             due = .now()
