@@ -1,3 +1,6 @@
+// The system's header with the flags of `sendto` belongs to no module of its own. In a release build, it is visible only through
+// the first module that includes it, which is this one.
+import CSockets
 import Foundation
 
 /// Tells the supervisor, such as systemd, that the server is ready, runs, and stops: the protocol of sd_notify(3).

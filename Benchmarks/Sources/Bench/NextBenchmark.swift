@@ -28,8 +28,10 @@ final class NextBenchmark: @unchecked Sendable {
     /// Connects everybody, and waits until the four are matched.
     func open() throws {
         try crowd.open(others + 4)
-        try crowd.ask(Array(crowd.clients.prefix(others)), for: "roulette.waiting") { client in
-            client.ask(.roulette(.start(.init(interests: ["stamps \(client.tag)"]))))
+        if others > 0 {
+            try crowd.ask(Array(crowd.clients.prefix(others)), for: "roulette.waiting") { client in
+                client.ask(.roulette(.start(.init(interests: ["stamps \(client.tag)"]))))
+            }
         }
         let four = Array(crowd.clients.suffix(4))
         try crowd.run { [self] done in
@@ -43,8 +45,8 @@ final class NextBenchmark: @unchecked Sendable {
 
     /// Returns the seconds from `roulette.next` to `roulette.matched` for each press of Next.
     func measure(rounds: Int) throws -> [Double] {
-        samples = []
         try crowd.run { [self] done in
+            samples = []
             listen(done)
             onRound = {
                 if self.samples.count >= 2 * rounds { return done.succeed() }
@@ -59,8 +61,8 @@ final class NextBenchmark: @unchecked Sendable {
     /// Presses Next at this interval for some time. A press that is still unanswered at the end counts with the time that it
     /// has waited.
     func measure(for time: TimeAmount, every interval: TimeAmount) throws -> [Double] {
-        samples = []
         try crowd.run(within: time + .seconds(60)) { [self] done in
+            samples = []
             listen(done)
             let end = NIODeadline.now() + time
             due = .now()

@@ -45,7 +45,8 @@ final class SessionBenchmark: @unchecked Sendable {
     /// For each signal under way, how many members still have to receive it.
     private var missing: [String: Int] = [:]
 
-    init(crowd: Crowd, members: Int, project: Project) {
+    /// - Parameter dataLength: the length of the connection data in each member's token, which every member gets.
+    init(crowd: Crowd, members: Int, dataLength: Int, project: Project) {
         self.crowd = crowd
         var generator = SplitMix64(state: 13)
         let now = Timestamp(milliseconds: now())
@@ -53,10 +54,11 @@ final class SessionBenchmark: @unchecked Sendable {
         self.session = session
         // Each member has its own token, as in an application.
         tokens = (0..<members).map { number in
-            project.makeSessionToken(
-                SessionTokenClaims(
-                    session: session, role: .publisher, data: "member \(number)", lifetime: .seconds(3600)),
-                now: now, using: &generator)
+            let name = "member \(number) "
+            let data = name + String(repeating: "x", count: max(0, dataLength - name.count))
+            let claims = SessionTokenClaims(
+                session: session, role: .publisher, data: data, lifetime: .seconds(3600))
+            return project.makeSessionToken(claims, now: now, using: &generator)
         }
     }
 
@@ -191,7 +193,8 @@ extension Main {
         let server = ServerProcess(name: name, port: numbers[0], id: numbers[1])
         let crowd = Crowd(server: server, loop: group.next())
         let members = numbers[2]
-        let benchmark = SessionBenchmark(crowd: crowd, members: members, project: try project())
+        let benchmark = SessionBenchmark(
+            crowd: crowd, members: members, dataLength: numbers[3], project: try project())
         let what = "\(members) members in one session, \(name): "
         try crowd.open(members)
         let before = server.residentBytes()
