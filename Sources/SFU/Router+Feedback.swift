@@ -214,7 +214,7 @@ extension Router {
         let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
         var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
         lost.removeAll(keepingCapacity: true)
-        encoding.missing.forEachDue(at: now, roundTrip: .milliseconds(50)) { lost.append($0) }
+        encoding.missing.forEachDue(at: now, roundTrip: encoding.missing.answerTime) { lost.append($0) }
         if encoding.missing.takeKeyframeNeed() { encoding.keyframes.want() }
         guard !lost.isEmpty, encoding.track.supportsNACK else { return }
         RTCP.writeNACK(sender: peer.ownSSRC, media: encoding.ssrc, lost: lost, to: &writer)
