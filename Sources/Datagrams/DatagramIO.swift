@@ -87,7 +87,7 @@ package final class BatchedDatagrams: DatagramIO {
     package func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
         var next = 0
-        var patience = SendPatience()
+        var waiting = SendWait()
         let messages = arena.messages
         while next < messages.count {
             let socket = messages[next].path.socket
@@ -112,9 +112,9 @@ package final class BatchedDatagrams: DatagramIO {
                 filled += 1
             }
             let sender = BatchSender(sends: sends, socket: sockets[Int(socket)])
-            lost += transmit(Int(filled), over: sender, &patience)
+            lost += transmit(Int(filled), over: sender, &waiting)
         }
-        waits &+= UInt64(patience.waits)
+        waits &+= UInt64(waiting.waits)
         return lost
     }
 }
@@ -169,7 +169,7 @@ package final class PlainDatagrams: DatagramIO {
 
     package func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
-        var patience = SendPatience()
+        var waiting = SendWait()
         for message in arena.messages {
             guard message.path.socket < sockets.count else {
                 lost += message.count
@@ -179,9 +179,9 @@ package final class PlainDatagrams: DatagramIO {
                 bytes: UnsafeRawBufferPointer(arena.bytes(of: message)), remote: message.path.remote,
                 socket: sockets[Int(message.path.socket)]
             )
-            lost += transmit(1, over: sender, &patience)
+            lost += transmit(1, over: sender, &waiting)
         }
-        waits &+= UInt64(patience.waits)
+        waits &+= UInt64(waiting.waits)
         return lost
     }
 }

@@ -19,7 +19,7 @@ package protocol MessageSending {
 
 /// How long sending may still wait for sockets whose buffers are full. Without waiting, a burst that is larger than the buffer
 /// loses its end, always for the same subscribers.
-package struct SendPatience {
+package struct SendWait {
     /// The maximum time for one batch. Meanwhile no packets are received, so it is short.
     package static let most = MediaInterval.milliseconds(5)
 
@@ -45,7 +45,7 @@ package struct SendPatience {
 /// Sends messages `0..<count`. Waits for a full socket, and sends the segments of a message one by one if the system refuses to
 /// split it, for example because an interface is too narrow for its datagrams.
 /// - Returns: the number of lost datagrams.
-package func transmit(_ count: Int, over sender: some MessageSending, _ patience: inout SendPatience) -> Int {
+package func transmit(_ count: Int, over sender: some MessageSending, _ waiting: inout SendWait) -> Int {
     var (next, lost) = (0, 0)
     while next < count {
         let (sent, error) = sender.send(next, count)
@@ -53,11 +53,11 @@ package func transmit(_ count: Int, over sender: some MessageSending, _ patience
             next += sent
             continue
         }
-        if isFull(error), patience.wait(for: sender) { continue }
+        if isFull(error), waiting.wait(for: sender) { continue }
         // Other messages may succeed, because they are shorter or have other addresses.
         let segments = sender.segments(of: next)
         if segments > 1, [EMSGSIZE, EINVAL, EIO].contains(error) {
-            lost += transmitSegments(segments, of: next, over: sender, &patience)
+            lost += transmitSegments(segments, of: next, over: sender, &waiting)
         } else {
             lost += segments
         }
@@ -67,12 +67,12 @@ package func transmit(_ count: Int, over sender: some MessageSending, _ patience
 }
 
 private func transmitSegments(
-    _ count: Int, of message: Int, over sender: some MessageSending, _ patience: inout SendPatience
+    _ count: Int, of message: Int, over sender: some MessageSending, _ waiting: inout SendWait
 ) -> Int {
     var (next, lost) = (0, 0)
     while next < count {
         let error = sender.send(segment: next, of: message)
-        if isFull(error), patience.wait(for: sender) { continue }
+        if isFull(error), waiting.wait(for: sender) { continue }
         if error != 0 { lost += 1 }
         next += 1
     }

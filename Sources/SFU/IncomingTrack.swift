@@ -19,6 +19,8 @@ final class IncomingTrack {
     private(set) var supportsNACK = false
     /// Whether keyframes are requested with PLI. If false, FIR is used.
     private(set) var supportsPLI = true
+    /// Whether feedback may be sent without a report before it (RFC 5506).
+    private(set) var hasReducedSizeRTCP = false
     /// Whether the description names the encodings (simulcast).
     private var hasRIDs = false
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
@@ -58,6 +60,7 @@ final class IncomingTrack {
         supportsPLI = codecs.contains(where: \.pli)
         for encoding in encodings { encoding.codec = nil }
         hasRIDs = !media.rids.isEmpty
+        hasReducedSizeRTCP = media.hasReducedSizeRTCP
     }
 
     func codecIndex(_ payloadType: UInt8) -> Int? {
@@ -124,6 +127,8 @@ final class IncomingEncoding {
     var pending: [PendingPacket] = []
     /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had got them.
     var turn: Turn?
+    /// Whether pending packets refer to the history.
+    var isHeld = false
     var lastPacketAt: MediaTime?
     /// The index in the track's `codecs` of the most recent packet's codec; nil before the first packet.
     var codec: Int?
@@ -158,7 +163,7 @@ final class IncomingEncoding {
         report = nil
         // Pending packets carry the extended sequence numbers of the former SSRC.
         pending.removeAll(keepingCapacity: true)
-        turn = nil
+        (turn, isHeld) = (nil, false)
         for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
     }
 

@@ -35,6 +35,9 @@ struct KeyframeRequests: Sendable {
         answeredAt = now
     }
 
+    /// Forgets what was requested, because nobody needs a keyframe now.
+    mutating func cancel() { (isWanted, isRefreshWanted) = (false, false) }
+
     /// Must be called when the packets that have arrived were forwarded or dropped.
     mutating func passed() { isArriving = false }
 

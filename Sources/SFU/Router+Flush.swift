@@ -46,12 +46,14 @@ extension Router {
                 return false
             }
             encoding.turn = nil
+            if encoding.isHeld { for pending in encoding.pending[..<turn.packets] { pending.restore() } }
             if turn.packets == encoding.pending.count {
                 encoding.pending.removeAll(keepingCapacity: true)
             } else {
                 encoding.pending.removeFirst(turn.packets)
             }
         }
+        encoding.isHeld = false
         encoding.keyframes.passed()
         return true
     }
@@ -79,7 +81,7 @@ extension Router {
                 counters.packetsDropped &+= 1
                 continue
             }
-            // The last subscriber's picture ids may be in the history.
+            // The last subscriber's picture ids may be in the history, which serves retransmissions.
             if pending.bytes.baseAddress == bytes.baseAddress { pending.restore() }
             pending.bytes = bytes
             encoding.pending[kept] = pending
@@ -87,6 +89,7 @@ extension Router {
             if index < encoding.turn?.packets ?? 0 { turned += 1 }
         }
         encoding.pending.removeLast(encoding.pending.count - kept)
+        encoding.isHeld = true
         encoding.turn?.packets = turned
         if turned == 0 { encoding.turn = nil }
     }

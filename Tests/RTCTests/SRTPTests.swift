@@ -181,11 +181,11 @@ import Testing
         let known = try #require(pair.sender.protect(.simple(ssrc: 0, sequence: 3)))
         #expect(pair.receiver.open(known).isPacket)
         // Firefox reports from one SSRC for each section in which it receives.
-        let mostControl = UInt32(SRTPReceiver.maxControlSources)
-        #expect(mostControl >= SessionDescription.maxSections)
-        for ssrc in 0...mostControl {
+        let limit = UInt32(SRTPReceiver.maxControlSources)
+        #expect(limit >= SessionDescription.maxSections)
+        for ssrc in 0...limit {
             let datagram = try #require(pair.sender.protectControl(controlPacket(ssrc: ssrc, body: [])))
-            #expect(pair.receiver.openControl(datagram).isPacket == (ssrc < mostControl))
+            #expect(pair.receiver.openControl(datagram).isPacket == (ssrc < limit))
         }
         for ssrc in 1000..<UInt32(SRTPSender.maxSources) {
             #expect(pair.sender.protect(.simple(ssrc: ssrc, sequence: 1)) != nil)

@@ -85,7 +85,7 @@ struct EngineTests {
             (
                 0x42e01f, 0,
                 [
-                    "safari17": 102, "safari18": 102, "ios_framework": 98, "chrome_android": 127, "chrome": 115,
+                    "safari17": 102, "safari18": 102, "ios_framework": 96, "chrome_android": 127, "chrome": 115,
                     "firefox": 97,
                 ]
             ),
@@ -97,6 +97,25 @@ struct EngineTests {
             let name = watcher.replacingOccurrences(of: "_watching", with: "")
             #expect(mapped.payloadType == expected[name] ?? 255, "\(watcher)")
         }
+    }
+
+    @Test("feedback begins with a report unless the publisher takes it without", arguments: [false, true])
+    func reducedSize(isReduced: Bool) throws {
+        let room = try SimulatedRoom()
+        let (publisher, watcher) = (room.client(), room.client())
+        var template = try Self.offer("safari18")
+        for index in template.sections.indices { template.sections[index].hasReducedSizeRTCP = isReduced }
+        try publisher.publish(as: template)
+        try watcher.watch(as: Self.offer("firefox_watching"))
+        try room.connect()
+        room.router.subscribe(
+            publisher.stream, client: watcher.key, mids: Mids(audio: "0", video: "1"), audio: true, video: true)
+        room.network.weather = NetworkConditions(losses: 50)
+        room.run(3000)
+        let camera = try #require(publisher.camera)
+        #expect(camera.retransmissionsRequested > 0 && camera.keyframesAsked > 0)
+        #expect(publisher.send?.strayPackets == 0 && publisher.send?.acknowledged.isEmpty == false)
+        #expect((try #require(publisher.send).reducedCompounds > 0) == isReduced)
     }
 
     @Test("mode 0 does not decode mode 1")

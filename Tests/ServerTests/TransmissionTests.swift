@@ -47,29 +47,29 @@ struct TransmissionTests {
     @Test("waits for a full socket and loses nothing")
     func full() {
         let socket = ScriptedSocket([1, 4, 1], errors: [0, EAGAIN, EAGAIN, 0])
-        var patience = SendPatience()
-        let lost = transmit(3, over: socket, &patience)
+        var waiting = SendWait()
+        let lost = transmit(3, over: socket, &waiting)
         #expect(lost == 0 && socket.sent == [0, 1, 2])
-        #expect(patience.waits == 2)
+        #expect(waiting.waits == 2)
     }
 
-    @Test("does not wait longer than its patience, and counts every lost datagram", arguments: [0, 1, 100] as [Int64])
+    @Test("does not wait longer than it may, and counts every lost datagram", arguments: [0, 1, 100] as [Int64])
     func stuck(milliseconds: Int64) {
         let socket = ScriptedSocket([1, 4, 7], errors: [])
         (socket.isStuck, socket.wait) = (true, .milliseconds(milliseconds))
-        var patience = SendPatience()
-        let lost = transmit(3, over: socket, &patience)
+        var waiting = SendWait()
+        let lost = transmit(3, over: socket, &waiting)
         #expect(lost == 12)
-        #expect(socket.now - MediaTime(nanoseconds: 0) <= SendPatience.most)
-        #expect(socket.calls <= 3 + patience.waits && patience.waits <= 5)
+        #expect(socket.now - MediaTime(nanoseconds: 0) <= SendWait.most)
+        #expect(socket.calls <= 3 + waiting.waits && waiting.waits <= 5)
     }
 
     @Test("sends the segments of a message one by one if the system refuses it", arguments: [EMSGSIZE, EINVAL, EIO])
     func refused(error: Int32) {
         let socket = ScriptedSocket([1, 3, 1], errors: [0, error, 0])
         socket.segmentErrors = [1: EPERM]
-        var patience = SendPatience()
-        let lost = transmit(3, over: socket, &patience)
+        var waiting = SendWait()
+        let lost = transmit(3, over: socket, &waiting)
         #expect(socket.single == [[1, 0], [1, 1], [1, 2]])
         #expect(lost == 1 && socket.sent == [0, 2])
     }
@@ -77,11 +77,11 @@ struct TransmissionTests {
     @Test("skips a message that cannot be sent, and sends the others")
     func unreachable() {
         let socket = ScriptedSocket([1, 3, 1], errors: [0, ENETUNREACH, 0])
-        var patience = SendPatience()
-        let lost = transmit(3, over: socket, &patience)
-        #expect(lost == 3 && socket.sent == [0, 2] && socket.single.isEmpty && patience.waits == 0)
+        var waiting = SendWait()
+        let lost = transmit(3, over: socket, &waiting)
+        #expect(lost == 3 && socket.sent == [0, 2] && socket.single.isEmpty && waiting.waits == 0)
         let alone = ScriptedSocket([1], errors: [EMSGSIZE])
-        let lostAlone = transmit(1, over: alone, &patience)
+        let lostAlone = transmit(1, over: alone, &waiting)
         #expect(lostAlone == 1 && alone.single.isEmpty)
     }
 

@@ -30,6 +30,8 @@ final class SimulatedConnection {
     private(set) var transportSent: Set<UInt16> = []
     private(set) var receptions: [UInt32: RTCP.ReportBlock] = [:]
     private(set) var strayPackets = 0
+    /// The number of RTCP packets that began without a report (RFC 5506).
+    private(set) var reducedCompounds = 0
     private(set) var receivedBytes: [UInt32: Int] = [:]
     var nacksSent = 0
     /// If true, the subscriber sends no automatic feedback.
@@ -127,6 +129,8 @@ final class SimulatedConnection {
 
     private func hear(_ bytes: UnsafeRawBufferPointer) {
         guard let compound = RTCPCompound(bytes) else { return strayPackets += 1 }
+        // RFC 3550 §6.1: the packet types of reports.
+        if !(200...201).contains(bytes[1]) { reducedCompounds += 1 }
         for packet in compound {
             switch packet {
             case .senderReport(let report): bySSRC[report.info.ssrc]?.take(report.info, at: now)
