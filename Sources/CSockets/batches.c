@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef IP_PMTUDISC_OMIT
+#define IP_PMTUDISC_OMIT 5
+#endif
+#ifndef IPV6_PMTUDISC_OMIT
+#define IPV6_PMTUDISC_OMIT 5
+#endif
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -112,6 +118,8 @@ struct confab_sends {
     struct mmsghdr *messages;
     struct iovec *vectors;
     struct sockaddr_storage *addresses;
+    // The segment lengths; 0 for a message that is one datagram.
+    uint16_t *segments;
     // One control message for each message to send, aligned as the kernel requires.
     union {
         char bytes[CMSG_SPACE(sizeof(uint16_t))];
@@ -126,8 +134,10 @@ confab_sends *confab_sends_make(uint32_t count) {
     sends->messages = calloc(count, sizeof *sends->messages);
     sends->vectors = calloc(count, sizeof *sends->vectors);
     sends->addresses = calloc(count, sizeof *sends->addresses);
+    sends->segments = calloc(count, sizeof *sends->segments);
     sends->controls = calloc(count, sizeof *sends->controls);
-    if (sends->messages == NULL || sends->vectors == NULL || sends->addresses == NULL || sends->controls == NULL) {
+    if (sends->messages == NULL || sends->vectors == NULL || sends->addresses == NULL || sends->segments == NULL ||
+        sends->controls == NULL) {
         confab_sends_free(sends);
         return NULL;
     }
@@ -139,6 +149,7 @@ void confab_sends_free(confab_sends *sends) {
     free(sends->messages);
     free(sends->vectors);
     free(sends->addresses);
+    free(sends->segments);
     free(sends->controls);
     free(sends);
 }
@@ -156,6 +167,7 @@ void confab_sends_set(
     header->msg_iovlen = 1;
     header->msg_control = NULL;
     header->msg_controllen = 0;
+    sends->segments[index] = segment;
     if (segment == 0) return;
     header->msg_control = sends->controls[index].bytes;
     header->msg_controllen = sizeof sends->controls[index].bytes;
@@ -168,6 +180,29 @@ void confab_sends_set(
 
 int confab_sends_send(confab_sends *sends, int socket, uint32_t from, uint32_t to) {
     return sendmmsg(socket, sends->messages + from, to - from, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+uint32_t confab_sends_segments(const confab_sends *sends, uint32_t index) {
+    uint32_t segment = sends->segments[index];
+    return segment == 0 ? 1 : (uint32_t)((sends->vectors[index].iov_len + segment - 1) / segment);
+}
+
+int confab_sends_send_segment(const confab_sends *sends, int socket, uint32_t index, uint32_t segment) {
+    const struct iovec *all = &sends->vectors[index];
+    size_t length = sends->segments[index] == 0 ? all->iov_len : sends->segments[index];
+    size_t offset = segment * length;
+    if (offset >= all->iov_len) return 0;
+    if (length > all->iov_len - offset) length = all->iov_len - offset;
+    const struct msghdr *header = &sends->messages[index].msg_hdr;
+    const char *bytes = (const char *)all->iov_base + offset;
+    return sendto(
+        socket, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, header->msg_name, header->msg_namelen) < 0 ? -1 : 0;
+}
+
+void confab_ignore_path_mtu(int socket, int is_ipv6) {
+    int mode = is_ipv6 ? IPV6_PMTUDISC_OMIT : IP_PMTUDISC_OMIT;
+    (void)setsockopt(
+        socket, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &mode, sizeof mode);
 }
 
 int confab_has_segmentation(int socket) {

@@ -20,9 +20,12 @@ package protocol DatagramIO: AnyObject {
         _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
     ) -> Int
     var burst: Int { get }
-    /// Sends all datagrams. Datagrams that do not fit into the socket's buffer are lost, as in any full network queue.
-    /// - Returns: the number of lost messages.
+    /// Sends all datagrams. Waits a short time for a full socket. Datagrams that still do not fit into its buffer are lost, as in
+    /// any full network queue.
+    /// - Returns: the number of lost datagrams.
     func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int
+    /// The number of times that sending had to wait for a full socket.
+    var waits: UInt64 { get }
 }
 
 /// The maximum length of a received datagram in bytes. No media datagram is longer.
@@ -40,6 +43,7 @@ package final class BatchedDatagrams: DatagramIO {
     private let batch: OpaquePointer
     private let sends: OpaquePointer
     private static let sendsAtOnce = 256
+    package private(set) var waits: UInt64 = 0
 
     /// - Parameter takesPieces: whether `SocketOptions.joinSegments` is set on the sockets.
     package init?(probing socket: Int32, takesPieces: Bool = false) {
@@ -83,10 +87,12 @@ package final class BatchedDatagrams: DatagramIO {
     package func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
         var next = 0
+        var waiting = SendWait()
         let messages = arena.messages
         while next < messages.count {
             let socket = messages[next].path.socket
             guard socket < sockets.count else {
+                lost += messages[next].count
                 next += 1
                 continue
             }
@@ -95,6 +101,7 @@ package final class BatchedDatagrams: DatagramIO {
                 let message = messages[next]
                 next += 1
                 guard let (address, length) = message.path.remote.storage(ipv6: sockets[Int(socket)].isIPv6) else {
+                    lost += message.count
                     continue
                 }
                 var storage = address
@@ -104,27 +111,33 @@ package final class BatchedDatagrams: DatagramIO {
                 )
                 filled += 1
             }
-            lost += transmit(filled, on: sockets[Int(socket)])
+            let sender = BatchSender(sends: sends, socket: sockets[Int(socket)])
+            lost += transmit(Int(filled), over: sender, &waiting)
         }
+        waits &+= UInt64(waiting.waits)
         return lost
+    }
+}
+
+/// Sends the messages of a `confab_sends`.
+private struct BatchSender: MessageSending {
+    let sends: OpaquePointer
+    let socket: DatagramSocket
+
+    var now: MediaTime { .monotonic }
+
+    func send(_ first: Int, _ end: Int) -> (sent: Int, error: Int32) {
+        let sent = confab_sends_send(sends, socket.descriptor, UInt32(first), UInt32(end))
+        return (Int(sent), sent > 0 ? 0 : errno)
     }
 
-    private func transmit(_ count: UInt32, on socket: DatagramSocket) -> Int {
-        var sent: UInt32 = 0
-        var lost = 0
-        while sent < count {
-            let result = confab_sends_send(sends, socket.descriptor, sent, count)
-            if result > 0 {
-                sent += UInt32(result)
-            } else {
-                // The first remaining message failed, because the buffer is full or the address is unreachable. Other messages
-                // may succeed.
-                sent += 1
-                lost += 1
-            }
-        }
-        return lost
+    func send(segment: Int, of message: Int) -> Int32 {
+        confab_sends_send_segment(sends, socket.descriptor, UInt32(message), UInt32(segment)) < 0 ? errno : 0
     }
+
+    func segments(of message: Int) -> Int { Int(confab_sends_segments(sends, UInt32(message))) }
+
+    func waitForRoom(_ time: MediaInterval) { socket.waitForRoom(time) }
 }
 #endif
 
@@ -132,6 +145,7 @@ package final class BatchedDatagrams: DatagramIO {
 package final class PlainDatagrams: DatagramIO {
     package let burst = 1
     package let joins = false
+    package private(set) var waits: UInt64 = 0
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: longestDatagram, alignment: 16)
 
     package init() {}
@@ -155,20 +169,47 @@ package final class PlainDatagrams: DatagramIO {
 
     package func send(_ arena: DatagramArena, on sockets: [DatagramSocket]) -> Int {
         var lost = 0
-        for message in arena.messages where message.path.socket < sockets.count {
-            let socket = sockets[Int(message.path.socket)]
-            guard let (address, length) = message.path.remote.storage(ipv6: socket.isIPv6) else { continue }
-            var storage = address
-            let bytes = arena.bytes(of: message)
-            let sent = withUnsafePointer(to: &storage) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    sendto(socket.descriptor, bytes.baseAddress, bytes.count, MSG_DONTWAIT.asInt32, address, length)
-                }
+        var waiting = SendWait()
+        for message in arena.messages {
+            guard message.path.socket < sockets.count else {
+                lost += message.count
+                continue
             }
-            if sent < 0 { lost += 1 }
+            let sender = PlainSender(
+                bytes: UnsafeRawBufferPointer(arena.bytes(of: message)), remote: message.path.remote,
+                socket: sockets[Int(message.path.socket)]
+            )
+            lost += transmit(1, over: sender, &waiting)
         }
+        waits &+= UInt64(waiting.waits)
         return lost
     }
+}
+
+/// Sends one datagram.
+private struct PlainSender: MessageSending {
+    let bytes: UnsafeRawBufferPointer
+    let remote: TransportAddress
+    let socket: DatagramSocket
+
+    var now: MediaTime { .monotonic }
+
+    func send(_ first: Int, _ end: Int) -> (sent: Int, error: Int32) {
+        guard let (address, length) = remote.storage(ipv6: socket.isIPv6) else { return (0, EAFNOSUPPORT) }
+        var storage = address
+        let sent = withUnsafePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                sendto(socket.descriptor, bytes.baseAddress, bytes.count, MSG_DONTWAIT.asInt32, address, length)
+            }
+        }
+        return sent < 0 ? (0, errno) : (1, 0)
+    }
+
+    func send(segment: Int, of message: Int) -> Int32 { send(message, message + 1).error }
+
+    func segments(of message: Int) -> Int { 1 }
+
+    func waitForRoom(_ time: MediaInterval) { socket.waitForRoom(time) }
 }
 
 extension BinaryInteger {

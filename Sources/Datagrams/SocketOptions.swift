@@ -6,9 +6,12 @@ import RTC
 package enum SocketOptions {
     /// The size of a UDP socket's kernel buffers in bytes. It is enough for more than two seconds at 8 Mbit/s, so a short delay
     /// of the loop loses nothing.
-    private static let datagramBuffer: Int32 = 4 << 20
+    package static let datagramBuffer: Int32 = 4 << 20
     /// The size of a TCP connection's send buffer in the kernel, in bytes. It is small so that congestion shows early.
     private static let streamBuffer: Int32 = 128 << 10
+    /// The number of bytes that a TCP connection takes beyond what the network takes. More would only wait in the kernel, where
+    /// the delay cannot be seen and outdated packets cannot be dropped.
+    private static let unsentBuffer: Int32 = 16 << 10
 
     package static func makeNonBlocking(_ descriptor: Int32) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
@@ -19,6 +22,7 @@ package enum SocketOptions {
         makeNonBlocking(descriptor)
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, streamBuffer)
+        set(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, unsentBuffer)
     }
 
     /// Opens a UDP socket for media.
@@ -30,8 +34,21 @@ package enum SocketOptions {
         // Exceed the system's limit, which works only if the process has the privilege.
         set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, datagramBuffer)
+        confab_ignore_path_mtu(descriptor, address.isIPv4 ? 0 : 1)
         #endif
         return descriptor
+    }
+
+    /// Returns the size in bytes of the smaller of a UDP socket's two kernel buffers. The system may have given less than
+    /// `datagramBuffer`.
+    package static func smallestBuffer(of descriptor: Int32) -> Int {
+        // Linux reports twice the size, because it counts its own overhead.
+        #if os(Linux)
+        let factor = 2
+        #else
+        let factor = 1
+        #endif
+        return Int(min(get(descriptor, SOL_SOCKET, SO_RCVBUF), get(descriptor, SOL_SOCKET, SO_SNDBUF))) / factor
     }
 
     /// Allows the kernel to join datagrams that one sender sent in one call (UDP GRO).
@@ -90,6 +107,12 @@ package enum SocketOptions {
     private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
         var value = value
         _ = setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    private static func get(_ descriptor: Int32, _ level: Int32, _ option: Int32) -> Int32 {
+        var value: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        return getsockopt(descriptor, level, option, &value, &length) == 0 ? value : 0
     }
 
     #if os(Linux)

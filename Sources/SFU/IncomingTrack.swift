@@ -19,6 +19,10 @@ final class IncomingTrack {
     private(set) var supportsNACK = false
     /// Whether keyframes are requested with PLI. If false, FIR is used.
     private(set) var supportsPLI = true
+    /// Whether feedback may be sent without a report before it (RFC 5506).
+    private(set) var hasReducedSizeRTCP = false
+    /// Whether the description names the encodings (simulcast).
+    private var hasRIDs = false
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
     private(set) var encodings: [IncomingEncoding] = []
     /// For each encoding, in the order of `encodings`, the state that layer selection needs.
@@ -54,6 +58,9 @@ final class IncomingTrack {
         audioLevelID = media.extensions[.audioLevel] ?? 0
         supportsNACK = codecs.contains(where: \.nack)
         supportsPLI = codecs.contains(where: \.pli)
+        for encoding in encodings { encoding.codec = nil }
+        hasRIDs = !media.rids.isEmpty
+        hasReducedSizeRTCP = media.hasReducedSizeRTCP
     }
 
     func codecIndex(_ payloadType: UInt8) -> Int? {
@@ -73,9 +80,11 @@ final class IncomingTrack {
         return repaired == 255 ? nil : repaired
     }
 
-    /// Returns the encoding with this RID, and creates it if it does not exist. Returns nil if there are too many encodings.
+    /// Returns the encoding with this RID, and creates it if it does not exist. Returns nil if there are too many encodings, or if
+    /// the RID is missing although the description has RIDs, as in packets that only probe the bandwidth.
     func encoding(rid: String?) -> IncomingEncoding? {
         if let known = encodings.first(where: { $0.rid == rid }) { return known }
+        guard rid != nil || !hasRIDs else { return nil }
         guard encodings.count < Self.maxEncodings, peer.encodingCount < Peer.maxEncodings else { return nil }
         let encoding = IncomingEncoding(track: self, rid: rid)
         encodings.append(encoding)
@@ -90,7 +99,10 @@ final class IncomingTrack {
     }
 
     func remove(_ subscriber: OutgoingTrack) {
-        subscribers.removeAll { $0 === subscriber }
+        guard let index = subscribers.firstIndex(where: { $0 === subscriber }) else { return }
+        subscribers.remove(at: index)
+        // The subscribers after this one move up.
+        for encoding in encodings where index < encoding.turn?.subscriber ?? 0 { encoding.turn?.subscriber -= 1 }
         needsSelection = true
     }
 }
@@ -113,10 +125,26 @@ final class IncomingEncoding {
     var keyframes = KeyframeRequests()
     /// The packets that arrived since the previous flush, in order of arrival.
     var pending: [PendingPacket] = []
+    /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had got them.
+    var turn: Turn?
+    /// Whether pending packets refer to the history.
+    var isHeld = false
     var lastPacketAt: MediaTime?
+    /// The index in the track's `codecs` of the most recent packet's codec; nil before the first packet.
+    var codec: Int?
     /// The most recent sender report from the publisher.
     var report: SourceReport?
     var firSequence: UInt8 = 0
+
+    /// The first of the pending packets, and the subscriber who gets them next.
+    struct Turn {
+        var packets: Int
+        var subscriber = 0
+    }
+
+    /// The maximum number of pending packets. Normally the pending packets are those of one read, at most 64. While flushes cannot
+    /// keep up, further packets are dropped; the history has room for these.
+    static let maxPending = PacketHistory.capacity / 2
 
     /// How long an encoding may send nothing before no more keyframes are requested from it.
     private static let silence = MediaInterval.seconds(2)
@@ -135,6 +163,7 @@ final class IncomingEncoding {
         report = nil
         // Pending packets carry the extended sequence numbers of the former SSRC.
         pending.removeAll(keepingCapacity: true)
+        (turn, isHeld) = (nil, false)
         for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
     }
 
@@ -177,11 +206,16 @@ struct PendingPacket {
 
     /// Writes one subscriber's picture ids into the payload, over those of the previous subscriber. This is done in place,
     /// because the router owns the buffer and because a contiguous payload can be encrypted in one call.
-    func renumber(_ numbers: Rewriting.Numbers) {
+    func renumber(_ numbers: Rewriting.Numbers) { renumber(picture: numbers.picture, layerZero: numbers.layerZero) }
+
+    /// Writes the publisher's picture ids into the payload again.
+    func restore() { renumber(picture: picture ?? 0, layerZero: layerZero ?? 0) }
+
+    private func renumber(picture: UInt16, layerZero: UInt8) {
         guard let descriptor else { return }
         _ = descriptor.rewrite(
-            into: UnsafeMutableRawBufferPointer(mutating: payload), pictureID: numbers.picture,
-            temporalLayerZeroIndex: numbers.layerZero
+            into: UnsafeMutableRawBufferPointer(mutating: payload), pictureID: picture,
+            temporalLayerZeroIndex: layerZero
         )
     }
 }

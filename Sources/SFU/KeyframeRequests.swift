@@ -10,27 +10,41 @@ struct KeyframeRequests: Sendable {
     /// subscribers do not have to wait for this time to pass.
     static let refreshInterval = MediaInterval.milliseconds(1000)
 
+    /// Whether a subscriber waits for a keyframe to start with.
     private(set) var isWanted = false
+    /// Whether a subscriber has reported a loss that only a keyframe repairs.
+    private var isRefreshWanted = false
+    /// Whether a keyframe has arrived that was not forwarded yet, so waiting subscribers will start with it.
+    private var isArriving = false
     private var requestedAt: MediaTime?
     private var answeredAt: MediaTime?
 
     /// Requests a keyframe for a subscriber that cannot start without one.
-    mutating func want() { isWanted = true }
+    mutating func want() { if !isArriving { isWanted = true } }
 
-    /// Handles a subscriber's report that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1).
+    /// Handles a subscriber's report that it cannot decode (PLI or FIR, RFC 4585 §6.3.1, RFC 5104 §4.3.1). A report soon
+    /// after a keyframe was sent before that keyframe reached the subscriber. A later one waits until `refreshInterval` has
+    /// passed.
     mutating func requestRefresh(now: MediaTime) {
-        if let answeredAt, now - answeredAt < Self.refreshInterval { return }
-        isWanted = true
+        if let answeredAt, now - answeredAt < Self.shortestInterval { return }
+        isRefreshWanted = true
     }
 
     mutating func arrived(now: MediaTime) {
-        isWanted = false
+        (isWanted, isRefreshWanted, isArriving) = (false, false, true)
         answeredAt = now
     }
 
+    /// Forgets what was requested, because nobody needs a keyframe now.
+    mutating func cancel() { (isWanted, isRefreshWanted) = (false, false) }
+
+    /// Must be called when the packets that have arrived were forwarded or dropped.
+    mutating func passed() { isArriving = false }
+
     /// Returns true if a request should be sent now, which is at most once per `shortestInterval`.
     mutating func isDue(now: MediaTime) -> Bool {
-        guard isWanted else { return false }
+        let isRefreshDue = isRefreshWanted && answeredAt.map { now - $0 >= Self.refreshInterval } ?? true
+        guard isWanted || isRefreshDue else { return false }
         if let requestedAt, now - requestedAt < Self.shortestInterval { return false }
         requestedAt = now
         return true

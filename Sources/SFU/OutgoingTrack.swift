@@ -15,7 +15,7 @@ final class OutgoingTrack {
     let transport: PeerTransport
     /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
-    /// The encoding to switch to at its next keyframe.
+    /// The encoding to switch to at its next keyframe; nil while the subscriber cannot take any.
     var target: IncomingEncoding?
     /// The subscriber's payload types, indexed like the codecs of the source.
     private(set) var codecMap: [MappedCodec] = []
@@ -70,6 +70,19 @@ final class OutgoingTrack {
         if let source { remap(source) }
     }
 
+    /// Whether the subscriber could forward packets of this encoding to the client now. A video that cannot be sent needs no
+    /// keyframe, and no layer.
+    func canTake(_ encoding: IncomingEncoding) -> Bool {
+        guard kind == .video else { return true }
+        return !isPaused && transport.isWritable && decodes(encoding)
+    }
+
+    /// Whether the subscriber decodes the codec that the encoding uses now; true if that is unknown.
+    func decodes(_ encoding: IncomingEncoding) -> Bool {
+        guard let codec = encoding.codec, codec < codecMap.count else { return true }
+        return codecMap[codec].isDecodable
+    }
+
     /// Switches to another source. Video starts at the next keyframe of the new source.
     func attach(_ source: IncomingTrack?) {
         guard self.source !== source else {
@@ -111,6 +124,7 @@ final class OutgoingTrack {
 
     private func remap(_ source: IncomingTrack) {
         codecMap = source.codecs.map { MappedCodec($0, among: codecs) }
+        source.needsSelection = true
         extensionMap = .init(repeating: 0, count: 256)
         for (name, id) in source.extensions where name.isForwarded {
             extensionMap[Int(id)] = extensions[name] ?? 0
@@ -132,7 +146,10 @@ struct MappedCodec: Equatable, Sendable {
 
     init(_ theirs: Codec, among codecs: [Codec]) {
         clockRate = theirs.clockRate
-        var ours = codecs.first { $0.kind.decodes(theirs.kind) }
+        // The nearest codec is the one that both decode.
+        var ours =
+            codecs.first { $0.kind.decodes(theirs.kind) && theirs.kind.decodes($0.kind) }
+            ?? codecs.first { $0.kind.decodes(theirs.kind) }
         if ours == nil, theirs.kind == .red {
             ours = codecs.first { $0.kind == .opus }
             isUnwrapped = true
@@ -148,7 +165,7 @@ extension HeaderExtension {
     /// dropped.
     var isForwarded: Bool {
         switch self {
-        case .audioLevel, .videoOrientation, .dependencyDescriptor, .absCaptureTime: true
+        case .audioLevel, .absCaptureTime: true
         // Do not forward a playout delay. The receiver's transceiver would keep applying it, also to the next source.
         case .playoutDelay: false
         default: false
@@ -161,9 +178,9 @@ extension Codec.Kind {
     func decodes(_ other: Codec.Kind) -> Bool {
         switch (self, other) {
         case (.h264(let profile, let mode), .h264(let theirs, let theirMode)):
-            // Compare the profile and its constraints but not the level (RFC 6184 §8.1), because browsers use asymmetric
-            // levels.
-            profile >> 8 == theirs >> 8 && mode == theirMode
+            // Do not compare the level (RFC 6184 §8.1), because browsers use asymmetric levels. Mode 1 includes the packets of
+            // mode 0.
+            H264Profile(profileLevelID: profile).decodes(H264Profile(profileLevelID: theirs)) && mode >= theirMode
         default: self == other
         }
     }

@@ -34,6 +34,8 @@ final class Peer {
     var hasFailed = false
     /// The connection state that was last reported to the router's owner.
     var wasConnected = false
+    /// Whether media could be sent to the client when this was last looked at.
+    var wasWritable = false
     /// The server's SSRC in RTCP packets (RFC 3550 §6.4.2).
     let ownSSRC: UInt32
     let cname: String
@@ -121,6 +123,8 @@ final class Peer {
     /// source.
     func identify(_ packet: RTPPacket, in bytes: UnsafeRawBufferPointer) -> Source? {
         if let known = sources[packet.ssrc] { return known }
+        // libwebrtc probes the bandwidth with SSRC 0 before it sends media.
+        guard packet.ssrc != 0 else { return nil }
         guard let track = section(of: packet, in: bytes) else { return nil }
         let repairedRid = text(repairedRidID, packet, bytes)
         let rid = repairedRid ?? text(ridID, packet, bytes)

@@ -14,7 +14,8 @@ extension Router {
         for track in peer.outgoing where track.kind == .video {
             track.isPaused = isBehind
             if isBehind { track.pauseForwarding() }
-            if !isBehind { track.target?.keyframes.want() }
+            // The selection requests the keyframe with which the video resumes.
+            track.source?.needsSelection = true
         }
     }
 

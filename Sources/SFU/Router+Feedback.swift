@@ -202,6 +202,7 @@ extension Router {
         for _ in 0..<8 {
             let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
             var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
+            begin(&writer, for: peer, isReduced: peer.incoming.allSatisfy(\.hasReducedSizeRTCP))
             guard peer.arrivals?.writeFeedback(sender: peer.ownSSRC, media: peer.mediaSSRC, to: &writer) ?? false else {
                 return
             }
@@ -214,9 +215,10 @@ extension Router {
         let memory = sink.prepare(Self.maxReport + Self.maxGrowth)
         var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.maxReport]))
         lost.removeAll(keepingCapacity: true)
-        encoding.missing.forEachDue(at: now, roundTrip: .milliseconds(50)) { lost.append($0) }
+        encoding.missing.forEachDue(at: now, roundTrip: encoding.missing.answerTime) { lost.append($0) }
         if encoding.missing.takeKeyframeNeed() { encoding.keyframes.want() }
         guard !lost.isEmpty, encoding.track.supportsNACK else { return }
+        begin(&writer, for: peer, isReduced: encoding.track.hasReducedSizeRTCP)
         RTCP.writeNACK(sender: peer.ownSSRC, media: encoding.ssrc, lost: lost, to: &writer)
         counters.nacksSent &+= UInt64(lost.count)
         send(writer, in: memory, to: peer, on: path)
@@ -233,11 +235,13 @@ extension Router {
     }
 
     private func requestKeyframe(_ encoding: IncomingEncoding, _ peer: Peer, on path: Path, now: MediaTime) {
-        guard encoding.track.kind == .video, encoding.isAlive(at: now), encoding.keyframes.isDue(now: now) else {
-            return
-        }
+        guard encoding.track.kind == .video, encoding.isAlive(at: now) else { return }
+        // Those who waited for the keyframe may have left, or may no longer be able to take it.
+        guard encoding.isWatched else { return encoding.keyframes.cancel() }
+        guard encoding.keyframes.isDue(now: now) else { return }
         let memory = sink.prepare(Self.maxReport)
-        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<64]))
+        var writer = ByteWriter(UnsafeMutableRawBufferPointer(rebasing: memory[..<128]))
+        begin(&writer, for: peer, isReduced: encoding.track.hasReducedSizeRTCP)
         if encoding.track.supportsPLI {
             RTCP.writePLI(sender: peer.ownSSRC, media: encoding.ssrc, to: &writer)
         } else {
@@ -249,6 +253,13 @@ extension Router {
         }
         counters.keyframesRequested &+= 1
         send(writer, in: memory, to: peer, on: path)
+    }
+
+    /// Begins a packet with feedback. Unless reduced-size RTCP was negotiated, a report and the CNAME come first (RFC 3550 §6.1).
+    private func begin(_ writer: inout ByteWriter, for peer: Peer, isReduced: Bool) {
+        guard !isReduced else { return }
+        RTCP.writeReceiverReport(sender: peer.ownSSRC, blocks: [], to: &writer)
+        RTCP.writeSourceDescription(ssrc: peer.ownSSRC, cname: peer.cname, to: &writer)
     }
 
     private func sendReceiverReport(to peer: Peer, on path: Path, now: MediaTime) {

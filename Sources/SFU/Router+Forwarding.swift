@@ -44,7 +44,11 @@ extension Router {
             encoding.lastPacketAt = now
             if !track.layers[encoding.index].isAlive { track.needsSelection = true }
         }
-        if track.kind == .video { encoding.missing.receive(sequence, at: now) }
+        if track.kind == .video {
+            let isRetransmission = isRecovered || track.codecs[codec].rtxPayloadType == nil
+            encoding.missing.receive(sequence, at: now, isRetransmission: isRetransmission)
+            if encoding.codec != codec, !isRecovered { (encoding.codec, track.needsSelection) = (codec, true) }
+        }
         var pending = PendingPacket(
             bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false
         )
@@ -60,7 +64,14 @@ extension Router {
         if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
         if track.audioLevelID != 0 { recordAudioLevel(packet, bytes, track, now: now) }
         if track.needsSelection { select(track) }
-        guard encoding.isWatched else { return encoding.missing.forgetAll(before: sequence) }
+        guard encoding.isWatched else {
+            encoding.keyframes.passed()
+            return encoding.missing.forgetAll(before: sequence)
+        }
+        guard encoding.pending.count < IncomingEncoding.maxPending else {
+            counters.packetsDropped &+= 1
+            return
+        }
         encoding.keep(bytes, packet, sequence: sequence, now: now)
         if encoding.pending.isEmpty { touched.append(encoding) }
         encoding.pending.append(pending)
@@ -139,27 +150,10 @@ extension Router {
         accept(repaired, UnsafeRawBufferPointer(shifted), of: encoding, isRecovered: true, now: now)
     }
 
-    /// Forwards the packets that have arrived since the previous flush.
-    public func flush(now: MediaTime) {
-        for encoding in touched {
-            let track = encoding.track
-            warm(track.subscribers)
-            for subscriber in track.subscribers
-            where subscriber.encoding === encoding || subscriber.target === encoding {
-                encoding.pending.withUnsafeBufferPointer { forward($0, from: encoding, to: subscriber, now: now) }
-            }
-            encoding.pending.removeAll(keepingCapacity: true)
-        }
-        touched.removeAll(keepingCapacity: true)
-        guard !urgent.isEmpty else { return }
-        for peer in urgent { requestKeyframes(peer, now: now) }
-        urgent.removeAll(keepingCapacity: true)
-    }
-
     /// For each subscriber, prefetches the memory that forwarding needs. Between two packets of a stream, other work evicts that
     /// memory from the caches. Without this loop, forwarding would wait for each read in turn. Here the processor fetches the
     /// cache lines of many subscribers in parallel.
-    private func warm(_ subscribers: [OutgoingTrack]) {
+    func warm(_ subscribers: ArraySlice<OutgoingTrack>) {
         subscribers.withUnsafeBufferPointer { all in
             var sum: UInt64 = 0
             for index in all.indices { sum &+= all[index].warm() }
@@ -169,7 +163,7 @@ extension Router {
     }
 
     /// Forwards a burst to one subscriber, so that data shared by all its packets is looked up only once.
-    private func forward(
+    func forward(
         _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
         now: MediaTime
     ) {

@@ -115,6 +115,11 @@ public final class Router {
             peer.paths.append(path)
             forgetOldPaths(of: peer)
         }
+        let isWritable = peer.transport.isWritable
+        if isWritable != peer.wasWritable {
+            peer.wasWritable = isWritable
+            for track in peer.outgoing { track.source?.needsSelection = true }
+        }
         let isConnected = peer.transport.state == .connected
         if isConnected != peer.wasConnected {
             peer.wasConnected = isConnected
@@ -204,6 +209,8 @@ public struct RouterSettings: Sendable {
     /// The maximum time that data to a subscriber may wait in the queue before the video is paused. Video resumes at half this
     /// time.
     public var longestQueue = MediaInterval.milliseconds(500)
+    /// The maximum number of video packets to send in one flush, about 5 ms of work. Others wait no longer for their turn.
+    public var longestFlush = 1000
     /// The wall-clock time at `MediaTime` 0.
     public var clockOrigin: NTPTime
     public init(candidates: [Candidate], clockOrigin: NTPTime) {

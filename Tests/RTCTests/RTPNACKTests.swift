@@ -56,6 +56,45 @@ import Testing
         #expect(!answer(of: &generator) { $0.takeKeyframeNeed() })
     }
 
+    @Test func whileTheRoundTripIsUnknownRequestsBecomeRarer() {
+        var generator = NACKGenerator()
+        generator.receive(1, at: .milliseconds(0))
+        generator.receive(3, at: .milliseconds(0))
+        var times: [Int64] = []
+        for time in Int64(0)..<3_000 {
+            generator.forEachDue(at: .milliseconds(time), roundTrip: nil) { _ in times.append(time) }
+        }
+        #expect(times == [15, 65, 165, 365, 765])
+        #expect(generator.outstanding == 0)
+        #expect(answer(of: &generator) { $0.takeKeyframeNeed() })
+    }
+
+    @Test func theRoundTripIsMeasuredByRetransmissions() {
+        var generator = NACKGenerator()
+        generator.receive(0, at: .milliseconds(0))
+        #expect(generator.answerTime == nil)
+        for round in Int64(1)...50 {
+            let start = round * 10_000
+            generator.receive(round * 2, at: .milliseconds(start))
+            #expect(due(&generator, at: start + 15) == [UInt16(round * 2 - 1)])
+            // A late original does not answer the request.
+            let isRetransmission = round != 1
+            generator.receive(
+                round * 2 - 1, at: .milliseconds(start + 615), isRetransmission: isRetransmission)
+            #expect(generator.answerTime?.milliseconds == (isRetransmission ? 750 : nil))
+        }
+        for round in Int64(51)...100 {
+            generator.receive(round * 2, at: .milliseconds(round * 10_000))
+            _ = due(&generator, at: round * 10_000 + 15)
+            generator.receive(round * 2 - 1, at: .milliseconds(round * 10_000 + 55), isRetransmission: true)
+        }
+        #expect((50...55).contains(generator.answerTime?.milliseconds ?? 0), "it follows the network")
+        // Nothing answers, so what was measured may be wrong.
+        generator.receive(1_000, at: .milliseconds(2_000_000))
+        for time in Int64(2_000_000)..<2_002_000 { _ = due(&generator, at: time) }
+        #expect(generator.answerTime == nil)
+    }
+
     @Test func aLargeGapIsGivenUp() {
         var generator = NACKGenerator()
         generator.receive(1, at: .milliseconds(0))

@@ -3,7 +3,19 @@ import RTC
 
 /// Offers of real clients, and the local parameters for the answers.
 enum SDPSample {
+    /// Captured from browsers.
     static let names = ["offer_chromium156", "offer_chromium156_simulcast", "offer_firefox153"]
+    /// The captured offers, and offers written after published ones of engines that do not run where the tests do.
+    static let publishing =
+        names + [
+            "offer_safari17", "offer_safari18", "offer_safari18_simulcast", "offer_ios_framework",
+            "offer_ios_framework_simulcast", "offer_chrome_android", "offer_android_h264_first", "offer_firefox_h264",
+        ]
+    static let watching = [
+        "offer_safari17_watching", "offer_safari18_watching", "offer_ios_framework_watching",
+        "offer_chrome_android_watching", "offer_chrome_watching", "offer_chromium_free_watching",
+        "offer_firefox_watching", "offer_firefox_esr_watching",
+    ]
 
     static func bytes(_ name: String) throws -> [UInt8] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Offers")

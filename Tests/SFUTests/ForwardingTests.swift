@@ -129,7 +129,7 @@ import Testing
         #expect(receive.extensionID(.audioLevel) != clients[1].send?.extensionID(.audioLevel))
         let sound = [receive.extensionID(.audioLevel): [0x80 | 77] as [UInt8]]
         #expect(try clients[0].audio().arrivals.allSatisfy { $0.extensions == sound })
-        let picture = [receive.extensionID(.videoOrientation): [3] as [UInt8]]
+        let picture = [receive.extensionID(.absCaptureTime): [0, 0, 0, 3] as [UInt8]]
         #expect(try clients[0].video().arrivals.allSatisfy { $0.extensions == picture })
         #expect(try clients[0].audio().arrivals.allSatisfy { $0.payloadType == 109 })
         #expect(try clients[0].video().arrivals.allSatisfy { $0.payloadType == 120 })

@@ -38,14 +38,14 @@ import Testing
         let text = await Self.exposition { metrics in
             var counters = RouterCounters()
             counters.packetsIn = 5
-            metrics.media.record(counters, unsent: 2)
+            metrics.media.record(MediaCounters(router: counters, lost: 2, waits: 3))
             counters.packetsIn = 12
-            metrics.media.record(counters, unsent: 2)
+            metrics.media.record(MediaCounters(router: counters, lost: 2, waits: 3))
         }
         for line in [
             "# TYPE confab_media_packets_received_total counter", "confab_media_packets_received_total 12",
             "# TYPE confab_media_packets_received gauge", "confab_media_packets_received 12",
-            "confab_media_datagrams_unsent_total 2",
+            "confab_media_datagrams_unsent_total 2", "confab_media_socket_waits_total 3",
         ] {
             #expect(text.contains("\n\(line)\n"), "\(line)")
         }

@@ -58,6 +58,14 @@ void confab_sends_set(
 /// Sends the messages from `from` up to but excluding `to`. Returns how many were sent, or -1 with the errno of the first
 /// message.
 int confab_sends_send(confab_sends *sends, int socket, uint32_t from, uint32_t to);
+/// Returns how many segments a message contains.
+uint32_t confab_sends_segments(const confab_sends *sends, uint32_t index);
+/// Sends one segment of a message as a datagram of its own. Returns -1 with errno if that fails.
+int confab_sends_send_segment(const confab_sends *sends, int socket, uint32_t index, uint32_t segment);
+
+/// Makes the kernel ignore what routers (or forged messages) say about the path's MTU. Otherwise it refuses longer messages for
+/// minutes. Routers may fragment the datagrams instead.
+void confab_ignore_path_mtu(int socket, int is_ipv6);
 
 /// Returns whether the kernel supports segmentation for this socket (Linux 4.18).
 int confab_has_segmentation(int socket);

@@ -3,7 +3,7 @@
 /// ```swift
 /// nacks.receive(number, at: now)
 /// var lost: [UInt16] = []
-/// nacks.forEachDue(at: now, roundTrip: roundTrip) { lost.append($0) }
+/// nacks.forEachDue(at: now, roundTrip: nacks.answerTime) { lost.append($0) }
 /// if !lost.isEmpty { RTCP.writeNACK(sender: ours, media: theirs, lost: lost, to: &writer) }
 /// if nacks.takeKeyframeNeed() { … }
 /// ```
@@ -21,19 +21,28 @@ public struct NACKGenerator: Sendable {
     public static let shortestInterval = MediaInterval.milliseconds(20)
     /// The maximum time between two requests for a packet. If the round-trip time is longer, the sender has already dropped the
     /// packet by the time the second request arrives.
-    public static let longestInterval = MediaInterval.milliseconds(500)
+    public static let longestInterval = MediaInterval.milliseconds(1000)
+    /// The time between the first two requests while the round-trip time is unknown. It doubles with each request, so that an
+    /// answer from far away arrives before the packet is given up.
+    public static let firstInterval = MediaInterval.milliseconds(50)
+    /// The age at which a packet is given up instead of requested again. Senders keep packets about this long.
+    public static let maxAge = MediaInterval.milliseconds(1000)
 
     private struct Missing {
         let number: Int64
         /// When to send the next request for this packet.
         var due: MediaTime
         var tries = 0
+        /// When the first request was sent.
+        var requestedAt: MediaTime?
     }
 
     /// The missing packets in ascending order; new entries are appended.
     private var missing: ContiguousArray<Missing> = []
     private var highest: Int64?
     private var needsKeyframe = false
+    /// A moving average of the time from the first request for a packet to its retransmission; nil if it is unknown.
+    private var average: MediaInterval?
 
     public init() { missing.reserveCapacity(Self.maxOutstanding) }
 
@@ -41,15 +50,17 @@ public struct NACKGenerator: Sendable {
 
     /// Records a received packet, including retransmissions.
     ///
-    /// - Parameter number: the extended sequence number from `ReceiverStatistics` or `SequenceUnwrapper`.
+    /// - Parameters:
+    ///   - number: the extended sequence number from `ReceiverStatistics` or `SequenceUnwrapper`.
+    ///   - isRetransmission: whether the packet answers a request, so that it tells the round-trip time.
     /// - Returns: true if the packet was missing.
     @discardableResult
-    public mutating func receive(_ number: Int64, at now: MediaTime) -> Bool {
+    public mutating func receive(_ number: Int64, at now: MediaTime, isRetransmission: Bool = false) -> Bool {
         guard let highest else {
             self.highest = number
             return false
         }
-        guard number > highest else { return found(number) }
+        guard number > highest else { return found(number, at: now, isRetransmission: isRetransmission) }
         self.highest = number
         let (gap, overflow) = number.subtractingReportingOverflow(highest)
         if overflow || gap > Self.maxGap {
@@ -69,11 +80,23 @@ public struct NACKGenerator: Sendable {
         for number in gap.suffix(new) { missing.append(Missing(number: number, due: now + Self.reorderTolerance)) }
     }
 
-    private mutating func found(_ number: Int64) -> Bool {
+    private mutating func found(_ number: Int64, at now: MediaTime, isRetransmission: Bool) -> Bool {
         let index = position(of: number)
         guard index < missing.count, missing[index].number == number else { return false }
-        missing.remove(at: index)
+        let entry = missing.remove(at: index)
+        if isRetransmission, let requestedAt = entry.requestedAt { measure(now - requestedAt) }
         return true
+    }
+
+    private mutating func measure(_ time: MediaInterval) {
+        guard let average else { return self.average = time }
+        self.average = MediaInterval(nanoseconds: average.nanoseconds + (time - average).nanoseconds / 8)
+    }
+
+    /// The time in which a retransmission should arrive: the measured average and a quarter more for its variation. Nil if it is
+    /// unknown.
+    public var answerTime: MediaInterval? {
+        average.map { MediaInterval(nanoseconds: $0.nanoseconds + $0.nanoseconds / 4) }
     }
 
     /// Returns the index of the first missing packet that is not below `number`.
@@ -99,28 +122,37 @@ public struct NACKGenerator: Sendable {
 
     /// Calls `body` with the packets to request now, in ascending order, and records the requests.
     ///
-    /// - Parameter roundTrip: the round-trip time to the sender. It is used as the time between requests for a packet, limited
-    ///   by `shortestInterval` and `longestInterval`.
+    /// - Parameter roundTrip: the round-trip time to the sender, or `answerTime`; nil if it is unknown. It is used as the time
+    ///   between requests for a packet, limited by `shortestInterval` and `longestInterval`.
     public mutating func forEachDue(
-        at now: MediaTime, roundTrip: MediaInterval, _ body: (_ sequenceNumber: UInt16) -> Void
+        at now: MediaTime, roundTrip: MediaInterval?, _ body: (_ sequenceNumber: UInt16) -> Void
     ) {
-        let interval = min(max(roundTrip, Self.shortestInterval), Self.longestInterval)
         var kept = 0
         for index in missing.indices {
             var entry = missing[index]
             if entry.due <= now {
-                guard entry.tries < Self.maxTries else {
+                let requestedAt = entry.requestedAt ?? now
+                guard entry.tries < Self.maxTries, now - requestedAt < Self.maxAge else {
                     needsKeyframe = true
+                    // An average that gets no answers may be outdated.
+                    average = nil
                     continue
                 }
+                entry.due = now + Self.interval(roundTrip, tries: entry.tries)
                 entry.tries += 1
-                entry.due = now + interval
+                entry.requestedAt = requestedAt
                 body(UInt16(truncatingIfNeeded: entry.number))
             }
             missing[kept] = entry
             kept += 1
         }
         missing.removeLast(missing.count - kept)
+    }
+
+    /// Returns the time until the next request for a packet that was requested this many times before.
+    private static func interval(_ roundTrip: MediaInterval?, tries: Int) -> MediaInterval {
+        let interval = roundTrip ?? MediaInterval(nanoseconds: firstInterval.nanoseconds << Int64(min(tries, 8)))
+        return min(max(interval, shortestInterval), longestInterval)
     }
 
     /// When `forEachDue` should be called next.

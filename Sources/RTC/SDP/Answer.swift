@@ -28,7 +28,10 @@ private struct Answerer {
 
     init(offer: SessionDescription, role: AnswerRole, local: LocalParameters) throws(SDPError) {
         (self.offer, self.role, self.local) = (offer, role, local)
-        codecs = offer.sections.map { $0.isAnswerable ? Codec.all(in: $0) : [] }
+        codecs = offer.sections.map { section in
+            let offered = section.isAnswerable ? Codec.all(in: section) : []
+            return role == .receive ? Codec.inOrderOfReach(offered) : offered
+        }
         var accepted: [String: MediaSection] = [:]
         for (section, codecs) in zip(offer.sections, codecs) where !codecs.isEmpty {
             guard let mid = section.mid else { throw SDPError(.missing, "A media section has no a=mid. Add one.") }

@@ -76,6 +76,13 @@ public struct Codec: Hashable, Sendable {
         }
     }
 
+    /// Returns the codecs in the order for an answer to a publisher, which sends the first: those that most subscribers decode
+    /// come first. Every browser has VP8. Codecs of equal reach, and audio, keep the publisher's order.
+    static func inOrderOfReach(_ codecs: [Codec]) -> [Codec] {
+        codecs.enumerated().sorted { ($0.element.kind.reach, $0.offset) < ($1.element.kind.reach, $1.offset) }.map(
+            \.element)
+    }
+
     /// The payload formats to write for this codec: the codec itself and its RTX.
     var payloads: [PayloadFormat] {
         var payload = PayloadFormat(payloadType: payloadType)
@@ -138,6 +145,18 @@ extension Codec.Kind {
         case "0": self = .h264(profileLevelID: id, packetizationMode: 0)
         case "1": self = .h264(profileLevelID: id, packetizationMode: 1)
         default: return nil
+        }
+    }
+
+    /// The codec's place in answers to publishers, the most widely decoded first.
+    fileprivate var reach: Int {
+        switch self {
+        case .opus, .red, .vp8: 0
+        case .h264(let id, 1) where H264Profile(profileLevelID: id) == .constrainedBaseline: 1
+        case .vp9(profile: 0): 2
+        case .av1(profile: 0): 3
+        case .h264: 4
+        case .vp9, .av1: 5
         }
     }
 

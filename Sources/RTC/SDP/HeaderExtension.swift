@@ -10,9 +10,11 @@ public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
     case transportWideCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
     /// The audio level (RFC 6464).
     case audioLevel = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
-    /// The orientation of the video (3GPP TS 26.114 §7.4.5).
+    /// The orientation of the video (3GPP TS 26.114 §7.4.5). It is not answered: Firefox does not support it, so a picture that
+    /// only it turns upright would lie on its side there. Without it, publishers turn the picture before they encode.
     case videoOrientation = "urn:3gpp:video-orientation"
-    /// The dependency descriptor (appendix A of the AV1 RTP specification).
+    /// The dependency descriptor (appendix A of the AV1 RTP specification). Subscribers do not get it, because its frame numbers
+    /// belong to one source and a decoder drops the keyframe of the next.
     case dependencyDescriptor =
         "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
     case playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
@@ -21,8 +23,9 @@ public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
     /// Whether answers accept the extension. When sending, the server adds neither RIDs nor its own timing to packets.
     func isAnswered(_ role: AnswerRole) -> Bool {
         switch self {
-        case .rtpStreamID, .repairedRtpStreamID, .absSendTime, .transportWideCC: role == .receive
-        case .mid, .audioLevel, .videoOrientation, .dependencyDescriptor, .playoutDelay, .absCaptureTime: true
+        case .rtpStreamID, .repairedRtpStreamID, .absSendTime, .transportWideCC, .dependencyDescriptor: role == .receive
+        case .mid, .audioLevel, .playoutDelay, .absCaptureTime: true
+        case .videoOrientation: false
         }
     }
 }

@@ -90,7 +90,7 @@ public struct NegotiatedMedia: Hashable, Sendable {
     /// The direction of media, from the local point of view.
     public var direction: MediaDirection
     public var isRejected: Bool
-    /// The codecs, in the offer's order of preference.
+    /// The codecs: of a publisher, those that most subscribers decode first; of a subscriber, in the offer's order.
     public var codecs: [Codec] = []
     public var extensions: [HeaderExtension: UInt8] = [:]
     /// Whether both sides may mix one-byte and two-byte header extensions (RFC 8285 §6).

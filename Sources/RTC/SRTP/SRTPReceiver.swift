@@ -6,7 +6,7 @@ public enum SRTPFailure: Sendable {
     case authentication
     /// The index was already received, or is older than the replay window (RFC 3711 §3.3.2).
     case replayed
-    /// The SSRC is new and there are already `SRTPReceiver.maxSources`.
+    /// The SSRC is new and there are already `SRTPReceiver.maxSources` or, for SRTCP, `maxControlSources`.
     case tooManySources
 }
 
@@ -20,15 +20,18 @@ public enum SRTPResult: Sendable {
 /// Decrypts SRTP and SRTCP packets (RFC 3711, RFC 7714) with one master key. Not thread-safe. Unauthenticated packets change no
 /// state, because a source is added and an index is marked as received only after authentication.
 public final class SRTPReceiver {
-    /// The maximum number of SSRCs under one key, counted separately for RTP and RTCP. A camera in three layers with
-    /// retransmission, plus a microphone, need seven.
+    /// The maximum number of SSRCs of RTP packets under one key. A camera in three layers with retransmission, plus a microphone,
+    /// need seven.
     public static let maxSources = 64
+    /// The maximum number of SSRCs of RTCP packets under one key. Firefox reports from one SSRC for each media section in which it
+    /// receives, and uses a new one when a section is used again.
+    public static let maxControlSources = 2 * SessionDescription.maxSections
 
     private let profile: SRTPProfile
     private let media: SRTPCipher
     private let control: SRTPCipher
     private var sources = SRTPSources(most: maxSources)
-    private var controlSources = SRTPSources(most: maxSources)
+    private var controlSources = SRTPSources(most: maxControlSources)
 
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.

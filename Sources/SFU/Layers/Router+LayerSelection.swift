@@ -2,7 +2,8 @@ import RTC
 
 /// Selects which of a publisher's encodings each subscriber gets, and which encodings the publisher must send.
 ///
-/// The selection runs when a preference, a size or the liveness of an encoding changes. A subscriber switches at the next
+/// The selection runs when a preference, a size, the codec or the liveness of an encoding changes, or whether a subscriber can
+/// take video. Subscribers that cannot take it need no layer. A subscriber switches at the next
 /// keyframe of the new encoding. Until then the former encoding is forwarded, so the video does not freeze.
 extension Router {
     /// Selects a layer for each subscriber of a track, without allocating memory.
@@ -23,6 +24,11 @@ extension Router {
         let index = living ?? current ?? ideal
         guard track.encodings.indices.contains(index) else { return }
         let target = track.encodings[index]
+        guard subscriber.canTake(target) else {
+            subscriber.target = nil
+            if subscriber.decodes(target) { subscriber.pauseForwarding() } else { subscriber.refuse() }
+            return
+        }
         if subscriber.target !== target || subscriber.encoding == nil {
             subscriber.target = target
             if track.kind == .video, subscriber.encoding !== target {

@@ -364,7 +364,7 @@ final class HubRunner {
         metrics.uncommitted.record(queue.count)
         metrics.waitingInputs.record(inputs.count + inquiries.total)
         metrics.record(hub)
-        if let counters = media?.counters { metrics.media.record(counters.router, unsent: counters.lost) }
+        if let counters = media?.counters { metrics.media.record(counters) }
     }
 
     private func schedule() {

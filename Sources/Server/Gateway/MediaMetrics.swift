@@ -9,16 +9,17 @@ struct MediaMetrics: Sendable {
     /// A counter for a total that something else counts.
     private final class Total: Sendable {
         private let counter: Counter
-        private let old: Gauge
+        private let old: Gauge?
         private let last = Mutex(UInt64(0))
 
-        init(_ name: String) {
+        /// - Parameter isNew: whether the metric never had the old name.
+        init(_ name: String, isNew: Bool = false) {
             counter = Counter(label: name + "_total")
-            old = Gauge(label: name)
+            old = isNew ? nil : Gauge(label: name)
         }
 
         func record(_ total: UInt64) {
-            old.record(total)
+            old?.record(total)
             let added = last.withLock { last in
                 defer { last = max(last, total) }
                 return total > last ? total - last : 0
@@ -36,12 +37,13 @@ struct MediaMetrics: Sendable {
         "confab_media_datagrams_stray": "Datagrams from unknown senders.",
         "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
     ]
+    private static let waits = "confab_media_socket_waits"
 
     /// Help texts, by metric name.
     static let help = meanings.reduce(into: [String: String]()) { help, entry in
         help[entry.key + "_total"] = entry.value
         help[entry.key] = "Will be removed in the next version: use \(entry.key)_total."
-    }
+    }.merging([waits + "_total": "Times that sending media waited because a socket's buffer was full."]) { $1 }
 
     private let received = Total("confab_media_packets_received")
     private let forwarded = Total("confab_media_packets_forwarded")
@@ -50,14 +52,17 @@ struct MediaMetrics: Sendable {
     private let dropped = Total("confab_media_packets_dropped")
     private let stray = Total("confab_media_datagrams_stray")
     private let unsent = Total("confab_media_datagrams_unsent")
+    private let waited = Total(waits, isNew: true)
 
-    func record(_ media: RouterCounters, unsent lost: UInt64) {
+    func record(_ counters: MediaCounters) {
+        let media = counters.router
         received.record(media.packetsIn)
         forwarded.record(media.packetsForwarded)
         repeated.record(media.packetsRetransmitted)
         recovered.record(media.packetsRecovered)
         dropped.record(media.packetsDropped)
         stray.record(media.strayDatagrams)
-        unsent.record(lost)
+        unsent.record(counters.lost)
+        waited.record(counters.waits)
     }
 }

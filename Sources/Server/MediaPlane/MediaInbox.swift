@@ -13,8 +13,7 @@ final class MediaInbox: Sendable {
     private struct State {
         var requests: [Request] = []
         var isClosed = false
-        var counters = RouterCounters()
-        var lost: UInt64 = 0
+        var counters = MediaCounters()
     }
 
     private let state = NIOLockedValueBox(State())
@@ -61,9 +60,7 @@ final class MediaInbox: Sendable {
         _ = write(writeEnd, &byte, 1)
     }
 
-    var counters: (router: RouterCounters, lost: UInt64) {
-        state.withLockedValue { ($0.counters, $0.lost) }
-    }
+    var counters: MediaCounters { state.withLockedValue { $0.counters } }
 
     // MARK: The loop
 
@@ -81,10 +78,19 @@ final class MediaInbox: Sendable {
         }
     }
 
-    func report(_ events: [RouterEvent], _ counters: RouterCounters, lost: UInt64) {
-        state.withLockedValue { ($0.counters, $0.lost) = (counters, lost) }
+    func report(_ events: [RouterEvent], _ counters: MediaCounters) {
+        state.withLockedValue { $0.counters = counters }
         if !events.isEmpty { onEvents(events) }
     }
+}
+
+/// What the media plane counts.
+struct MediaCounters: Sendable {
+    var router = RouterCounters()
+    /// The number of datagrams that could not be sent.
+    var lost: UInt64 = 0
+    /// The number of times that sending waited for a full socket.
+    var waits: UInt64 = 0
 }
 
 /// The reason why routed media cannot start, as a sentence for the operator.

@@ -89,15 +89,17 @@ final class MediaLoop: MediaSink {
                 dropUnverified(router)
                 resumeListeners()
             }
+            if router.hasMore { router.flush(now: now) }
             sendAll()
-            inbox.report(router.takeEvents(), router.counters, lost: lost)
+            let counters = MediaCounters(router: router.counters, lost: lost, waits: io.waits)
+            inbox.report(router.takeEvents(), counters)
         }
         self.router = nil
     }
 
     /// Returns the poll timeout in milliseconds: until the next tick must run, or -1 (none) if there are no clients.
     private func timeout(_ router: Router) -> Int32 {
-        if !requests.isEmpty { return 0 }
+        if !requests.isEmpty || router.hasMore { return 0 }
         if router.isIdle, connections.isEmpty, pausedListeners.isEmpty {
             tickAt = nil
             return -1
@@ -142,7 +144,7 @@ final class MediaLoop: MediaSink {
                 router.receive(datagram, on: Path(socket: index, remote: source), now: now)
             }
             router.flush(now: now)
-            if count < io.burst { break }
+            if count < io.burst || router.hasMore { break }
         }
         sendAll()
     }

@@ -73,7 +73,7 @@ final class MediaPlane: Sendable {
 
     func stop() { inbox.finish() }
 
-    var counters: (router: RouterCounters, lost: UInt64) { inbox.counters }
+    var counters: MediaCounters { inbox.counters }
 
     /// Asks the loop for a sign of life, unless it still owes one. Call this regularly.
     func askForSignOfLife() {

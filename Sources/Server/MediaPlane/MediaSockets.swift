@@ -25,6 +25,21 @@ struct MediaSockets {
             )
         }
         candidates = Self.candidates(addresses.advertised, port: self.port)
+        let smallest = sockets.datagram.map { SocketOptions.smallestBuffer(of: $0.descriptor) }.min()
+        if let smallest, let note = Self.note(onBuffer: smallest) { notes.append(note) }
+    }
+
+    /// Returns a warning if the system gave less than what was asked for, in bytes.
+    static func note(onBuffer size: Int) -> String? {
+        let wanted = Int(SocketOptions.datagramBuffer)
+        guard size < wanted else { return nil }
+        #if os(Linux)
+        let remedy = "Set net.core.rmem_max and net.core.wmem_max to \(wanted) (deploy/sysctl.conf.sample)."
+        #else
+        let remedy = "Set kern.ipc.maxsockbuf to at least \(2 * wanted)."
+        #endif
+        return "The system limits the buffers of media sockets to \(size >> 10) KiB, so many subscribers at once lose "
+            + "packets. \(remedy)"
     }
 
     private mutating func open(_ addresses: MediaAddresses, port wanted: Int) throws(MediaPlaneError) {

@@ -13,6 +13,8 @@ final class SimulatedConnection {
     let host: SimulatedHost
     let transport: PeerTransport
     var offered: [OfferedMedia]
+    /// An offer of a browser, to use instead of `offered`. Only its transport is replaced.
+    var template: SessionDescription?
     private(set) var sources: [SimulatedSource] = []
     private(set) var slots: [SimulatedSlot] = []
     private(set) var answered: [NegotiatedMedia] = []
@@ -28,6 +30,8 @@ final class SimulatedConnection {
     private(set) var transportSent: Set<UInt16> = []
     private(set) var receptions: [UInt32: RTCP.ReportBlock] = [:]
     private(set) var strayPackets = 0
+    /// The number of RTCP packets that began without a report (RFC 5506).
+    private(set) var reducedCompounds = 0
     private(set) var receivedBytes: [UInt32: Int] = [:]
     var nacksSent = 0
     /// If true, the subscriber sends no automatic feedback.
@@ -75,7 +79,12 @@ final class SimulatedConnection {
             ufrag: credentials.ufrag, pwd: credentials.password, fingerprint: fingerprint ?? transport.localFingerprint,
             candidates: [], sessionID: sessionID, version: version, cname: "c"
         )
-        return RTC.offer(offered, local: local)
+        guard var template else { return RTC.offer(offered, local: local) }
+        let own = RTC.offer([.audio(mid: "0", .sendonly)], local: local)
+        template.origin = own.origin
+        template.transport = TransportDescription()
+        for index in template.sections.indices { template.sections[index].transport = own.sections[0].transport }
+        return template
     }
 
     /// Sends an offer with the current tracks.
@@ -120,6 +129,8 @@ final class SimulatedConnection {
 
     private func hear(_ bytes: UnsafeRawBufferPointer) {
         guard let compound = RTCPCompound(bytes) else { return strayPackets += 1 }
+        // RFC 3550 §6.1: the packet types of reports.
+        if !(200...201).contains(bytes[1]) { reducedCompounds += 1 }
         for packet in compound {
             switch packet {
             case .senderReport(let report): bySSRC[report.info.ssrc]?.take(report.info, at: now)
@@ -160,7 +171,7 @@ final class SimulatedConnection {
     func writeHeader(of packet: OutgoingPacket, _ source: SimulatedSource, to memory: UnsafeMutableRawBufferPointer)
         -> Int
     {
-        let ids = offered.first { $0.mid == source.mid }?.extensions ?? [:]
+        let ids = answered.first { $0.mid == source.mid }?.extensions ?? [:]
         var header = RTPHeaderWriter(
             into: memory, payloadType: packet.payloadType, marker: packet.marker, sequenceNumber: packet.sequence,
             timestamp: packet.timestamp, ssrc: packet.ssrc
@@ -172,8 +183,8 @@ final class SimulatedConnection {
         if let id = ids[.transportWideCC] { header.addTransportSequenceNumber(transportSequence, id: id) }
         if source.kind == .audio, let id = ids[.audioLevel] {
             header.addAudioLevel(.init(level: source.level, voice: true), id: id)
-        } else if let id = ids[.videoOrientation] {
-            header.addExtension(id: id, value: 3, length: 1)
+        } else if let id = ids[.absCaptureTime] {
+            header.addExtension(id: id, value: 3, length: 4)
         }
         return header.finish()
     }

@@ -79,6 +79,46 @@ final class SimulatedClient {
         try connection.negotiate()
     }
 
+    /// Connects with the offer of a browser, whose sections are "0" (audio) and "1" (video), and publishes what the answer
+    /// prefers.
+    func publish(as template: SessionDescription) throws {
+        var template = template
+        let connection = try SimulatedConnection(key, .send, of: room.server, at: freshAddress(), [])
+        send = connection
+        let rids = template.sections[1].rids.map { Optional($0.id) }
+        let negotiated = try answer(
+            to: template, role: .receive,
+            local: LocalParameters(
+                ufrag: "serv", pwd: "ThePasswordOfTheServer24", fingerprint: connection.transport.localFingerprint,
+                candidates: [], sessionID: 1, cname: "c"))
+        for (index, media) in negotiated.media.enumerated() {
+            let codec = try #require(media.codecs.first)
+            for rid in index == 1 && !rids.isEmpty ? rids : [nil] {
+                let source = SimulatedSource(
+                    mid: media.mid, kind: media.kind, label: number, codec: codec, random: &room.random)
+                source.rid = rid
+                connection.add(source)
+                guard rid == nil else { continue }
+                let ssrcs = index == 1 ? [source.ssrc, source.repairSSRC] : [source.ssrc]
+                template.sections[index].sources = ssrcs.map { SourceDescription(ssrc: $0, cname: "c") }
+                guard index == 1 else { continue }
+                template.sections[index].sourceGroups = [SourceGroup(semantics: .retransmission, ssrcs: ssrcs)]
+            }
+        }
+        connection.template = template
+        try connection.negotiate()
+        router.publish(
+            stream, session: "s", client: key, mids: Mids(audio: "0", video: "1"), audio: true, video: true)
+    }
+
+    /// Connects with the offer of a browser in order to receive.
+    func watch(as template: SessionDescription) throws {
+        let connection = try SimulatedConnection(key, .receive, of: room.server, at: freshAddress(), [])
+        receive = connection
+        connection.template = template
+        try connection.negotiate()
+    }
+
     func subscribe(to other: SimulatedClient, slot: Int = 0, audio: Bool = true, video: Bool = true) {
         router.subscribe(
             other.stream, client: key, mids: Mids(audio: "a\(slot)", video: "v\(slot)"), audio: audio, video: video
@@ -121,10 +161,10 @@ final class SimulatedRoom {
     var random: SeededGenerator
     private(set) var clients: [SimulatedClient] = []
 
-    init(seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions()) throws {
+    init(seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), longestFlush: Int? = nil) throws {
         random = SeededGenerator(seed: seed)
         network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
-        server = try SimulatedServer(network, seed: seed &+ 2)
+        server = try SimulatedServer(network, seed: seed &+ 2, longestFlush: longestFlush)
     }
 
     var router: Router { server.router }

@@ -56,6 +56,8 @@ final class SimulatedServer {
     /// The number of the router's allocations for datagrams and for ticks, counted only while `isOn`.
     var onPackets = AllocationCount()
     var onTicks = AllocationCount()
+    /// Called after each flush with the number of packets forwarded before it.
+    var flushed: (_ before: UInt64) -> Void = { _ in }
     let network: SimulatedMediaNetwork
     let sink: SimulatedSink
     let router: Router
@@ -67,12 +69,14 @@ final class SimulatedServer {
     private var held: [UnsafeMutableRawBufferPointer] = []
     private var heldCount = 0
 
-    init(_ network: SimulatedMediaNetwork, seed: UInt64) throws {
+    init(_ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil) throws {
         self.network = network
         sink = SimulatedSink(network.host(Self.address))
         let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: Self.address)
+        var settings = RouterSettings(candidates: [candidate], clockOrigin: NTPTime(0xe000_0000_0000_0000))
+        if let longestFlush { settings.longestFlush = longestFlush }
         router = Router(
-            settings: RouterSettings(candidates: [candidate], clockOrigin: NTPTime(0xe000_0000_0000_0000)),
+            settings: settings,
             certificate: try #require(Self.certificate), sink: sink, generator: SeededGenerator(seed: seed)
         )
         tickAt = network.now
@@ -99,9 +103,12 @@ final class SimulatedServer {
     }
 
     private func flush() {
+        let before = router.counters.packetsForwarded
         onPackets.count { router.flush(now: network.now) }
+        flushed(before)
         for memory in held { for index in memory.indices { memory[index] = 0xaa } }
-        (heldCount, flushAt) = (0, nil)
+        heldCount = 0
+        flushAt = router.hasMore ? network.now + .milliseconds(1) : nil
     }
 
     private func handleTimeout() {

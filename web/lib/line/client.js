@@ -47,10 +47,10 @@ const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
 /** @typedef {{resolve: (answer: Message) => void, reject: (error: ConfabError) => void}} Pending */
 
 /**
- * Events: `connected {resumed}`, `reconnecting {}`, `expired {}` (the server no longer keeps this connection: sessions and
- * match are gone), `restarted {state}` (reconnected as a new connection), `closed {code, error}` (final), `identity {secret}`
- * (store it), `message:<type>` and `message` (every server message, answers included), `fault {error}` (a message that could
- * not be decoded).
+ * Events: `connected {resumed}`, `reconnecting {}`, `online {}` (the browser has a network again, or another one), `expired
+ * {}` (the server no longer keeps this connection: sessions and match are gone), `restarted {state}` (reconnected as a new
+ * connection), `closed {code, error}` (final), `identity {secret}` (store it), `message:<type>` and `message` (every server
+ * message, answers included), `fault {error}` (a message that could not be decoded).
  */
 export class Client extends Emitter {
   /** @type {ClientState} */
@@ -126,7 +126,10 @@ export class Client extends Emitter {
     // The caller gets the promise too. This handler prevents an unhandled rejection if the caller ignores the promise.
     this.#opening.promise.catch(() => {});
     this.#unwatch = watchPage(this.#options.page ?? globalThis.window, {
-      online: () => this.#hurry(),
+      online: () => {
+        this.#hurry();
+        this.emit('online');
+      },
       offline: () => this.#socket?.probe(),
       shown: () => this.#hurry(),
       left: () => this.#leavePage(),

@@ -90,8 +90,9 @@ export class MediaLink {
         this.#sides[/** @type {Side} */ (side)].endedByServer(new ConfabError({ code, message, retryable: true }));
       },
       connected: ({ resumed }) => {
-        if (resumed) for (const side of Object.values(this.#sides)) side.resumed();
+        if (resumed) for (const side of Object.values(this.#sides)) side.networkChanged();
       },
+      online: () => { for (const side of Object.values(this.#sides)) side.networkChanged(); },
       expired: () => this.#reset(),
       closed: () => this.#reset(),
     });

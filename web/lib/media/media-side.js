@@ -51,6 +51,8 @@ export class MediaSide {
   /** Number of restarts and new connections since media last worked. */
   #attempts = 0;
   #attemptedAt = -Infinity;
+  /** Whether the connection may have failed although its state is `connected`. */
+  #isSuspect = false;
 
   /** @param {MediaSideOptions} options */
   constructor(options) {
@@ -84,10 +86,15 @@ export class MediaSide {
     return /** @type {Promise<void>} */ (offered);
   }
 
-  /** Checks the connection, because media may have failed unnoticed while signaling was interrupted. */
-  resumed() {
+  /**
+   * Restarts ICE, because signaling was interrupted or the network has changed. Browsers notice a changed network only after
+   * 8 to 10 s; a restart while nothing has changed costs one offer.
+   */
+  networkChanged() {
     this.#attempts = 0;
-    if (this.#isWanted && this.state !== 'connected') this.#attemptIn(0);
+    if (!this.#isWanted) return;
+    this.#isSuspect = true;
+    this.#attemptIn(0);
   }
 
   /**
@@ -108,7 +115,7 @@ export class MediaSide {
   reset() {
     const error = new ConfabError({ code: 'connection_restarted', retryable: true, message: 'The connection ended. Try again.' });
     for (const { reject } of this.#waiting.splice(0)) reject(error);
-    this.#isWanted = this.#isNeeded = this.#hadOffers = false;
+    this.#isWanted = this.#isNeeded = this.#hadOffers = this.#isSuspect = false;
     this.#attempts = 0;
     this.#attemptedAt = -Infinity;
     this.#timers.clearAll();
@@ -177,6 +184,7 @@ export class MediaSide {
   #shut() {
     const connection = this.#connection;
     this.#connection = null;
+    this.#isSuspect = false;
     this.#epoch += 1;
     if (!connection) return;
     connection.onconnectionstatechange = null;
@@ -190,6 +198,7 @@ export class MediaSide {
     if (state === 'connected') {
       this.#timers.clear('attempt');
       this.#attempts = 0;
+      this.#isSuspect = false;
     }
     if (state === 'disconnected') this.#attemptIn(disconnectedMs);
     if (state === 'failed') this.#attemptIn(0);
@@ -209,8 +218,13 @@ export class MediaSide {
   }
 
   async #attempt() {
-    // The server cannot be reached, so wait for `resumed`.
-    if (!this.#isWanted || this.state === 'connected' || !this.#options.isOnline()) return;
+    // If the server cannot be reached, wait for `networkChanged`.
+    if (!this.#isWanted || !this.#options.isOnline()) return;
+    if (this.state === 'connected' && !this.#isSuspect) {
+      this.#attempts = 0;
+      return;
+    }
+    this.#isSuspect = false;
     this.#attempts += 1;
     this.#attemptedAt = this.#options.clock.now();
     this.#attemptIn(0);

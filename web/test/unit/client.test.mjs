@@ -385,6 +385,14 @@ describe('A client and its page', () => {
     assert.equal(client.state, 'connected');
   });
 
+  test('says when the network is back', async () => {
+    await client.connect();
+    let times = 0;
+    client.on('online', () => { times += 1; });
+    happen('online');
+    assert.equal(times, 1);
+  });
+
   test('checks its socket when the network goes, and keeps it if the server answers', async () => {
     await client.connect();
     happen('offline');

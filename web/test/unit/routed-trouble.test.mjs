@@ -74,9 +74,32 @@ describe('A connection with the server in trouble', () => {
     await clock.advance(0);
     assert.equal(receive.restarts, 1);
     assert.equal(receive.connectionState, 'connected');
-    ben.client.emit('connected', { resumed: true });
+  });
+
+  test('is restarted when the client resumes or the network changes, although the browser has not noticed', async () => {
+    const { ann, ben, watch } = await seeing();
+    const sides = [ann.client.sides.send, ben.client.sides.receive].map((one) => /** @type {FakePeerConnection} */ (one));
+    const restarts = () => sides.map((side) => side.restarts);
+    for (const { client } of [ann, ben]) client.emit('connected', { resumed: true });
+    await clock.advance(0);
+    assert.deepEqual(restarts(), [1, 1]);
     await clock.advance(60_000);
-    assert.equal(receive.restarts, 1);
+    for (const { client } of [ann, ben]) client.emit('online');
+    await clock.advance(0);
+    assert.deepEqual(restarts(), [2, 2]);
+    // A network that comes and goes must not cause a restart each time.
+    for (let turn = 0; turn < 100; turn += 1) ben.client.emit('online');
+    await clock.advance(9000);
+    assert.deepEqual(restarts(), [2, 2]);
+    await clock.advance(60_000);
+    assert.deepEqual(restarts(), [2, 3]);
+    await clock.advance(60_000);
+    assert.deepEqual(restarts(), [2, 3]);
+    assert.deepEqual([sides.map((side) => side.connectionState), watch.events], [['connected', 'connected'], ['connected']]);
+    // Restarts of a connection that works do not use up those of one that fails.
+    sides[1]?.become('failed');
+    await clock.advance(0);
+    assert.deepEqual([restarts()[1], sides[1]?.connectionState], [4, 'connected']);
   });
 
   test('is replaced when the server ended it, with growing pauses if that fails', async () => {

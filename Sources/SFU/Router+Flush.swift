@@ -1,0 +1,96 @@
+import RTC
+
+/// Forwarding in turns, so that a keyframe for hundreds of subscribers does not keep everybody else waiting.
+extension Router {
+    /// Forwards the packets that have arrived since the previous flush. Of video, at most `settings.longestFlush` packets are
+    /// sent; if `hasMore` is true afterwards, the rest follows in the next flush. The memory of all datagrams may be reused.
+    public func flush(now: MediaTime) {
+        var budget = settings.longestFlush
+        var unfinished = 0
+        for index in touched.indices {
+            let encoding = touched[index]
+            if encoding.turn != nil { hold(encoding, now: now) }
+            guard !forward(encoding, &budget, now: now) else { continue }
+            hold(encoding, now: now)
+            touched[unfinished] = encoding
+            unfinished += 1
+        }
+        touched.removeLast(touched.count - unfinished)
+        // The encoding whose turn was interrupted goes behind the others.
+        if unfinished > 1 { touched.append(touched.removeFirst()) }
+        guard !urgent.isEmpty else { return }
+        for peer in urgent { requestKeyframes(peer, now: now) }
+        urgent.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether packets wait for the next flush.
+    public var hasMore: Bool { !touched.isEmpty }
+
+    /// Forwards the pending packets of an encoding to its subscribers, as far as the budget allows.
+    /// - Returns: true if all were forwarded.
+    private func forward(_ encoding: IncomingEncoding, _ budget: inout Int, now: MediaTime) -> Bool {
+        let track = encoding.track
+        while !encoding.pending.isEmpty {
+            let turn = encoding.turn ?? IncomingEncoding.Turn(packets: encoding.pending.count)
+            var end = track.subscribers.count
+            // Audio is small, and late audio is heard.
+            if track.kind == .video {
+                // The first turn of a flush serves one subscriber at least.
+                let most = max(budget / turn.packets, budget == settings.longestFlush ? 1 : 0)
+                end = min(end, turn.subscriber + most)
+                budget -= (end - turn.subscriber) * turn.packets
+            }
+            if turn.subscriber < end { forward(turn, upTo: end, of: encoding, now: now) }
+            guard end == track.subscribers.count else {
+                encoding.turn = IncomingEncoding.Turn(packets: turn.packets, subscriber: end)
+                return false
+            }
+            encoding.turn = nil
+            if encoding.isHeld { for pending in encoding.pending[..<turn.packets] { pending.restore() } }
+            if turn.packets == encoding.pending.count {
+                encoding.pending.removeAll(keepingCapacity: true)
+            } else {
+                encoding.pending.removeFirst(turn.packets)
+            }
+        }
+        encoding.isHeld = false
+        encoding.keyframes.passed()
+        return true
+    }
+
+    private func forward(_ turn: IncomingEncoding.Turn, upTo end: Int, of encoding: IncomingEncoding, now: MediaTime) {
+        let subscribers = encoding.track.subscribers[turn.subscriber..<end]
+        warm(subscribers)
+        for subscriber in subscribers where subscriber.encoding === encoding || subscriber.target === encoding {
+            encoding.pending.withUnsafeBufferPointer { pending in
+                let burst = UnsafeBufferPointer(rebasing: pending[..<turn.packets])
+                forward(burst, from: encoding, to: subscriber, now: now)
+            }
+        }
+    }
+
+    /// Makes the pending packets refer to the history instead of the receive buffer, which is about to be reused. Packets that
+    /// the history does not have, or no longer, are dropped; subscribers notice the loss.
+    private func hold(_ encoding: IncomingEncoding, now: MediaTime) {
+        var (kept, turned) = (0, 0)
+        for index in encoding.pending.indices {
+            var pending = encoding.pending[index]
+            guard let (bytes, packet) = encoding.history?.packet(pending.sequence, now: now),
+                bytes.count == pending.bytes.count, packet.payloadRange == pending.packet.payloadRange
+            else {
+                counters.packetsDropped &+= 1
+                continue
+            }
+            // The last subscriber's picture ids may be in the history, which serves retransmissions.
+            if pending.bytes.baseAddress == bytes.baseAddress { pending.restore() }
+            pending.bytes = bytes
+            encoding.pending[kept] = pending
+            kept += 1
+            if index < encoding.turn?.packets ?? 0 { turned += 1 }
+        }
+        encoding.pending.removeLast(encoding.pending.count - kept)
+        encoding.isHeld = true
+        encoding.turn?.packets = turned
+        if turned == 0 { encoding.turn = nil }
+    }
+}
