@@ -164,10 +164,15 @@ extension Hostile {
             ].merging(Self.settings) { $1 }
             try await Attack(number: 26, name: "queues of an address", settings: settings).run { server in
                 let forging = try await Forging(server)
-                let session = try await server.makeSession()
-                let token = forging.token(forging.sessionClaims(session.text))
+                // In one session, the session's own budget would end the flood.
+                var admissions: [Admission] = []
+                for _ in 0..<10 {
+                    let session = try await server.makeSession()
+                    let token = forging.token(forging.sessionClaims(session.text))
+                    admissions.append(Admission(session: session, token: token))
+                }
                 func join(_ person: Person) throws {
-                    _ = try person.join(Admission(session: session, token: token))
+                    for admission in admissions { _ = try person.join(admission) }
                 }
                 let (sender, reader) = (
                     try Person.arrive(port: server.port), try Person.arrive(port: server.port, from: Self.attackers)
@@ -187,6 +192,7 @@ extension Hostile {
                 let text = String(repeating: "x", count: 8000)
                 while sent < 3000, server.log.components(separatedBy: mark).count <= 10 {
                     for _ in 0..<20 {
+                        let session = admissions[sent % admissions.count].session
                         let signal = ClientMessage.session(.signal(.init(session: session, type: "chat", data: text)))
                         #expect(try sender.hearAnswer(to: sender.say(signal)) == nil)
                         sender.forget()

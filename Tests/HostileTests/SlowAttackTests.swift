@@ -115,8 +115,10 @@ extension Hostile {
                     if case .roulette(.matched(let matched)) = $0 { matched } else { nil }
                 }
                 let session = try talker.join(matched.publish).session
-                _ = try deaf.hear("match") { if case .roulette(.matched(let matched)) = $0 { matched } else { nil } }
-                _ = try deaf.join(matched.publish)
+                let deafMatch = try deaf.hear("match") {
+                    if case .roulette(.matched(let matched)) = $0 { matched } else { nil }
+                }
+                _ = try deaf.join(deafMatch.publish)
                 let data = String(repeating: "x", count: 8000)
                 var said = 0
                 var isDropped = false

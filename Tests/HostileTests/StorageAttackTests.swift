@@ -17,6 +17,8 @@ private final class Keeper: Sendable {
         var answeredName = 0
         var requestedBlocks = 0
         var answeredBlocks = 0
+        /// Why the last connection ended.
+        var ending = "it works"
     }
 
     private let number: Int
@@ -51,9 +53,12 @@ private final class Keeper: Sendable {
                 person.forget()
             }
         } catch {
-            // The server was killed. The next visit checks the consequences.
+            // Normally the server was killed. The next visit checks the consequences.
+            journal.withLock { $0.ending = "\(error)" }
         }
     }
+
+    var ending: String { journal.withLock { $0.ending } }
 
     func rename(_ person: Person) throws {
         let next = journal.withLock { journal in
@@ -129,7 +134,9 @@ extension Hostile {
                     let people = try keepers.map { try $0.arrive(port: server.port) }
                     let enough = answers.count + Int.random(in: 10...60, using: &random)
                     let work = zip(keepers, people).map { keeper, person in Background { keeper.work(person) } }
-                    try eventually("only \(answers.count) requests were answered") { answers.count >= enough }
+                    try eventually("only \(answers.count) requests were answered: \(keepers.map(\.ending))") {
+                        answers.count >= enough
+                    }
                     server.kill()
                     for work in work { try work.join() }
                     try server.restart()

@@ -8,7 +8,7 @@ import Wire
     private static let members = 300
 
     private static func project(_ server: TestServer) throws -> Project {
-        try #require(Project(apiKey: server.project.apiKey, secret: server.project.apiSecret.revealed))
+        try server.project.project
     }
 
     private static func admission(_ server: TestServer, _ session: SessionID) throws -> Admission {

@@ -114,7 +114,8 @@ struct HTTPConnection {
     /// Limit for requests to the router. Endpoints have their own limits.
     static let maxBodyBytes = 1 << 20
 
-    private let settings: Settings
+    /// A reload changes them, so the shell sets them before each request.
+    var settings: Settings
     private var state = State.idle
     /// Body of the request being read. It is not part of `state`, because changing `state` would copy the body for every part.
     private var body: [UInt8] = []

@@ -83,7 +83,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // These are the bytes after a WebSocket handshake, which the HTTP decoder returns when it is removed.
         if connection.isUpgraded { return context.fireChannelRead(data) }
-        handle(.received(unwrapInboundIn(data)))
+        let part = unwrapInboundIn(data)
+        if case .head = part { connection.settings = HTTPConnection.Settings(gateway.configuration) }
+        handle(.received(part))
     }
 
     func read(context: ChannelHandlerContext) {
