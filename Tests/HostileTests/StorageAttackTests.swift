@@ -39,7 +39,8 @@ private final class Keeper: Sendable {
             defer { journal.identity = journal.identity ?? person.welcome.identity }
             return journal.identity == nil
         }
-        if isNew { try person.appear(Appearance(name: name(0))) }
+        // A restarted server does not know that this person was online.
+        _ = try person.appear(isNew ? Appearance(name: name(0)) : Appearance())
         return person
     }
 
