@@ -369,8 +369,7 @@ export class Client extends Emitter {
     if (verdict === 'gap') return this.#redial();
     if (verdict === 'duplicate') return;
     if (message) this.#deliver(message);
-    const isDue = message !== null && awaitsAcknowledgement(message);
-    if (isDue || this.#link.unacknowledgedReceipts >= acknowledgeMessages) this.#acknowledge();
+    if (awaitsAcknowledgement(message) || this.#link.unacknowledgedReceipts >= acknowledgeMessages) this.#acknowledge();
     else if (!this.#timers.has('acknowledge')) this.#timers.set('acknowledge', acknowledgeMs, () => this.#acknowledge());
   }
 

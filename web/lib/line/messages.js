@@ -178,9 +178,10 @@ const tables = { client: table(unnumberedClient, numberedClient), server: table(
 
 /**
  * True if the server waits for the acknowledgement of this message before it sends the next page of a session's roster.
- * @param {Message} message
+ * @param {Message | null} message null for a message that could not be decoded
  */
-export const awaitsAcknowledgement = ({ type, more }) => more === true && (type === 'session.joined' || type === 'session.roster');
+export const awaitsAcknowledgement = (message) =>
+  message?.more === true && (message.type === 'session.joined' || message.type === 'session.roster');
 
 /** Client messages that are not numbered. */
 export const unnumberedTypes = Object.keys(unnumberedClient);

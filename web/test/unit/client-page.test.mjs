@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { Client } from '../../lib/line/client.js';
+import { FakeClock, settled } from './fake-clock.mjs';
+import { FakeServer } from './fake-server.mjs';
+
+/** @type {FakeServer} */
+let server;
+/** @type {FakeClock} */
+let clock;
+/** @type {Client} */
+let client;
+/** @type {any[]} */
+let events;
+/** @type {EventTarget} */
+let page;
+
+/** @param {object} [options] */
+function make(options = {}) {
+  client = new Client({ url: 'ws://test/v1/socket', WebSocket: server.WebSocket, clock, random: () => 1, page, ...options });
+  events = [];
+  for (const name of ['connected', 'reconnecting', 'expired', 'restarted', 'closed', 'identity', 'fault']) {
+    client.on(name, (event) => events.push([name, event]));
+  }
+  return client;
+}
+
+const names = () => events.map(([name]) => name);
+
+/** @param {Promise<unknown>} promise @returns {Promise<any>} the rejection reason */
+const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
+
+beforeEach(() => {
+  server = new FakeServer();
+  clock = new FakeClock();
+  page = new EventTarget();
+  make();
+});
+
+describe('A client and its page', () => {
+  /** @param {string} name @param {object} [members] */
+  const happen = (name, members = {}) => page.dispatchEvent(Object.assign(new Event(name), members));
+
+  test('leaves at once', async () => {
+    await client.connect();
+    const open = rejection(client.request('roulette.next'));
+    client.leave();
+    await settled();
+    assert.equal(server.heardOf('bye').length, 1);
+    assert.equal(server.socket.closedWith, 1000);
+    assert.equal(client.state, 'closed');
+    assert.deepEqual(events.pop(), ['closed', { code: 1000, error: null }]);
+    assert.equal(clock.pending, 0);
+    server.answers['roulette.next'] = () => null;
+    await open.catch(() => {});
+  });
+
+  test('sends bye when the page unloads, and starts over when it is restored', async () => {
+    await client.connect();
+    happen('pagehide', { persisted: true });
+    await settled();
+    assert.equal(server.heardOf('bye').length, 1);
+    assert.equal(server.socket.closedWith, 1000);
+    await clock.advance(60_000);
+    assert.equal(server.sockets.length, 1);
+    happen('pageshow', { persisted: true });
+    await settled();
+    assert.deepEqual(names().slice(-3), ['expired', 'connected', 'restarted']);
+  });
+
+  test('reconnects at once when the network is back', async () => {
+    await client.connect();
+    server.isUp = false;
+    server.socket.drop();
+    await clock.advance(7000);
+    server.isUp = true;
+    happen('online');
+    await settled();
+    assert.equal(client.state, 'connected');
+  });
+
+  test('says when the network is back', async () => {
+    await client.connect();
+    let times = 0;
+    client.on('online', () => { times += 1; });
+    happen('online');
+    assert.equal(times, 1);
+  });
+
+  test('checks its socket when the network goes, and keeps it if the server answers', async () => {
+    await client.connect();
+    happen('offline');
+    await settled();
+    assert.equal(server.heardOf('ping').length, 1);
+    await clock.advance(9000);
+    assert.equal(client.state, 'connected');
+    server.socket.isDeaf = true;
+    happen('offline');
+    await clock.advance(10_000);
+    assert.equal(client.state, 'reconnecting');
+  });
+
+  test('watches the page only while connected', async () => {
+    await client.connect();
+    client.leave();
+    happen('pagehide', { persisted: false });
+    happen('online');
+    await settled();
+    assert.equal(server.sockets.length, 1);
+  });
+});
