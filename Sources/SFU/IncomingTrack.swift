@@ -43,6 +43,8 @@ final class IncomingTrack {
 
     /// Applies the negotiated parameters. Must be called after each offer.
     func update(_ media: NegotiatedMedia) {
+        // Pending packets refer to the former codecs by index.
+        if codecs != media.codecs { for encoding in encodings { encoding.forgetPending() } }
         codecs = media.codecs
         codecByPayloadType = .init(repeating: -1, count: 128)
         repairedByPayloadType = .init(repeating: 255, count: 128)
@@ -162,9 +164,14 @@ final class IncomingEncoding {
         history = nil
         report = nil
         // Pending packets carry the extended sequence numbers of the former SSRC.
+        forgetPending()
+        for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
+    }
+
+    /// Drops the packets that were not forwarded yet.
+    func forgetPending() {
         pending.removeAll(keepingCapacity: true)
         (turn, isHeld) = (nil, false)
-        for subscriber in track.subscribers where subscriber.encoding === self { subscriber.pauseForwarding() }
     }
 
     func isAlive(at now: MediaTime) -> Bool {

@@ -80,10 +80,11 @@ actor RunningSettings {
         do {
             change = ConfigurationChange(from: live.current, to: try load())
             let found = try open(change.result)
+            // Before anything changes, because this can fail.
+            _ = try found.project
             live.replace(change.result)
-            file = found
             problem = nil
-            await apply(try found.project)
+            try await adopt(found)
         } catch {
             let problems = (error as? ConfigurationError)?.problems.map(\.description) ?? ["\(error)"]
             logger.error(

@@ -128,7 +128,7 @@ private struct HTTPModel {
 
     private mutating func pass(_ time: TimeAmount) {
         now = now + time
-        if now >= connection.nextTimeout { check(connection.handleTimeout(now: now)) }
+        if let timeout = connection.nextTimeout, now >= timeout { check(connection.handleTimeout(now: now)) }
     }
 
     private mutating func handle(_ input: HTTPConnection.Input) { check(connection.handle(input, now: now)) }

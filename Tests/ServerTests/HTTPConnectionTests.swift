@@ -108,11 +108,11 @@ extension HTTPConnection.Output {
         /// Advances the time and returns the outputs.
         mutating func pass(_ seconds: Int64) -> [String] {
             let end = now + .seconds(seconds)
-            while connection.nextTimeout <= end {
-                now = max(now, connection.nextTimeout)
+            while let timeout = connection.nextTimeout, timeout <= end {
+                now = max(now, timeout)
                 let outputs = connection.handleTimeout(now: now)
                 if !outputs.isEmpty { return outputs.map(\.text) }
-                guard connection.nextTimeout > now else { break }
+                guard let next = connection.nextTimeout, next > now else { break }
             }
             now = end
             return []
@@ -274,6 +274,15 @@ extension HTTPConnection.Output {
         #expect(stage.pass(50) == [])
         #expect(stage.handle(.body(1)) == ["route 1 bytes"])
         #expect(stage.pass(10) == ["close"])
+    }
+
+    @Test("a connection that timed out needs no further timer, however long its channel takes to close")
+    func noTimerAfterClose() {
+        var stage = Stage()
+        #expect(stage.pass(10) == ["close"])
+        #expect(stage.connection.nextTimeout == nil)
+        #expect(stage.handle(.inputClosed) == [])
+        #expect(stage.connection.nextTimeout == nil)
     }
 
     @Test("a poll may wait for any time, but a client that does not read its response may not")

@@ -90,6 +90,18 @@ import Wire
         }
     }
 
+    @Test func `the copy of a version replaces an earlier one, so that failing upgrades do not fill the disk`()
+        async throws
+    {
+        try await withDirectory { directory in
+            let earlier = "confab-v2-20200101T000000Z.sqlite"
+            try Data("old".utf8).write(to: URL(filePath: directory + "/" + earlier))
+            try makeOld(directory)
+            try await open(directory, at(1_800_000_000)).close()
+            #expect(try copies(directory) == ["confab-v2-20270115T080000Z.sqlite"])
+        }
+    }
+
     @Test(arguments: [256 << 20, 0])
     func `a damaged database is neither migrated nor changed`(largeSize: Int) async throws {
         try await withDirectory { directory in

@@ -107,7 +107,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// Maximum number of WebSockets, Socket.IO clients, and WHIP and WHEP resources per address.
         public var socketsPerAddress = 400
         /// Maximum number of TCP connections per address, whether or not they have sent a request.
-        public var connectionsPerAddress = 1000
+        public var connectionsPerAddress = 3000
         /// Rate limit for new TCP connections per address, whether or not they send a request.
         public var newConnections = Budget.Rate(perSecond: 50, burst: 2000)
         public var handshakeTimeout: Duration = .seconds(10)

@@ -34,6 +34,7 @@ enum PrivateFiles {
         defer { unlink(unfinished) }
         // Unlike rename, link never replaces a file: the first process wins, and the others read its file.
         if link(unfinished, path) != 0, errno != EEXIST { throw failure("create \(path)", errno) }
+        syncDirectory(of: path)
     }
 
     /// Creates or replaces a file with mode 0600 atomically.

@@ -176,17 +176,19 @@ struct HTTPConnection {
 
     // MARK: Time
 
-    /// When to call `handleTimeout`.
-    var nextTimeout: NIODeadline { lastActive + .nanoseconds(timeLimit) }
+    /// When to call `handleTimeout`; nil once the connection closes or is a WebSocket. With TLS the channel can stay open for
+    /// seconds after `close`.
+    var nextTimeout: NIODeadline? {
+        switch state {
+        case .closed, .upgraded: nil
+        default: lastActive + .nanoseconds(timeLimit)
+        }
+    }
 
     /// Closes the connection if the client is too slow to start a request, to complete it, or to read the response.
     mutating func handleTimeout(now: NIODeadline) -> [Output] {
-        switch state {
-        case .closed, .upgraded: return []
-        default: break
-        }
         if isServerBusy { lastActive = now }
-        guard now >= nextTimeout else { return [] }
+        guard let nextTimeout, now >= nextTimeout else { return [] }
         state = .closed
         return [.close]
     }

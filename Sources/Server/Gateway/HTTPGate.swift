@@ -206,8 +206,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: Time
 
     private func scheduleTimeout(_ context: ChannelHandlerContext) {
+        guard let deadline = connection.nextTimeout else { return }
         let gate = NIOLoopBound(self, eventLoop: context.eventLoop)
-        idleCheck = context.eventLoop.scheduleTask(deadline: connection.nextTimeout) { gate.value.timedOut() }
+        idleCheck = context.eventLoop.scheduleTask(deadline: deadline) { gate.value.timedOut() }
     }
 
     private func timedOut() {

@@ -45,8 +45,18 @@ struct MigrationSafety: Sendable {
             throw StorageError(.notAccessible, "\(unfinished) cannot be renamed to \(name).")
         }
         PrivateFiles.syncDirectory(of: path)
-        for old in try Self.copies(in: directory).dropLast(Self.keptCopies) { Self.remove(directory + "/" + old) }
+        // A server that restarts again and again because an upgrade fails must not fill the disk with copies.
+        for same in try Self.copies(in: directory) where same != name && same.hasPrefix("\(Self.prefix)\(version)-") {
+            Self.remove(directory + "/" + same)
+        }
         return path
+    }
+
+    /// Deletes all copies but the last ones. Call it after the migration has succeeded: until then, an older copy may be the one
+    /// that an operator needs.
+    static func deleteOldCopies(beside database: String) throws {
+        let directory = (database as NSString).deletingLastPathComponent
+        for old in try copies(in: directory).dropLast(keptCopies) { remove(directory + "/" + old) }
     }
 
     private static func size(_ db: Database) throws -> Int {

@@ -71,9 +71,10 @@ extension Session {
         turn.send(.session(.connectionCreated(.init(session: id, connection: new.connection))), to: client)
     }
 
-    /// Returns true if the client has been told of the member with this number.
+    /// Returns true if the client has been told of the member with this number, or is that member.
     func knows(_ client: ConnectionID, _ number: UInt64) -> Bool {
-        introduced.isEmpty || introduced[client].map { number <= $0 } ?? true
+        guard let last = introduced[client] else { return true }
+        return number <= last || members[client]?.number == number
     }
 
     /// Sends a message about a member to all who know that member. The others get the member's state with its page.

@@ -36,8 +36,8 @@ public enum SessionEvent: Equatable, Sendable {
 ///
 /// Owns the members and their streams. A session does not verify tokens (the client's state machine does), does not carry
 /// media, and does not know how its members were matched.
-/// Invariant: each member is notified of every other member and stream exactly once, on a page of the roster or by an event. No member joined with the token of a match
-/// that has ended.
+/// Invariants: each member is notified of every other member and stream exactly once, on a page of the roster or by an event. No
+/// member joined with the token of a match that has ended.
 public struct Session: Machine, Equatable, Sendable {
     struct Member: Equatable, Sendable {
         /// Counts joins. A later member has a higher number.

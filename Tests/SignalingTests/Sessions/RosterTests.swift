@@ -56,6 +56,20 @@ import Wire
         #expect(pages(late).isEmpty)
     }
 
+    @Test("does not keep from publishers whose pages are outstanding that their own stream was removed")
+    func ownStream() throws {
+        let moderator = stage.arrive()
+        moderator.enter(session, .moderator, on: stage)
+        _ = crowd(12)
+        let late = stage.arrive()
+        #expect(try #require(late.enter(session, on: stage)).more == true)
+        let stream = try #require(late.publish(session))
+        late.take()
+        #expect(moderator.ask(.session(.forceUnpublish(.init(session: session, stream: stream.id))))?.type == "ok")
+        let event = SessionNotice.StreamDestroyed(session: session, stream: stream.id, reason: .forceUnpublished)
+        #expect(late.take().contains(.session(.streamDestroyed(event))))
+    }
+
     @Test("has no one who left before their page, and everyone who joined before the last page")
     func changes() throws {
         var others = crowd(12)

@@ -3,6 +3,9 @@
 /** @typedef {import('../line/messages.js').ConnectionInfo} ConnectionInfo */
 /** @typedef {import('../line/messages.js').StreamInfo} StreamInfo */
 
+// Normally there are a few. The limit bounds memory if many members send a signal and leave before their page arrives.
+const maxEarly = 1000;
+
 export class Roster {
   /** @type {Map<string, Connection>} */
   connections = new Map();
@@ -37,15 +40,17 @@ export class Roster {
   }
 
   /**
-   * Returns the sender of a signal. Until all pages of the roster have arrived, that can be a connection of which only the id is
-   * known. Its page completes the same object.
+   * Returns the sender of a signal. If the connection's page of the roster has not arrived, only its id is known. The page
+   * completes the same object.
    * @param {string | null | undefined} connectionId
-   * @returns {Connection | null} null for the server, and for a connection that has left
+   * @returns {Connection | null} null for the server
    */
   sender(connectionId) {
     if (!connectionId) return null;
     const known = this.connections.get(connectionId) ?? this.#early.get(connectionId);
-    if (known || this.isComplete) return known ?? null;
+    if (known) return known;
+    // A connection can leave before its page arrives, so the number is limited. The oldest go first.
+    if (this.#early.size >= maxEarly) this.#early.delete(this.#early.keys().next().value ?? '');
     const early = new Connection({ connectionId, createdAt: 0, data: '' });
     this.#early.set(connectionId, early);
     return early;
