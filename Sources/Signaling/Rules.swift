@@ -55,7 +55,7 @@ public struct Rules: Equatable, Sendable {
     public var largeSession = 100
     /// The budget for messages to all members of one session, in bytes: a signal costs its size for each member. At this rate, a
     /// session of 2,000 members can exchange 8 short text messages per second.
-    public var sessionTraffic = Budget.Rate(perSecond: 4 * 1024 * 1024, burst: 16 * 1024 * 1024)
+    public var sessionTraffic = Budget.Rate(perSecond: 4 * 1024 * 1024, burst: 4 * 1024 * 1024)
     public var reportLines = 20
     /// How long after the end of a match a person can report the partner.
     public var reportWindow: Duration = .seconds(60)

@@ -62,6 +62,31 @@ import Wire
         }
     }
 
+    @Test("a client that breaks a rule again while its removal waits for a commit hears about the first time only")
+    func removal() async throws {
+        try await inDirectory { directory in
+            try await TestServer.run(dataDirectory: directory) { server in
+                let other = try SQLiteStorage(directory: directory)
+                let ann = try await SocketClient.connect(port: server.port)
+                let bob = try await SocketClient.connect(port: server.port)
+                _ = try await (ann.greet(), bob.greet())
+                let lock = await DatabaseLock(other)
+                try await ann.say(.presence(.appear(.init(name: "Ann"))))
+                let large = String(repeating: "x", count: ConfabConfiguration().rules.messageSize)
+                for _ in 0..<3 { try await ann.say(.presence(.appear(.init(name: large)))) }
+                let count = try await bob.say(.roulette(.count))
+                try await bob.hear("an answer during the lock") { Self.answer($0, to: count) ? true : nil }
+                try await lock.release()
+                #expect(try await ann.hearClose() == 4413)
+                let codes = await ann.heard.compactMap {
+                    if case .error(let failure) = $0 { failure.error.code } else { nil }
+                }
+                #expect(codes == [.messageTooLarge])
+                try await other.close()
+            }
+        }
+    }
+
     @Test("a deletion that fails is not announced, although the client's connection has ended in memory")
     func deletion() async throws {
         try await inDirectory { directory in

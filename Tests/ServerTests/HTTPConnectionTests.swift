@@ -241,6 +241,21 @@ extension HTTPConnection.Output {
             .on(.head(.webSocket), .body(1 << 20), gives: "began"),
             .on(.body(1), gives: "refuse body", "linger", "next turn"), .on(.end)),
         HTTPScript(
+            "the rest of the last request is read, and nothing after it",
+            .on(.head(.webSocket), gives: "began"), .on(.read, gives: "read"), .on(.body(5)), .on(.read, gives: "read"),
+            .on(.end, gives: "upgrade /v1/socket")),
+        HTTPScript(
+            "the rest of a request that asks for another upgrade is read",
+            .on(
+                .head(.request("/", .POST, ("Connection", "Upgrade"), ("Upgrade", "h2c"), ("Content-Length", "5"))),
+                gives: "began", "route /"), .on(.read, gives: "read"), .on(.body(5), gives: "route 5 bytes"),
+            .on(.read, gives: "read"), .on(.end, gives: "route end"), .on(.read)),
+        HTTPScript(
+            "a request that begins while the server stops is read to its end",
+            .on(.head(.request("/socket.io/1/xhr-polling/7", .POST)), .quiesce, gives: "began"),
+            .on(.read, gives: "read"), .on(.body(5), .end, gives: "perform /socket.io/1/xhr-polling/7, 5 bytes"),
+            .on(.ok, gives: "answer 200, close")),
+        HTTPScript(
             "another upgrade is answered by the router as a plain request, and is the last one",
             .request(
                 .request("/v1/socket", .GET, ("Connection", "Upgrade"), ("Upgrade", "h2c")),

@@ -56,6 +56,19 @@ import Wire
         #expect(!dumped.contains(files[0].serverKey.revealed) && !dumped.contains(files[0].apiSecret.revealed))
     }
 
+    @Test("a command makes no second project for a server that gets its key and secret from its environment")
+    func databaseWithoutProject() async throws {
+        let directory = Directory()
+        try await SQLiteStorage(directory: directory.configuration.dataDirectory).close()
+        let refused = refusal { _ = try ProjectFile.open(directory.configuration) }
+        #expect(refused.contains("has a database but no project.json") && refused.contains("CONFAB_API_SECRET"))
+        #expect(!FileManager.default.fileExists(atPath: directory.key))
+        #expect(!FileManager.default.fileExists(atPath: directory.project))
+        var configuration = directory.configuration
+        (configuration.apiKey, configuration.apiSecret) = ("45000001", SecretText(Self.oldSecret))
+        #expect(try ProjectFile.open(configuration).apiKey == "45000001")
+    }
+
     @Test("the secret of a project of an earlier version makes the ids, before and after it is rotated")
     func upgrade() throws {
         let directory = Directory()

@@ -72,6 +72,16 @@ import Wire
         #expect(stage.poll().1.contains(.over))
     }
 
+    @Test("limits that a reload has changed hold for connected clients too")
+    func reload() {
+        var stage = Stage(start)
+        _ = stage.handle(.webSocketOpened)
+        #expect(stage.say("5:::{\"name\":\"next\"}").count == 1)
+        stage.connection.settings.packets = .init(perSecond: 1, burst: 1)
+        #expect(stage.say("5:::{\"name\":\"next\"}").count == 1)
+        #expect(stage.say("5:::{\"name\":\"next\"}") == [frame("7:::rate_limited")])
+    }
+
     // MARK: Handshakes
 
     @Test("an unused handshake expires after 30 s without opening a connection")

@@ -154,6 +154,11 @@ extension WebSocketConnection.Event {
             .arrives(text("late"), ping, close, gives: "close answered"), .on(.drop, gives: "close"),
             .on(.inactive, gives: "disconnected")),
         WebSocketScript(
+            "a peer that goes on sending after our close frame is disconnected",
+            .on(.close(.tooMany, ""), gives: "send close 4429 ", "flush", "closeLater"),
+            .arrives([UInt8](repeating: 0x81, count: WebSocketConnection.bytesAfterClose)),
+            .arrives([0x81], gives: "close"), .arrives([0x81]), .on(.inactive, gives: "disconnected")),
+        WebSocketScript(
             "a reason is cut to what a control frame can carry",
             .on(
                 .close(.forbidden, String(repeating: "x", count: 200)),

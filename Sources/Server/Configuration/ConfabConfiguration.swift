@@ -116,7 +116,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
         /// The budget for messages and requests of all clients of an address. Four hundred people who use the roulette at the
         /// same time send about half of the rate, and the loop can handle more than ten times as much.
-        public var addressMessages = Budget.Rate(perSecond: 2000, burst: 10_000)
+        public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)
         /// Maximum bytes that the clients of an address may cause to be stored per day. Four hundred people who go online,
         /// register for push notifications and make some calls need about a quarter of it.
         public var storedPerAddressAndDay = 16 << 20

@@ -105,6 +105,9 @@ public struct ProjectFile: Sendable, Equatable {
     ) throws(DataDirectoryError) -> ProjectFile {
         try PrivateFiles.makeDirectory(directory)
         if let existing = try read(directory) { return existing }
+        guard !FileManager.default.fileExists(atPath: directory + "/" + SQLiteStorage.fileName) else {
+            throw missing(directory)
+        }
         // The key comes first, so that a project file without it is always one of an earlier version.
         _ = try ServerKeyFile.create(
             directory, ServerKeyFile.text(of: (0..<32).map { _ in .random(in: 0...255, using: &random) }))
@@ -121,6 +124,14 @@ public struct ProjectFile: Sendable, Equatable {
         return kept
     }
 
+    /// A new project would make all ids and tokens of the database invalid.
+    private static func missing(_ directory: String) -> DataDirectoryError {
+        DataDirectoryError(
+            "\(directory) has a database but no \(fileName). If the server gets its API key and secret from CONFAB_API_KEY and "
+                + "CONFAB_API_SECRET, set both here too. Otherwise restore \(fileName) and \(ServerKeyFile.fileName) from a "
+                + "backup, or move the directory away to start a new project.")
+    }
+
     private static func newSecret(using random: inout some RandomNumberGenerator) -> String {
         (0..<24).map { _ in hex(UInt8.random(in: 0...255, using: &random)) }.joined()
     }
@@ -130,7 +141,7 @@ public struct ProjectFile: Sendable, Equatable {
         let path = directory + "/" + fileName
         guard let file = try PrivateFiles.read(path, limit: 64 << 10) else { return nil }
         let advice =
-            "Restore it from a backup, or delete it to create a new project. Existing tokens will then stop working."
+            "Restore it from a backup, or move the data directory away to start a new project."
         guard let contents = try? JSONDecoder().decode(Contents.self, from: Data(file.bytes)) else {
             throw DataDirectoryError("\(path) is not a project file: apiKey and apiSecret are required. \(advice)")
         }

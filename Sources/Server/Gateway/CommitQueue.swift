@@ -60,8 +60,6 @@ struct CommitQueue {
 
     /// The total size of the waiting messages of all sockets, in bytes.
     private(set) var heldBytes = 0
-    /// The number of waiting inquiries.
-    private(set) var heldInquiries = 0
 
     /// The number of transactions in the batch that is being written.
     var writingCount: Int { writing.count }
@@ -168,8 +166,6 @@ struct CommitQueue {
                 bytesOfSockets[socket, default: 0] += bytes.count
                 heldBytes += bytes.count
             }
-        } else if case .inquire = effect {
-            heldInquiries += 1
         }
         let index = Int(number - firstNumber)
         if index < writing.count {
@@ -185,7 +181,6 @@ struct CommitQueue {
             heldBytes -= bytes.count
             let left = (bytesOfSockets[socket] ?? 0) - bytes.count
             bytesOfSockets[socket] = left > 0 ? left : nil
-        case .inquire: heldInquiries -= 1
         default: break
         }
     }

@@ -214,7 +214,16 @@ struct HTTPConnection {
     }
 
     /// True if nothing may be read now. A client that does not read its responses gets no further requests handled.
-    private var mustWait: Bool { !waiting.isEmpty || source == .ended || !isWritable }
+    private var mustWait: Bool { !waiting.isEmpty || !isWritable || (source == .ended && !isReadingRequest) }
+
+    /// True if the end of the current request has not arrived yet.
+    private var isReadingRequest: Bool {
+        switch state {
+        case .routed(let routed): routed.request != .ended
+        case .reading, .switching: true
+        case .idle, .answering, .upgraded, .closing, .closed: false
+        }
+    }
 
     /// Handles a part of a request. Returns false if the part must wait for its turn.
     private mutating func take(_ part: HTTPServerRequestPart) -> Bool {

@@ -8,13 +8,17 @@ import Wire
 ///
 /// It enforces admission and the deadline for `hello`. Everything after that is up to the hub.
 final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
-    /// Legal next states: `awaitingHello` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `closed`.
+    /// Legal next states: `awaitingHello` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `expelled`, `closed`;
+    /// `expelled` → `closed`.
     private enum State {
         /// Waiting for the hello.
         case awaitingHello(timeout: Scheduled<Void>)
         /// Storage is looking up the identity. Messages received meanwhile wait in `early`.
         case admitting(early: [[UInt8]])
         case open(SocketID)
+        /// The hub was told to remove the client. It closes the socket once what it sent before is committed. Until then, the
+        /// client's messages are ignored.
+        case expelled(SocketID)
         case closed
     }
 
@@ -38,10 +42,18 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         self.origin = origin
     }
 
+    /// The socket's id in the hub, if the client was admitted.
+    private var socketID: SocketID? {
+        switch state {
+        case .open(let id), .expelled(let id): id
+        case .awaitingHello, .admitting, .closed: nil
+        }
+    }
+
     /// A logger with the socket's id. Made on demand, because most sockets never log anything.
     private var logger: Logger {
         var logger = gateway.logger
-        if case .open(let id) = state { logger[metadataKey: "socket"] = "\(id.rawValue)" }
+        if let socketID { logger[metadataKey: "socket"] = "\(socketID.rawValue)" }
         return logger
     }
 
@@ -78,9 +90,8 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
             case CloseCode(rawValue: 1009): .messageTooLarge
             default: .malformed
             }
-        if case .open(let id) = state {
-            let error = WireError(errorCode, reason, retryable: errorCode == .rateLimited)
-            gateway.runner.submit(.expel(id, error, code))
+        if socketID != nil {
+            expel(WireError(errorCode, reason, retryable: errorCode == .rateLimited), code)
         } else {
             close(code, reason)
         }
@@ -97,7 +108,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private func end(leaving: Bool) {
         switch state {
         case .awaitingHello(let timeout): timeout.cancel()
-        case .open(let id): gateway.runner.unregister(id, leaving: leaving)
+        case .open(let id), .expelled(let id): gateway.runner.unregister(id, leaving: leaving)
         case .admitting, .closed: break
         }
         state = .closed
@@ -228,7 +239,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
             }
             handleHello(hello)
         case .open(let id): gateway.runner.submit(.message(id, envelope))
-        case .admitting, .closed: break
+        case .admitting, .expelled, .closed: break
         }
     }
 
@@ -245,7 +256,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
             let error = isMalformed ? message.error : WireError(.helloExpected, "Send hello first.")
             fail(error, .malformed)
         case .open(let id): gateway.runner.submit(.unreadable(id, message))
-        case .admitting, .closed: break
+        case .admitting, .expelled, .closed: break
         }
     }
 
@@ -256,8 +267,13 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
 
     /// Closes the socket with a reason. If the client was admitted, it also leaves its sessions, match and calls.
     func expel(_ error: WireError, _ code: CloseCode) {
-        guard case .open(let id) = state else { return fail(error, code) }
-        gateway.runner.submit(.expel(id, error, code))
+        switch state {
+        case .open(let id):
+            state = .expelled(id)
+            gateway.runner.submit(.expel(id, error, code))
+        case .expelled: break
+        case .awaitingHello, .admitting, .closed: fail(error, code)
+        }
     }
 
     func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
@@ -267,19 +283,19 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     // MARK: The runner (RunnerSocket)
 
     func drop() {
-        if case .open(let id) = state { gateway.runner.discardHeld(for: id) }
+        if let socketID { gateway.runner.discardHeld(for: socketID) }
         webSocket?.drop()
     }
 
     var queuedBytes: Int {
-        let held = if case .open(let id) = state { gateway.runner.heldBytes(for: id) } else { 0 }
+        let held = socketID.map { gateway.runner.heldBytes(for: $0) } ?? 0
         return held + (webSocket?.bufferedBytes ?? 0)
     }
 
     func queueChanged() { gateway.queueChanged(self) }
 
     private var isStorageCongested: Bool {
-        if case .open(let id) = state { gateway.runner.isCongested(id) } else { false }
+        socketID.map { gateway.runner.isCongested($0) } ?? false
     }
 
     var isCongested: Bool { isStorageCongested || gateway.isOverBudget(self) }

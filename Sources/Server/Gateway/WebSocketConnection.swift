@@ -91,6 +91,9 @@ struct WebSocketConnection {
     /// Limit for pings, pongs and unfinished fragments per ping interval. Such frames cost as much as messages, but the rate
     /// limits in the rules do not count them.
     static let idleFramesPerInterval = 500
+    /// Maximum number of bytes read after our close frame. The peer's close frame is awaited, so that it receives ours: closing a
+    /// socket that has unread input resets the connection. What arrives before that frame was under way, and is not much.
+    static let bytesAfterClose = 256 << 10
 
     /// Limit of the send queue, in bytes.
     private let sendQueue: Int
@@ -106,6 +109,7 @@ struct WebSocketConnection {
     private var unanswered = 0
     private var idleFrames = 0
     private var unflushedPongs = 0
+    private var bytesAfterClose = 0
 
     /// - Parameter messageSize: Maximum size of a message, in bytes.
     init(messageSize: Int, sendQueue: Int) {
@@ -150,6 +154,7 @@ struct WebSocketConnection {
     // MARK: Frames
 
     mutating func received(_ bytes: ByteBuffer) {
+        if state == .sent { bytesAfterClose += bytes.readableBytes }
         if case .failed = intake { return }
         framesLeft = Self.framesPerTurn
         var bytes = bytes
@@ -239,6 +244,7 @@ struct WebSocketConnection {
     /// Ends a turn of the event loop, after `next` has returned nil.
     mutating func finishTurn(isCongested: Bool) -> [Output] {
         guard state != .closing, state != .disconnected else { return [] }
+        if bytesAfterClose > Self.bytesAfterClose { return close() }
         let next: Next
         switch intake {
         case .waiting: return []

@@ -74,7 +74,8 @@ struct SocketIOConnection: Sendable {
         case none(until: Timestamp)
     }
 
-    private let settings: Settings
+    /// A reload changes them, so the shell sets them before each input.
+    var settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
     /// Packets in the most recent poll's response. They return to the queue if the response is lost.

@@ -147,6 +147,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     // MARK: The state machine
 
     private func handle(_ input: SocketIOConnection.Input) {
+        connection.settings = SocketIOConnection.Settings(gateway.configuration)
         carryOut(connection.handle(input, now: gateway.runner.now))
     }
 
