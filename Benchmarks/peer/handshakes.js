@@ -12,7 +12,8 @@ const WebSocket = require('ws');
 
 const [port, seconds, role] = process.argv.slice(2);
 const atOnce = 50;
-const interval = 20;
+// Fewer than the requests per second that one connection may send.
+const interval = 60;
 
 /** Opens connections until the time is over. */
 function attack() {

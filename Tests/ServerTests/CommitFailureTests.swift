@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Signaling
 import Testing
 import Wire
 
@@ -72,8 +73,8 @@ import Wire
                 _ = try await (ann.greet(), bob.greet())
                 let lock = await DatabaseLock(other)
                 try await ann.say(.presence(.appear(.init(name: "Ann"))))
-                let large = String(repeating: "x", count: ConfabConfiguration().rules.messageSize)
-                for _ in 0..<3 { try await ann.say(.presence(.appear(.init(name: large)))) }
+                let large = [UInt8](repeating: UInt8(ascii: " "), count: ConfabConfiguration().rules.messageSize + 1)
+                for _ in 0..<3 { try await ann.sendRaw(large) }
                 let count = try await bob.say(.roulette(.count))
                 try await bob.hear("an answer during the lock") { Self.answer($0, to: count) ? true : nil }
                 try await lock.release()

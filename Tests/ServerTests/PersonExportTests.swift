@@ -12,6 +12,9 @@ struct PersonExportTests: StorageFixtures {
 
     /// Stores data about a person with the current time, because the server deletes old data when it starts.
     private func fill(_ directory: String) async throws {
+        var configuration = ConfabConfiguration()
+        configuration.dataDirectory = directory
+        _ = try ProjectFile.open(configuration)
         let storage = try SQLiteStorage(directory: directory)
         let phone = LinkedDevice(identity: carol, label: "Phone", linkedAt: now)
         let call = CallRecord(

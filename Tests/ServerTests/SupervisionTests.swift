@@ -19,26 +19,26 @@ import Testing
         }
 
         init() throws {
-            descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+            let opened = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+            descriptor = opened
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)
             withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
             let status = withUnsafePointer(to: &address) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                    bind(opened, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
                 }
             }
             try #require(status == 0)
-            let (descriptor, received) = (descriptor, received)
-            Thread.detachNewThread {
+            Thread.detachNewThread { [received] in
                 var buffer = [UInt8](repeating: 0, count: 256)
                 while true {
-                    let count = recv(descriptor, &buffer, buffer.count, 0)
+                    let count = recv(opened, &buffer, buffer.count, 0)
                     guard count > 0 else { break }
                     let message = String(decoding: buffer[..<count], as: UTF8.self)
                     received.messages.withLock { $0.append(message) }
                 }
-                close(descriptor)
+                close(opened)
             }
         }
 

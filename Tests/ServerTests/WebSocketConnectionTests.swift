@@ -156,8 +156,8 @@ extension WebSocketConnection.Event {
         WebSocketScript(
             "a peer that goes on sending after our close frame is disconnected",
             .on(.close(.tooMany, ""), gives: "send close 4429 ", "flush", "closeLater"),
-            .arrives([UInt8](repeating: 0x81, count: WebSocketConnection.bytesAfterClose)),
-            .arrives([0x81], gives: "close"), .arrives([0x81]), .on(.inactive, gives: "disconnected")),
+            .arrives([UInt8](repeating: 0xF1, count: WebSocketConnection.bytesAfterClose)),
+            .arrives([0xF1], gives: "close"), .arrives([0xF1]), .on(.inactive, gives: "disconnected")),
         WebSocketScript(
             "a reason is cut to what a control frame can carry",
             .on(

@@ -136,8 +136,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             send(HTTPReply(refusal, gateway.configuration), to: nil, keepsAlive: false, context)
         case .upgrade(let head): upgrade(head, context)
         case .nextTurn:
-            let gate = NIOLoopBound(self, eventLoop: context.eventLoop)
-            context.eventLoop.execute { gate.value.handle(.turn) }
+            gateway.runner.laterTurns.run { self.handle(.turn) }
         case .linger:
             let channel = context.channel
             context.eventLoop.scheduleTask(in: Self.lingerTime) { channel.close(promise: nil) }

@@ -32,7 +32,13 @@ final class HubRunner {
     private var afterCommit: [() -> Void] = []
     /// Called once, if storage has failed for so long that the server must stop.
     var onStorageLost: ((StorageError) -> Void)?
+    /// The sockets with messages that are not flushed yet. Those that have to wait for a later turn are in `unflushed`.
     private var dirty: [SocketID] = []
+    private var unflushed: Deque<SocketID> = []
+    /// Sockets flushed per turn of the event loop. Each takes a system call, and a message to a large session is for thousands.
+    /// Everybody else would wait for them.
+    private static let flushesPerTurn = 64
+    let laterTurns: LaterTurns
     private var paused: [any PausedReader] = []
     /// Maximum number of uncommitted transactions. Above it, sockets are not read, so a stalled disk cannot fill the memory.
     private static let maxUncommitted = 4096
@@ -63,6 +69,7 @@ final class HubRunner {
         self.logger = logger
         self.metrics = metrics
         self.eventLoop = eventLoop
+        laterTurns = LaterTurns(eventLoop: eventLoop)
         self.trouble = trouble
         self.maxHeldBytes = maxHeldBytes
     }
@@ -263,8 +270,21 @@ final class HubRunner {
     }
 
     private func flush() {
-        for id in dirty { sockets[id]?.flush() }
+        for id in dirty.prefix(Self.flushesPerTurn) { sockets[id]?.flush() }
+        if dirty.count > Self.flushesPerTurn {
+            if unflushed.isEmpty { laterTurns.run { self.flushSome() } }
+            unflushed.append(contentsOf: dirty.dropFirst(Self.flushesPerTurn))
+        }
         dirty.removeAll(keepingCapacity: true)
+    }
+
+    /// Flushes the sockets that have waited longest.
+    private func flushSome() {
+        for _ in 0..<Self.flushesPerTurn {
+            guard let id = unflushed.popFirst() else { return }
+            sockets[id]?.flush()
+        }
+        if !unflushed.isEmpty { laterTurns.run { self.flushSome() } }
     }
 
     // MARK: Committing

@@ -118,8 +118,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         case .read: context?.read()
         case .pause: user?.pause(self)
         case .nextTurn:
-            let handler = NIOLoopBound(self, eventLoop: gateway.eventLoop)
-            gateway.eventLoop.execute { handler.value.nextTurn() }
+            gateway.runner.laterTurns.run { self.nextTurn() }
         case .closeLater:
             guard let channel = context?.channel else { return }
             channel.eventLoop.scheduleTask(in: .nanoseconds(gateway.configuration.rules.pingInterval)) {

@@ -141,6 +141,9 @@ actor SocketClient {
         }
     }
 
+    /// Sends a text frame that the client's own line would refuse.
+    func sendRaw(_ text: [UInt8]) async throws { try await send(opcode: .text, text) }
+
     private func send(opcode: WebSocketOpcode, _ bytes: [UInt8]) async throws {
         let frame = WebSocketFrame(
             fin: true, opcode: opcode, maskKey: .random(), data: channel.allocator.buffer(bytes: bytes)
