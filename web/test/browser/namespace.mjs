@@ -212,6 +212,11 @@ export class Machine {
     return this.#rain('meta l4proto udp counter drop');
   }
 
+  /** Drops everything but TCP to and from this port, like the firewall of a hotel. @param {number} one */
+  allowOnly(one) {
+    return this.#rain(`tcp sport ${one} accept`, `tcp dport ${one} accept`, 'meta l4proto { tcp, udp } counter drop');
+  }
+
   /** Drops all packets silently. */
   loseEverything() {
     return this.#rain('ether type { ip, ip6 } counter drop');
