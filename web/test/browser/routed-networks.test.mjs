@@ -270,6 +270,29 @@ test('a client whose address changes continues the same chat', { skip }, async (
   assertNothingThrown(red, green);
 });
 
+test('a publisher to whom a NAT gives another port is seen again within 3 s', { skip }, async (t) => {
+  const { red, green } = await twoStrangers(t);
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  const { send } = await connections(red);
+  assert.equal(send.pair.local.protocol, 'udp');
+  const decoded = async () => (await connections(green)).receive.received.video.framesDecoded;
+  await one.renumber(send.pair.local.port, 3333);
+  const time = stopwatch();
+  const before = await decoded();
+  // The frames that were on the way, and those of 15 new ones.
+  await green.until('pictures come again', async () => {
+    const now = await decoded();
+    if (now < before + 15) throw new NotYet(`${now - before} frames since the change`);
+    return true;
+  }, { timeout: 3000 });
+  t.diagnostic(`15 more frames ${time()} after the change`);
+  const after = (await connections(red)).send;
+  assert.equal(after.ufrag, send.ufrag, 'without an ICE restart');
+  assert.equal(after.pair.local.port, send.pair.local.port, 'the browser did not notice');
+  assertNothingThrown(red, green);
+});
+
 test('two browsers that cannot reach each other fall back from relayed to routed', { skip }, async (t) => {
   const env = { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', CONFAB_MEDIA_RELAYED_FALLBACK: '3s' };
   const { red, green } = await twoStrangers(t, { env });
