@@ -36,9 +36,16 @@ package enum SocketOptions {
         set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, datagramBuffer)
         confab_ignore_path_mtu(descriptor, address.isIPv4 ? 0 : 1)
-        confab_stamp_arrivals(descriptor)
         #endif
         return descriptor
+    }
+
+    /// Makes the kernel note when each datagram arrives, for the times of arrival in `DatagramIO`. This costs about as much as a
+    /// look at the clock for each datagram.
+    package static func stampArrivals(_ descriptor: Int32) {
+        #if os(Linux)
+        confab_stamp_arrivals(descriptor)
+        #endif
     }
 
     /// Returns the size in bytes of the smaller of a UDP socket's two kernel buffers. The system may have given less than

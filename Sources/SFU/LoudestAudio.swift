@@ -65,8 +65,8 @@ enum LoudestAudio {
 extension Router {
     /// Records a packet's audio level (RFC 6464) for the active speaker, and for the choice of the loudest.
     func hear(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ track: IncomingTrack, now: MediaTime) {
-        guard track.audioLevelID != 0, let publication = track.publication, publication.forwardsAudio,
-            let range = packet.headerExtension(track.audioLevelID, in: bytes),
+        guard let publication = track.publication, publication.forwardsAudio else { return }
+        guard track.audioLevelID != 0, let range = packet.headerExtension(track.audioLevelID, in: bytes),
             let level = HeaderExtensions.AudioLevel(UnsafeRawBufferPointer(rebasing: bytes[range]))
         else { return track.voice.record(Voice.unknownLevel, now: now) }
         track.voice.record(level.level, now: now)

@@ -86,6 +86,7 @@ struct MediaSocketsTests {
     func arrival() throws {
         let socket = try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
         defer { close(socket) }
+        SocketOptions.stampArrivals(socket)
         let io = try #require(BatchedDatagrams(probing: socket))
         let own = TransportAddress(v4: 0x7f00_0001, port: try #require(SocketOptions.port(of: socket)))
         // Until the system has noticed that somebody wants the times, it notes none.

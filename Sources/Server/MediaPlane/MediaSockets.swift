@@ -51,6 +51,7 @@ struct MediaSockets {
                 port = wanted
                 for address in addresses.bound { try open(address) }
                 openAnswering(addresses)
+                for socket in sockets.datagram { SocketOptions.stampArrivals(socket.descriptor) }
                 return
             } catch {
                 closeAll()

@@ -230,8 +230,9 @@ import Wire
         bob.subscribe(session, stream.id, mids: mids)
         for _ in 0..<2 { stage.handle(.media(.full(session, true))) }
         func code(_ answer: ServerMessage?) -> WireError.Code? {
-            guard case .error(let error)? = answer else { return nil }
-            #expect(error.retryable == true && error.retryAfterMs != nil && error.message.hasSuffix("."))
+            guard case .error(let failure)? = answer else { return nil }
+            let error = failure.error
+            #expect(error.retryable && error.retryAfter != nil && error.message.hasSuffix("."))
             return error.code
         }
         var verb = SessionVerb.Publish()
