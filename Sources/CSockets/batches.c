@@ -22,17 +22,22 @@
 #define UDP_GRO 104
 #endif
 
+// The longest time in nanoseconds that a datagram waits in the kernel. A loop that is later than that has other problems.
+#define LONGEST_AGE 1000000000
+
 struct confab_batch {
     uint32_t count, size;
     uint8_t *memory;
     struct mmsghdr *messages;
     struct iovec *vectors;
     struct sockaddr_storage *sources;
-    // One control message for each received datagram, allocated if segments are expected.
+    // The control messages of each received datagram: its time of arrival, and the length of its segments.
     union {
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } *controls;
+    // The monotonic time of the latest call, and how far the wall clock was ahead of it.
+    int64_t now, ahead;
 };
 
 confab_batch *confab_batch_make(uint32_t count, uint32_t size) {
@@ -44,7 +49,9 @@ confab_batch *confab_batch_make(uint32_t count, uint32_t size) {
     batch->messages = calloc(count, sizeof *batch->messages);
     batch->vectors = calloc(count, sizeof *batch->vectors);
     batch->sources = calloc(count, sizeof *batch->sources);
-    if (batch->memory == NULL || batch->messages == NULL || batch->vectors == NULL || batch->sources == NULL) {
+    batch->controls = calloc(count, sizeof *batch->controls);
+    if (batch->memory == NULL || batch->messages == NULL || batch->vectors == NULL || batch->sources == NULL ||
+        batch->controls == NULL) {
         confab_batch_free(batch);
         return NULL;
     }
@@ -72,12 +79,40 @@ int confab_batch_receive(confab_batch *batch, int socket) {
     // Reset the buffer lengths, because the kernel overwrites them with the lengths it used.
     for (uint32_t index = 0; index < batch->count; index++) {
         batch->messages[index].msg_hdr.msg_namelen = sizeof(struct sockaddr_storage);
-        if (batch->controls != NULL) {
-            batch->messages[index].msg_hdr.msg_control = batch->controls[index].bytes;
-            batch->messages[index].msg_hdr.msg_controllen = sizeof batch->controls[index].bytes;
-        }
+        batch->messages[index].msg_hdr.msg_control = batch->controls[index].bytes;
+        batch->messages[index].msg_hdr.msg_controllen = sizeof batch->controls[index].bytes;
     }
-    return recvmmsg(socket, batch->messages, batch->count, MSG_DONTWAIT, NULL);
+    int received = recvmmsg(socket, batch->messages, batch->count, MSG_DONTWAIT, NULL);
+    if (received > 0) {
+        batch->now = confab_monotonic();
+        batch->ahead = confab_wall_clock() - batch->now;
+    }
+    return received;
+}
+
+// Returns the data of the control message of this kind, or NULL.
+static const void *find_control(const confab_batch *batch, uint32_t index, int level, int type, size_t size) {
+    struct msghdr *header = &batch->messages[index].msg_hdr;
+    for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control != NULL; control = CMSG_NXTHDR(header, control)) {
+        if (control->cmsg_level == level && control->cmsg_type == type && control->cmsg_len >= CMSG_LEN(size))
+            return CMSG_DATA(control);
+    }
+    return NULL;
+}
+
+void confab_stamp_arrivals(int socket) {
+    int on = 1;
+    (void)setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+}
+
+int64_t confab_batch_arrival(const confab_batch *batch, uint32_t index) {
+    const void *data = find_control(batch, index, SOL_SOCKET, SO_TIMESTAMPNS, sizeof(struct timespec));
+    if (data == NULL) return batch->now;
+    struct timespec stamp;
+    memcpy(&stamp, data, sizeof stamp);
+    int64_t age = batch->now - ((int64_t)stamp.tv_sec * 1000000000 + stamp.tv_nsec - batch->ahead);
+    // If the wall clock was set in between, the stamp says nothing.
+    return age < 0 || age > LONGEST_AGE ? batch->now : batch->now - age;
 }
 
 uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index) {
@@ -99,17 +134,11 @@ int confab_join_segments(int socket) {
     return setsockopt(socket, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
 }
 
-void confab_batch_expect_segments(confab_batch *batch) {
-    if (batch->controls == NULL) batch->controls = calloc(batch->count, sizeof *batch->controls);
-}
-
 uint32_t confab_batch_segment(const confab_batch *batch, uint32_t index) {
-    struct msghdr *header = &batch->messages[index].msg_hdr;
-    if (batch->controls == NULL || header->msg_controllen < CMSG_LEN(sizeof(int))) return 0;
-    const struct cmsghdr *control = CMSG_FIRSTHDR(header);
-    if (control == NULL || control->cmsg_level != IPPROTO_UDP || control->cmsg_type != UDP_GRO) return 0;
+    const void *data = find_control(batch, index, IPPROTO_UDP, UDP_GRO, sizeof(int));
+    if (data == NULL) return 0;
     int segment = 0;
-    memcpy(&segment, CMSG_DATA(control), sizeof segment);
+    memcpy(&segment, data, sizeof segment);
     return segment > 0 ? (uint32_t)segment : 0;
 }
 

@@ -15,9 +15,13 @@ package protocol DatagramIO: AnyObject {
     /// Whether one message may contain several segments (UDP GSO).
     var joins: Bool { get }
     /// Receives one batch and calls `body` for each datagram. The datagrams' memory stays valid until the next call.
+    ///
+    /// The time of arrival is when the kernel got the datagram, if the system tells (Linux). Otherwise it is when the datagram
+    /// was read, which a busy loop does later.
     /// - Returns: the number of received messages. Fewer than `burst` means that the socket is empty.
     func receive(
-        _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
+        _ socket: DatagramSocket,
+        _ body: (UnsafeMutableRawBufferPointer, TransportAddress, _ arrivedAt: MediaTime) -> Void
     ) -> Int
     var burst: Int { get }
     /// Sends all datagrams. Waits a short time for a full socket. Datagrams that still do not fit into its buffer are lost, as in
@@ -53,7 +57,6 @@ package final class BatchedDatagrams: DatagramIO {
         guard let batch = confab_batch_make(UInt32(burst), UInt32(size)),
             let sends = confab_sends_make(UInt32(Self.sendsAtOnce))
         else { return nil }
-        if takesPieces { confab_batch_expect_segments(batch) }
         (self.batch, self.sends) = (batch, sends)
         joins = confab_has_segmentation(socket) != 0
     }
@@ -64,21 +67,23 @@ package final class BatchedDatagrams: DatagramIO {
     }
 
     package func receive(
-        _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
+        _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress, MediaTime) -> Void
     ) -> Int {
         let count = Int(confab_batch_receive(batch, socket.descriptor))
         guard count > 0 else { return 0 }
         for index in 0..<UInt32(count) {
             let length = Int(confab_batch_length(batch, index))
             guard length > 0, let source = TransportAddress(confab_batch_source(batch, index).pointee) else { continue }
+            let arrivedAt = MediaTime(nanoseconds: confab_batch_arrival(batch, index))
             let piece = UnsafeMutableRawBufferPointer(start: confab_batch_bytes(batch, index), count: length)
             let segment = takesPieces ? Int(confab_batch_segment(batch, index)) : 0
             guard segment > 0, segment < length else {
-                body(piece, source)
+                body(piece, source, arrivedAt)
                 continue
             }
             for start in stride(from: 0, to: length, by: segment) {
-                body(UnsafeMutableRawBufferPointer(rebasing: piece[start..<min(start + segment, length)]), source)
+                let datagram = UnsafeMutableRawBufferPointer(rebasing: piece[start..<min(start + segment, length)])
+                body(datagram, source, arrivedAt)
             }
         }
         return count
@@ -153,7 +158,7 @@ package final class PlainDatagrams: DatagramIO {
     deinit { memory.deallocate() }
 
     package func receive(
-        _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress) -> Void
+        _ socket: DatagramSocket, _ body: (UnsafeMutableRawBufferPointer, TransportAddress, MediaTime) -> Void
     ) -> Int {
         var source = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -163,7 +168,7 @@ package final class PlainDatagrams: DatagramIO {
             }
         }
         guard count > 0, let address = TransportAddress(source) else { return 0 }
-        body(UnsafeMutableRawBufferPointer(rebasing: memory[..<count]), address)
+        body(UnsafeMutableRawBufferPointer(rebasing: memory[..<count]), address, .monotonic)
         return 1
     }
 

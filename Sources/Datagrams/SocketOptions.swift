@@ -26,8 +26,9 @@ package enum SocketOptions {
     }
 
     /// Opens a UDP socket for media.
-    package static func datagram(_ address: TransportAddress) throws(SocketError) -> Int32 {
-        let descriptor = try open(address, kind: datagramKind)
+    /// - Parameter isShared: whether a wildcard socket with `setShared` has the same port.
+    package static func datagram(_ address: TransportAddress, isShared: Bool = false) throws(SocketError) -> Int32 {
+        let descriptor = try open(address, kind: datagramKind, isShared: isShared)
         set(descriptor, SOL_SOCKET, SO_RCVBUF, datagramBuffer)
         set(descriptor, SOL_SOCKET, SO_SNDBUF, datagramBuffer)
         #if os(Linux)
@@ -37,6 +38,14 @@ package enum SocketOptions {
         confab_ignore_path_mtu(descriptor, address.isIPv4 ? 0 : 1)
         #endif
         return descriptor
+    }
+
+    /// Makes the kernel note when each datagram arrives, for the times of arrival in `DatagramIO`. This costs about as much as a
+    /// look at the clock for each datagram.
+    package static func stampArrivals(_ descriptor: Int32) {
+        #if os(Linux)
+        confab_stamp_arrivals(descriptor)
+        #endif
     }
 
     /// Returns the size in bytes of the smaller of a UDP socket's two kernel buffers. The system may have given less than
@@ -82,13 +91,20 @@ package enum SocketOptions {
         return result == 0 ? TransportAddress(storage)?.port : nil
     }
 
-    private static func open(_ address: TransportAddress, kind: Int32) throws(SocketError) -> Int32 {
+    /// Sets whether another UDP socket may be bound to the same port.
+    package static func setShared(_ descriptor: Int32, _ isShared: Bool) {
+        set(descriptor, SOL_SOCKET, SO_REUSEADDR, isShared ? 1 : 0)
+    }
+
+    private static func open(
+        _ address: TransportAddress, kind: Int32, isShared: Bool = false
+    ) throws(SocketError) -> Int32 {
         let what = kind == datagramKind ? "UDP" : "TCP"
         let descriptor = socket(address.isIPv4 ? AF_INET : AF_INET6, kind, 0)
         guard descriptor >= 0 else { throw SocketError("Cannot create a \(what) socket: \(reason).") }
         makeNonBlocking(descriptor)
         if !address.isIPv4 { set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
-        if kind == streamKind { set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
+        if kind == streamKind || isShared { set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1) }
         guard let (storage, length) = address.storage(ipv6: !address.isIPv4) else { return descriptor }
         var copy = storage
         let result = withUnsafePointer(to: &copy) { pointer in

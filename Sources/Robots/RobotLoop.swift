@@ -184,7 +184,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         now = .monotonic
         for _ in 0..<Self.readsPerTurn {
             let now = now
-            let count = io.receive(socket) { datagram, source in
+            let count = io.receive(socket) { datagram, source, _ in
                 connection.receive(datagram, on: Path(socket: UInt32(index), remote: source), now: now)
             }
             if count < io.burst { break }

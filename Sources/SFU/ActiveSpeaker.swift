@@ -57,15 +57,6 @@ struct ActiveSpeaker: Sendable {
 }
 
 extension Router {
-    func recordAudioLevel(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ track: IncomingTrack, now: MediaTime)
-    {
-        guard let publication = track.publication, publication.forwardsAudio,
-            let range = packet.headerExtension(track.audioLevelID, in: bytes),
-            let level = HeaderExtensions.AudioLevel(UnsafeRawBufferPointer(rebasing: bytes[range]))
-        else { return }
-        speakers[publication.session, default: ActiveSpeaker()].record(publication.stream, level: level.level, now: now)
-    }
-
     func updateActiveSpeakers(now: MediaTime) {
         if let speakersAt, now - speakersAt < ActiveSpeaker.interval { return }
         speakersAt = now

@@ -15,6 +15,8 @@ final class IncomingTrack {
     /// One bit per header extension id that is forwarded to subscribers. Ids of 63 and above share the highest bit.
     private(set) var forwardedExtensions: UInt64 = 0
     var audioLevelID: UInt8 = 0
+    /// How loud the audio is, and whether it is among the loudest of a large session.
+    var voice = Voice()
     /// Whether the publisher answers NACKs (RFC 4585).
     private(set) var supportsNACK = false
     /// Whether keyframes are requested with PLI. If false, FIR is used.
@@ -125,6 +127,8 @@ final class IncomingEncoding {
     var missing = NACKGenerator()
     private(set) var history: PacketHistory?
     var keyframes = KeyframeRequests()
+    /// The packets of redundant audio that arrived or were recovered.
+    var arrivedAudio = ArrivedAudio()
     /// The packets that arrived since the previous flush, in order of arrival.
     var pending: [PendingPacket] = []
     /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had got them.
@@ -161,6 +165,7 @@ final class IncomingEncoding {
         self.ssrc = ssrc
         statistics = ReceiverStatistics(ssrc: ssrc, clockRate: track.clockRate)
         missing = NACKGenerator()
+        arrivedAudio = ArrivedAudio()
         history = nil
         report = nil
         // Pending packets carry the extended sequence numbers of the former SSRC.

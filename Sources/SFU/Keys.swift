@@ -31,6 +31,8 @@ public enum RouterEvent: Equatable, Sendable {
     /// The encodings of a stream that subscribers need, as RIDs in the publisher's order. The publisher may stop sending the
     /// other encodings. Empty if the stream has no subscribers.
     case layersWanted(stream: Key, session: String, client: Key, rids: [String])
+    /// A session has reached its bandwidth limit or that of the server, or has room again.
+    case full(session: String, Bool)
     /// The active speaker of a session changed. The stream is nil if the former speaker's stream ended.
     case speaking(session: String, stream: Key?)
 }

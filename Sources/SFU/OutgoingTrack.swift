@@ -47,6 +47,8 @@ final class OutgoingTrack {
     var retransmissionTimes: RetransmissionTimes?
     var repairSequence: UInt16
     var reportedAt: MediaTime?
+    /// The packets and octets that were already counted against the bandwidth limits.
+    var metered: (packets: UInt32, octets: UInt32) = (0, 0)
 
     init(
         peer: Peer, mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, rewriting: Rewriting,
@@ -150,6 +152,8 @@ struct MappedCodec: Equatable, Sendable {
         var ours =
             codecs.first { $0.kind.decodes(theirs.kind) && theirs.kind.decodes($0.kind) }
             ?? codecs.first { $0.kind.decodes(theirs.kind) }
+        // Redundant audio contains the publisher's payload types. A subscriber with others gets plain Opus.
+        if theirs.kind == .red, ours?.redundantPayloadTypes != theirs.redundantPayloadTypes { ours = nil }
         if ours == nil, theirs.kind == .red {
             ours = codecs.first { $0.kind == .opus }
             isUnwrapped = true

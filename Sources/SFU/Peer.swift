@@ -46,6 +46,8 @@ final class Peer {
     /// The peer's current and former paths, the newest last.
     var paths: [Path] = []
     static let maxPaths = 16
+    /// The most recent path that carried media.
+    var lastPath: Path?
     /// The sockets of TCP connections that closed since the previous tick, at most as many as there were paths.
     var closedSockets: [UInt32] = []
     /// The certificate fingerprint of the first description. A different one requires a new connection (RFC 8842 §3.1).

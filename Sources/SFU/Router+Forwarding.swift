@@ -9,7 +9,7 @@ extension Router {
             return
         }
         counters.packetsIn &+= 1
-        noteArrival(packet, bytes, peer, now: now)
+        noteArrival(packet, bytes, peer)
         guard let source = peer.identify(packet, in: bytes) else {
             counters.packetsDropped &+= 1
             return
@@ -22,11 +22,11 @@ extension Router {
     }
 
     /// Records the arrival of a packet with any content, for the publisher's bandwidth estimation.
-    private func noteArrival(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ peer: Peer, now: MediaTime) {
+    private func noteArrival(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ peer: Peer) {
         guard peer.transportSequenceID != 0, let range = packet.headerExtension(peer.transportSequenceID, in: bytes),
             range.count >= 2
         else { return }
-        peer.arrivals?.receive(bytes.bigEndian16(at: range.lowerBound), at: now)
+        peer.arrivals?.receive(bytes.bigEndian16(at: range.lowerBound), at: arrivedAt)
     }
 
     private func accept(
@@ -38,7 +38,7 @@ extension Router {
             counters.packetsDropped &+= 1
             return
         }
-        guard let sequence = number(packet, of: encoding, isRecovered: isRecovered, now: now) else { return }
+        guard let sequence = number(packet, of: encoding, isRecovered: isRecovered) else { return }
         // A retransmission can repeat an old packet, so it does not show that the encoding is alive.
         if !isRecovered {
             encoding.lastPacketAt = now
@@ -62,9 +62,10 @@ extension Router {
             }
         }
         if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
-        if track.audioLevelID != 0 { recordAudioLevel(packet, bytes, track, now: now) }
+        if track.kind == .audio { hear(packet, bytes, track, now: now) }
         if track.needsSelection { select(track) }
-        guard encoding.isWatched else {
+        if case .red = track.codecs[codec].kind, !recoverAudio(before: pending, of: encoding) { return }
+        guard encoding.isWatched, track.voice.isForwarded else {
             encoding.keyframes.passed()
             return encoding.missing.forgetAll(before: sequence)
         }
@@ -92,9 +93,7 @@ extension Router {
 
     /// Returns the packet's extended sequence number. A retransmission is not counted as received. Returns nil if a
     /// retransmission is newer than every original packet.
-    private func number(
-        _ packet: RTPPacket, of encoding: IncomingEncoding, isRecovered: Bool, now: MediaTime
-    ) -> Int64? {
+    private func number(_ packet: RTPPacket, of encoding: IncomingEncoding, isRecovered: Bool) -> Int64? {
         if isRecovered {
             guard let number = encoding.statistics?.nearest(packet.sequenceNumber),
                 number <= encoding.statistics?.unwrapper.highest ?? 0
@@ -102,7 +101,7 @@ extension Router {
             return number
         }
         return encoding.statistics?.receive(
-            sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, at: now
+            sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, at: arrivedAt
         )
     }
 

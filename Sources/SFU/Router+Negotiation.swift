@@ -197,6 +197,8 @@ extension Router {
     private func end(_ peer: Peer) {
         peer.transport.close(sink: sink)
         peers.removeAll { $0 === peer }
+        astray = astray.filter { $0.value !== peer }
+        audioChanged = true
         for ufrag in peer.ufrags where peersByUfrag[ufrag] === peer { peersByUfrag[ufrag] = nil }
         for path in peer.paths where peersByPath[path] === peer { peersByPath[path] = nil }
         for track in peer.incoming { end(track) }

@@ -28,6 +28,7 @@ extension Router {
 
     public func unpublish(_ stream: Key) {
         guard let publication = publications.removeValue(forKey: stream) else { return }
+        audioChanged = true
         for subscription in publication.subscriptions.values {
             detach(subscription)
             clients[subscription.client]?.subscribed.remove(stream)
@@ -104,6 +105,7 @@ extension Router {
 
     private func relink(_ publication: Publication?) {
         guard let publication else { return }
+        audioChanged = true
         if let peer = clients[publication.client]?.send {
             for track in peer.incoming {
                 if track.mid == publication.mids.audio || track.mid == publication.mids.video {

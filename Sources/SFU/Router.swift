@@ -21,12 +21,24 @@ public final class Router {
     var peersByUfrag: [String: Peer] = [:]
     /// Peers by validated remote address.
     var peersByPath: [Path: Peer] = [:]
+    /// Publishers whose media came from an address that is not validated, until they answer a check there.
+    var astray: [Path: Peer] = [:]
+    /// When media from an unknown address was last looked at.
+    var astrayAt: MediaTime?
     var clients: [Key: Client] = [:]
     /// All connections of all clients, for `tick`.
     var peers: [Peer] = []
     var publications: [Key: Publication] = [:]
     var speakers: [String: ActiveSpeaker] = [:]
     var speakersAt: MediaTime?
+    /// The audio tracks of each session that has more of them than are forwarded.
+    var crowds: [[IncomingTrack]] = []
+    /// Whether `crowds` must be collected again.
+    var audioChanged = false
+    var loudestAt: MediaTime?
+    var capacity = CapacityMeter()
+    /// When the datagram that is being processed arrived.
+    var arrivedAt = MediaTime(nanoseconds: 0)
     /// The sum of the values read in `warm`. It has no meaning, but keeps the compiler from removing the reads.
     var warmth: UInt64 = 0
     /// Encodings with packets that have not been forwarded yet.
@@ -68,8 +80,13 @@ public final class Router {
     // MARK: Datagrams
 
     /// Processes a datagram, which is decrypted in place. The datagram's memory must stay valid until `flush`.
-    public func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
+    /// - Parameter arrivedAt: when the datagram arrived, if that was before `now`. Publishers' bandwidth estimation needs the
+    ///   times between arrivals, not those between the turns of a busy loop.
+    public func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, arrivedAt: MediaTime? = nil
+    ) {
         counters.datagramsIn &+= 1
+        self.arrivedAt = arrivedAt ?? now
         guard let first = datagram.first else { return }
         let peer: Peer
         if let known = peersByPath[path] {
@@ -78,11 +95,11 @@ public final class Router {
             if first < 4, let other = self.peer(checking: datagram), other !== known {
                 return receive(datagram, for: other, on: path, now: now)
             }
-        } else if first < 4, let found = self.peer(checking: datagram) {
+        } else if first < 4, let found = self.peer(checking: datagram) ?? astray[path] {
             peer = found
         } else {
             counters.strayDatagrams &+= 1
-            return
+            return receiveAstray(datagram, on: path, now: now)
         }
         receive(datagram, for: peer, on: path, now: now)
     }
@@ -111,10 +128,12 @@ public final class Router {
         peer.idleUntil = MediaTime(nanoseconds: .min)
         if let path, peersByPath[path] !== peer, peer.transport.isValidated(path), !isInUse(path) {
             peersByPath[path] = peer
+            astray[path] = nil
             peer.paths.removeAll { $0 == path }
             peer.paths.append(path)
             forgetOldPaths(of: peer)
         }
+        noteMove(of: peer)
         let isWritable = peer.transport.isWritable
         if isWritable != peer.wasWritable {
             peer.wasWritable = isWritable
@@ -164,6 +183,8 @@ public final class Router {
     public func tick(now: MediaTime) {
         for peer in peers { tick(peer, now: now) }
         updateActiveSpeakers(now: now)
+        updateLoudest(now: now)
+        updateCapacity(now: now)
     }
 
     /// The time between ticks, short enough for DTLS retransmissions after 100 ms and NACKs after 20 ms.
@@ -211,6 +232,11 @@ public struct RouterSettings: Sendable {
     public var longestQueue = MediaInterval.milliseconds(500)
     /// The maximum number of video packets to send in one flush, about 5 ms of work. Others wait no longer for their turn.
     public var longestFlush = 1000
+    /// The maximum number of publishers of a session whose audio is forwarded. If there are more, the loudest are.
+    public var loudestStreams = Int.max
+    /// The limits of what is sent to the subscribers of one session, and of all sessions, in bits per second; nil for none.
+    public var sessionBitrate: Int?
+    public var totalBitrate: Int?
     /// The wall-clock time at `MediaTime` 0.
     public var clockOrigin: NTPTime
     public init(candidates: [Candidate], clockOrigin: NTPTime) {

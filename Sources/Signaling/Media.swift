@@ -34,6 +34,8 @@ public enum MediaEvent: Equatable, Sendable {
     case videoPaused(StreamID, SessionID, subscriber: ConnectionID, paused: Bool, reason: PauseReason)
     /// The simulcast layers (by rid) of a publisher that at least one subscriber needs.
     case layersWanted(StreamID, SessionID, publisher: ConnectionID, rids: [String])
+    /// Whether a session has reached its bandwidth limit or that of the server.
+    case full(SessionID, Bool)
     /// The active speaker of a session changed; nil if no one speaks.
     case speaking(SessionID, StreamID?)
 
@@ -51,6 +53,7 @@ public enum MediaEvent: Equatable, Sendable {
             .session(session, .videoPaused(stream, subscriber, paused, reason))
         case .layersWanted(let stream, let session, let publisher, let rids):
             .session(session, .layersWanted(stream, publisher, rids))
+        case .full(let session, let isFull): .session(session, .full(isFull))
         case .speaking(let session, let stream): .session(session, .speaking(stream))
         }
     }

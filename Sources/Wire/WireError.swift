@@ -92,6 +92,9 @@ public struct WireError: Error, Hashable, Sendable {
         public static let queueFull: Code = "queue_full"
         /// This server does not route media.
         public static let mediaUnavailable: Code = "media_unavailable"
+        /// The bandwidth limit of the session or server is reached, so no new video is accepted. Existing media continues. Try
+        /// again after `retryAfter`, or without video.
+        public static let bandwidthExceeded: Code = "bandwidth_exceeded"
         /// The server cannot answer this offer. The error's sentence says why.
         public static let descriptionInvalid: Code = "description_invalid"
         /// The DTLS handshake failed; reported in `media.closed`.

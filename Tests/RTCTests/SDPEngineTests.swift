@@ -27,8 +27,37 @@ struct SDPEngineTests {
         let types = answer.sections[1].payloads.map(\.payloadType)
         #expect(Set(types).isSubset(of: offered.map(\.payloadType)) && Set(types).count == types.count)
         for codec in negotiated.media[1].codecs { #expect(codec.rtxPayloadType != nil && codec.nack && codec.pli) }
-        #expect(negotiated.media[0].codecs.first?.kind == .opus)
         #expect(negotiated.media.map(\.direction) == [.recvonly, .recvonly])
+    }
+
+    @Test(
+        "every engine publishes audio that survives losses, and nothing while it is silent",
+        arguments: SDPSample.publishing)
+    func resilient(_ name: String) throws {
+        let (negotiated, answer) = try negotiate(name, .receive)
+        let offered = try SDPSample.offer(name).sections[0].payloads
+        let hasRED = offered.contains { $0.encoding.lowercased() == "red" }
+        #expect(negotiated.media[0].codecs.map(\.kind) == (hasRED ? [.red, .opus] : [.opus]))
+        let opus = try #require(answer.sections[0].payloads.last)
+        #expect(opus.parameters.contains("usedtx=1") && opus.parameters.contains("useinbandfec=1"))
+        if hasRED { #expect(answer.sections[0].payloads[0].parameters == "\(opus.payloadType)/\(opus.payloadType)") }
+    }
+
+    @Test("a publisher of music keeps its own choice")
+    func music() throws {
+        var offer = try SDPSample.offer("offer_chromium156")
+        for index in offer.sections[0].payloads.indices where offer.sections[0].payloads[index].encoding == "opus" {
+            offer.sections[0].payloads[index].parameters = "stereo=1;usedtx=0;useinbandfec=0"
+        }
+        let negotiated = try answer(to: offer, role: .receive, local: SDPSample.local, sources: SDPSample.source)
+        #expect(negotiated.media[0].codecs.last?.fmtp == "stereo=1;usedtx=0;useinbandfec=0")
+    }
+
+    @Test("a subscriber's parameters stay as they are", arguments: SDPSample.watching)
+    func receivedAudio(_ name: String) throws {
+        let (negotiated, _) = try negotiate(name, .send)
+        let offered = try SDPSample.offer(name).sections[0].payloads.filter { ["opus", "red"].contains($0.encoding) }
+        #expect(negotiated.media[0].codecs.map(\.fmtp) == offered.map(\.parameters))
     }
 
     @Test("a publisher turns its picture upright, because not every subscriber can", arguments: SDPSample.publishing)

@@ -48,8 +48,14 @@ struct EngineTests {
             #expect(picture.frames.count > 30 && picture.faults() == [], "\(watcher)")
             let vp8 = try #require(receive.answered[1].codecs.first { $0.kind == .vp8 })
             #expect(picture.arrivals.allSatisfy { $0.payloadType == vp8.payloadType }, "\(watcher)")
-            let opus = try #require(receive.answered[0].codecs.first { $0.kind == .opus })
-            #expect(sound.arrivals.allSatisfy { $0.payloadType == opus.payloadType }, "\(watcher)")
+            // Redundant audio goes to those who have it and number Opus in the same way.
+            let codecs = receive.answered[0].codecs
+            let theirs = try #require(publisher.send?.answered[0].codecs.first)
+            let expected =
+                codecs.first {
+                    $0.kind == theirs.kind && $0.redundantPayloadTypes == theirs.redundantPayloadTypes
+                } ?? codecs.first { $0.kind == .opus }
+            #expect(sound.arrivals.allSatisfy { $0.payloadType == expected?.payloadType }, "\(watcher)")
             let level = try #require(receive.answered[0].extensions[.audioLevel])
             #expect(sound.arrivals.allSatisfy { $0.extensions.keys.elementsEqual([level]) }, "\(watcher)")
             #expect(picture.arrivals.allSatisfy { $0.extensions.isEmpty }, "\(watcher)")

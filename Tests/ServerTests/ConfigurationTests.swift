@@ -84,6 +84,20 @@ import Testing
         #expect(problems(yaml: "port:\n").count == 1)
     }
 
+    @Test("a bitrate has a decimal unit")
+    func bitrates() throws {
+        for (text, bits) in [("100kbit/s", 100_000), ("2500kbit/s", 2_500_000), ("40Mbit/s", 40_000_000)] {
+            let configuration = try load(yaml: "media:\n  sessionBitrate: \(text)\n  totalBitrate: 1Gbit/s\n")
+            #expect(configuration.media.sessionBitrate == Bitrate(bitsPerSecond: bits))
+            #expect(configuration.media.sessionBitrate?.description == text)
+            #expect(configuration.media.totalBitrate?.bitsPerSecond == 1_000_000_000)
+        }
+        #expect(try load(yaml: "media:\n  sessionBitrate: ~\n").media.sessionBitrate == nil)
+        for text in ["5", "99kbit/s", "5MBit/s", "5 Mbit/s", "0Mbit/s", "99999999999999999Gbit/s", "2000Gbit/s"] {
+            #expect(problems(["media.totalBitrate": text]).count == 1, "\(text)")
+        }
+    }
+
     @Test func errorsForUnknownKeysSuggestTheMostSimilarKey() {
         #expect(
             ConfabConfiguration.warnings(about: ["CONFAB_PROT": "1", "CONFAB_PORT": "1", "PATH": "/bin"]) == [

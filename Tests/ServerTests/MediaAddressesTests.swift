@@ -52,6 +52,19 @@ struct MediaAddressesTests {
         #expect(try addresses("2001:db8::9", local: ["10.0.0.1"]).bound.map(\.description) == ["::"])
     }
 
+    @Test("behind NAT, each of this machine's addresses answers for itself")
+    func answering() throws {
+        let local = ["10.0.0.1", "192.168.1.7", "127.0.0.1", "2001:db8::7", "fe80::1"]
+        #expect(
+            try addresses("203.0.113.9", local: local).answering.map(\.description) == [
+                "10.0.0.1", "192.168.1.7", "127.0.0.1",
+            ])
+        #expect(try addresses("2001:db8::9", local: local).answering.map(\.description) == ["2001:db8::7"])
+        #expect(try addresses("10.0.0.1", local: local).answering == [] && addresses(local: local).answering == [])
+        let many = (1...40).map { "10.0.0.\($0)" }
+        #expect(try addresses("203.0.113.9", local: many).answering.count == MediaAddresses.maxAnswering)
+    }
+
     @Test("an address that cannot work is a startup error", arguments: ["0.0.0.0", "::", "224.0.0.1", "ff02::1"])
     func impossible(_ address: String) {
         #expect(throws: MediaPlaneError.self) { try addresses(address, local: ["10.0.0.1"]) }

@@ -1,4 +1,6 @@
 import Datagrams
+import Foundation
+import RTC
 import Testing
 
 @testable import Server
@@ -14,4 +16,92 @@ struct MediaSocketsTests {
         #endif
         #expect(MediaSockets.note(onBuffer: Int(SocketOptions.datagramBuffer)) == nil)
     }
+
+    #if os(Linux)
+    /// Opens sockets behind NAT on a machine with these addresses, and returns them with their port.
+    private func open(_ local: [String]) throws -> ([DatagramSocket], listeners: [Int32], UInt16) {
+        let addresses = try MediaAddresses(
+            configured: IPAddress("203.0.113.9"), local: local.compactMap { IPAddress($0) }, publicHost: nil, port: 0)
+        let opened = try MediaSockets(addresses, port: 0)
+        let sockets = opened.sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
+        return (sockets, opened.sockets.listeners, UInt16(opened.port))
+    }
+
+    @Test("an answer comes from the address that the datagram was sent to")
+    func answers() throws {
+        // All of 127.0.0.0/8 are addresses of a Linux machine.
+        let (sockets, listeners, port) = try open(["127.0.0.2", "127.0.0.3"])
+        defer { for descriptor in sockets.map(\.descriptor) + listeners { close(descriptor) } }
+        let client = try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
+        defer { close(client) }
+        let clientPort = try #require(SocketOptions.port(of: client))
+        let io = try #require(BatchedDatagrams(probing: client))
+        for last: UInt32 in [3, 2, 4] {
+            let server = TransportAddress(v4: 0x7f00_0000 | last, port: port)
+            let before = MediaTime.monotonic
+            send("question", from: client, to: server, io)
+            var (socket, arrived, source) = (-1, MediaTime(nanoseconds: 0), TransportAddress?.none)
+            wait(for: sockets.map(\.descriptor))
+            for (index, one) in sockets.enumerated() {
+                _ = io.receive(one) { _, from, at in (socket, source, arrived) = (index, from, at) }
+            }
+            #expect(source == TransportAddress(v4: 0x7f00_0001, port: clientPort))
+            #expect(arrived >= before && arrived <= .monotonic)
+            // The wildcard socket, which is the first, answers for an address that has none of its own.
+            #expect(socket == [2: 1, 3: 2, 4: 0][last])
+            guard socket > 0 else { continue }
+            send("answer", from: sockets[socket].descriptor, to: try #require(source), io)
+            var answered: TransportAddress?
+            wait(for: [client])
+            _ = io.receive(DatagramSocket(descriptor: client, isIPv6: false)) { _, from, _ in answered = from }
+            #expect(answered == server)
+        }
+    }
+
+    /// Waits until one of the sockets is readable.
+    private func wait(for sockets: [Int32]) {
+        var polled = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        #expect(poll(&polled, nfds_t(polled.count), 10_000) > 0)
+    }
+
+    private func send(_ text: String, from socket: Int32, to remote: TransportAddress, _ io: BatchedDatagrams) {
+        let arena = DatagramArena(joins: false)
+        arena.prepare(text.utf8.count)?.copyBytes(from: Array(text.utf8))
+        arena.commit(text.utf8.count, on: Path(socket: 0, remote: remote))
+        #expect(io.send(arena, on: [DatagramSocket(descriptor: socket, isIPv6: false)]) == 0)
+    }
+
+    @Test("no other program can share the port")
+    func alone() throws {
+        let (sockets, listeners, port) = try open(["127.0.0.2"])
+        defer { for descriptor in sockets.map(\.descriptor) + listeners { close(descriptor) } }
+        for address: UInt32 in [0, 0x7f00_0002, 0x7f00_0009] {
+            #expect(throws: SocketError.self) {
+                try SocketOptions.datagram(TransportAddress(v4: address, port: port), isShared: true)
+            }
+        }
+    }
+
+    @Test("a datagram's time of arrival is when the kernel got it, not when it was read")
+    func arrival() throws {
+        let socket = try SocketOptions.datagram(TransportAddress(v4: 0x7f00_0001, port: 0))
+        defer { close(socket) }
+        SocketOptions.stampArrivals(socket)
+        let io = try #require(BatchedDatagrams(probing: socket))
+        let own = TransportAddress(v4: 0x7f00_0001, port: try #require(SocketOptions.port(of: socket)))
+        // Until the system has noticed that somebody wants the times, it notes none.
+        var times: [MediaTime] = []
+        for _ in 0..<2 {
+            send("x", from: socket, to: own, io)
+            let sent = MediaTime.monotonic
+            // The loop is late.
+            while MediaTime.monotonic - sent < .milliseconds(20) {}
+            wait(for: [socket])
+            _ = io.receive(DatagramSocket(descriptor: socket, isIPv6: false)) { _, _, at in times.append(at) }
+            #expect(times.count > 0)
+            if let last = times.last, last - sent < .milliseconds(10) { return }
+        }
+        Issue.record("The datagram seems to have arrived when it was read.")
+    }
+    #endif
 }

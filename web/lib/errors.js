@@ -67,6 +67,7 @@ export function unusable(cause) {
 const always = {
   session_invalid: ['OT_INVALID_SESSION_ID', 1005],
   session_full: ['OT_CONNECTION_LIMIT_EXCEEDED', 1027],
+  bandwidth_exceeded: ['OT_CONNECTION_LIMIT_EXCEEDED', 1027],
   too_many_connections: ['OT_CONNECTION_LIMIT_EXCEEDED', 1027],
   banned: ['OT_PERMISSION_DENIED', 1004],
   not_joined: ['OT_NOT_CONNECTED', 1010],

@@ -37,11 +37,14 @@ uint8_t *confab_batch_bytes(const confab_batch *batch, uint32_t index);
 uint32_t confab_batch_length(const confab_batch *batch, uint32_t index);
 const struct sockaddr_storage *confab_batch_source(const confab_batch *batch, uint32_t index);
 
+/// Makes the kernel note when each datagram arrived (SO_TIMESTAMPNS).
+void confab_stamp_arrivals(int socket);
+/// Returns when a datagram arrived, by the monotonic clock: the kernel's note, or the time of the call if there is none.
+int64_t confab_batch_arrival(const confab_batch *batch, uint32_t index);
+
 /// Allows the kernel to join datagrams that one sender sent together (UDP_GRO, Linux 5.0). Returns 0 if unsupported. If joined,
 /// the batch needs 64 KiB for each datagram.
 int confab_join_segments(int socket);
-/// Makes the batch record the segment lengths of joined datagrams.
-void confab_batch_expect_segments(confab_batch *batch);
 /// Returns the length of the datagrams that were joined, of which the last may be shorter. Returns 0 for a single datagram.
 uint32_t confab_batch_segment(const confab_batch *batch, uint32_t index);
 

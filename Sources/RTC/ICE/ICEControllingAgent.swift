@@ -2,8 +2,8 @@
 /// candidates: its owner adds every pair of a socket and a server candidate. The agent checks them, nominates the best pair
 /// that answers, and keeps checking consent (RFC 7675).
 ///
-/// Each check is a separate transaction, retried with a doubling timeout. A response to any of a pair's recent checks counts. A
-/// lite agent never sends requests, so this agent does not answer any.
+/// Each check is a separate transaction, retried with a doubling timeout. A response to any of a pair's recent checks counts.
+/// The agent answers the server's own checks, but they have no other effect.
 public struct ICEControllingAgent {
     /// The maximum number of pairs, enough for IPv4 and IPv6, a few interfaces, and UDP and TCP, times the server's addresses.
     public static let maxPairs = 32
@@ -117,9 +117,11 @@ public struct ICEControllingAgent {
         _ datagram: UnsafeRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink,
         using random: inout some RandomNumberGenerator
     ) -> ICEOutcome {
-        guard let message = STUNMessage(datagram), message.class == .success, message.method == STUN.binding,
-            message.mappedAddress != nil, let remote
-        else { return .dropped(.malformed) }
+        guard let message = STUNMessage(datagram), message.method == STUN.binding, let remote else {
+            return .dropped(.malformed)
+        }
+        if message.class == .request { return answer(message, from: remote, on: path, sink) }
+        guard message.class == .success, message.mappedAddress != nil else { return .dropped(.malformed) }
         // RFC 8445 §7.2.5.2.1: a response must arrive on the path of its request.
         guard let index = pairs.firstIndex(where: { $0.path == path }),
             let check = pairs[index].recent.first(where: { $0.transaction == message.transaction })
@@ -128,6 +130,20 @@ public struct ICEControllingAgent {
         let outcome = answered(index, check, now, &random)
         decide(now, sink, &random)
         return outcome
+    }
+
+    private func answer(
+        _ request: STUNMessage, from remote: ICECredentials, on path: Path, _ sink: any DatagramSink
+    ) -> ICEOutcome {
+        guard pairs.contains(where: { $0.path == path }),
+            request.isAddressed(to: Array("\(local.ufrag):\(remote.ufrag)".utf8))
+        else { return .dropped(.unknownName) }
+        let key = Array(local.password.utf8)
+        guard request.isAuthentic(key) else { return .dropped(.unauthenticated) }
+        var writer = STUNWriter(sink.prepare(STUN.maxBytes), .success, transaction: request.transaction)
+        writer.xorMappedAddress(path.remote)
+        if let length = writer.finish(key: key) { sink.send(length, on: path) }
+        return .refreshed
     }
 
     private mutating func answered(

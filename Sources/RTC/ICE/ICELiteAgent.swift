@@ -1,6 +1,10 @@
 /// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers checks
-/// and sends none. It ignores the client's candidates. It never sends to an address until a check with the right password has
-/// arrived from there.
+/// and does not look for paths. It ignores the client's candidates. It never sends media to an address until a check with the
+/// right password has arrived from there.
+///
+/// It sends a check of its own in one case: if the client's media comes from an address that is not validated, because a NAT has
+/// assigned a new one. The client would notice only at its next check, seconds later. An answer shows that the client is there
+/// and consents (RFC 7675 §5.1), so it validates and selects the path.
 ///
 /// An authenticated check *validates* a path. A check with USE-CANDIDATE *selects* a path; the most recent one counts, because
 /// a phone that changes networks nominates its new path. A path without a check for `ICETimes.consent` is removed.
@@ -16,6 +20,8 @@ public struct ICELiteAgent {
         /// The client's username fragment; nil until the client's description arrives. Until then the agent accepts any
         /// fragment, because a check is already authenticated by the server's password.
         var remoteName: [UInt8]?
+        /// The client's password, with which it authenticates answers.
+        var remoteKey: [UInt8]?
         var number: Int
 
         init(_ local: ICECredentials, remoteUfrag: String?, number: Int) {
@@ -34,6 +40,13 @@ public struct ICELiteAgent {
         }
     }
 
+    /// A check that this agent sent.
+    private struct OwnCheck {
+        var path: Path
+        var transaction: STUNTransaction
+        var sentAt: MediaTime
+    }
+
     private struct ValidatedPath {
         var path: Path
         var lastChecked: MediaTime
@@ -44,6 +57,8 @@ public struct ICELiteAgent {
     /// The credentials before a restart, accepted until a path is nominated with the new ones (RFC 8445 §9).
     private var former: Generation?
     private var paths: [ValidatedPath] = []
+    /// The most recent check of our own that was not answered yet.
+    private var ownCheck: OwnCheck?
     /// The nominated path, which carries media.
     public private(set) var selectedPath: Path?
 
@@ -58,9 +73,14 @@ public struct ICELiteAgent {
 
     public mutating func setRemote(ufrag: String) { current.remoteName = Array(ufrag.utf8) }
 
+    mutating func setRemote(_ remote: ICECredentials) {
+        (current.remoteName, current.remoteKey) = (Array(remote.ufrag.utf8), Array(remote.password.utf8))
+    }
+
     /// Restarts with new credentials on both sides. Validated paths stay valid until a path is nominated with the new
     /// credentials.
     public mutating func restart(local: ICECredentials, remoteUfrag: String?) {
+        ownCheck = nil
         // After two restarts in a row, the paths in use still belong to the credentials from before the first restart.
         if former == nil { former = current }
         current = Generation(local, remoteUfrag: remoteUfrag, number: current.number &+ 1)
@@ -71,9 +91,9 @@ public struct ICELiteAgent {
     public mutating func handle(
         _ datagram: UnsafeRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
     ) -> ICEOutcome {
-        guard let message = STUNMessage(datagram), message.class == .request, message.method == STUN.binding,
-            let username = message.username
-        else { return .dropped(.malformed) }
+        guard let message = STUNMessage(datagram), message.method == STUN.binding else { return .dropped(.malformed) }
+        if message.class == .success { return receiveAnswer(message, on: path, now: now) }
+        guard message.class == .request, let username = message.username else { return .dropped(.malformed) }
         // Do not answer unknown names: an error response could be used for reflection, and would reveal which names exist.
         guard let generation = [current, former].lazy.compactMap({ $0 }).first(where: { $0.isMeant(by: username) })
         else { return .dropped(.unknownName) }
@@ -94,6 +114,40 @@ public struct ICELiteAgent {
         let isNew = touch(path, generation.number, now)
         if message.useCandidate, nominate(path, generation.number) { return .selected }
         return isNew ? .validated : .refreshed
+    }
+
+    // MARK: Checks of our own
+
+    /// The minimum time between two checks of our own, and the time that an answer may take.
+    static let ownCheckInterval = MediaInterval.milliseconds(200)
+    static let longestAnswer = MediaInterval.seconds(2)
+
+    /// Checks whether the client is at the end of a path that is not validated. The request is shorter than the media that must
+    /// have arrived over the path before.
+    mutating func check(
+        _ path: Path, now: MediaTime, sink: any DatagramSink, using random: inout some RandomNumberGenerator
+    ) {
+        guard let name = current.remoteName, let key = current.remoteKey, !isValidated(path) else { return }
+        if let ownCheck, now - ownCheck.sentAt < Self.ownCheckInterval { return }
+        let transaction = STUNTransaction(using: &random)
+        ownCheck = OwnCheck(path: path, transaction: transaction, sentAt: now)
+        var writer = STUNWriter(sink.prepare(STUN.maxBytes), .request, transaction: transaction)
+        writer.username(name + [UInt8(ascii: ":")] + current.name)
+        // The priority of a peer-reflexive candidate (RFC 8445 §5.1.2.1); the client ignores it.
+        writer.priority(110 << 24 | 65535 << 8 | 255)
+        writer.controlled(tieBreaker: random.next())
+        if let length = writer.finish(key: key) { sink.send(length, on: path) }
+    }
+
+    private mutating func receiveAnswer(_ message: STUNMessage, on path: Path, now: MediaTime) -> ICEOutcome {
+        guard let ownCheck, ownCheck.path == path, ownCheck.transaction == message.transaction,
+            now - ownCheck.sentAt <= Self.longestAnswer
+        else { return .dropped(.unsolicited) }
+        guard let key = current.remoteKey, message.isAuthentic(key) else { return .dropped(.unauthenticated) }
+        self.ownCheck = nil
+        _ = touch(path, current.number, now)
+        selectedPath = path
+        return .selected
     }
 
     private func answer(

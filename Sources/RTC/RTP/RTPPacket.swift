@@ -10,18 +10,18 @@ public struct RTPPacket: Equatable, Sendable {
     private static let padding: UInt8 = 0x20
     private static let extended: UInt8 = 0x10
 
-    public let marker: Bool
+    public private(set) var marker: Bool
     public let hasPadding: Bool
     /// The payload type, 0 to 127.
     public let payloadType: UInt8
     public let sequenceNumber: UInt16
-    public let timestamp: UInt32
+    public private(set) var timestamp: UInt32
     public let ssrc: UInt32
     /// The length of the header with CSRCs and extension, which is also the offset of the payload.
     public let headerLength: Int
     /// The range of the payload, without padding. It is empty in packets that contain only padding, which browsers send to
     /// probe the bandwidth.
-    public let payloadRange: Range<Int>
+    public private(set) var payloadRange: Range<Int>
     /// The extension's "defined by profile" field: 0xbede for the one-byte form, 0x1000 plus four application bits for the
     /// two-byte form (RFC 8285 §4), or 0 without an extension.
     public let extensionProfile: UInt16
@@ -71,6 +71,17 @@ public struct RTPPacket: Equatable, Sendable {
     public func originalSequenceNumber(in bytes: UnsafeRawBufferPointer) -> UInt16? {
         guard payloadRange.count >= 2, payloadRange.upperBound <= bytes.count else { return nil }
         return bytes.bigEndian16(at: payloadRange.lowerBound)
+    }
+
+    /// Returns an earlier packet of the same source whose payload this packet carries too, as redundant audio does (RFC 2198).
+    ///
+    /// - Parameters:
+    ///   - range: the range of the earlier payload, in the same bytes.
+    ///   - timestamp: the earlier packet's timestamp.
+    public func carried(in range: Range<Int>, timestamp: UInt32) -> RTPPacket {
+        var packet = self
+        (packet.marker, packet.timestamp, packet.payloadRange) = (false, timestamp, range)
+        return packet
     }
 }
 

@@ -30,7 +30,7 @@ private struct Answerer {
         (self.offer, self.role, self.local) = (offer, role, local)
         codecs = offer.sections.map { section in
             let offered = section.isAnswerable ? Codec.all(in: section) : []
-            return role == .receive ? Codec.inOrderOfReach(offered) : offered
+            return role == .receive ? Codec.forPublisher(offered) : offered
         }
         var accepted: [String: MediaSection] = [:]
         for (section, codecs) in zip(offer.sections, codecs) where !codecs.isEmpty {

@@ -76,12 +76,33 @@ public struct Codec: Hashable, Sendable {
         }
     }
 
-    /// Returns the codecs in the order for an answer to a publisher, which sends the first: those that most subscribers decode
-    /// come first. Every browser has VP8. Codecs of equal reach, and audio, keep the publisher's order.
-    static func inOrderOfReach(_ codecs: [Codec]) -> [Codec] {
-        codecs.enumerated().sorted { ($0.element.kind.reach, $0.offset) < ($1.element.kind.reach, $1.offset) }.map(
-            \.element)
+    /// Returns the codecs for an answer to a publisher, which sends the first: those that most subscribers decode come first.
+    /// Every browser has VP8. Redundant audio comes before Opus, because subscribers without it get plain Opus. Codecs of equal
+    /// reach keep the publisher's order.
+    static func forPublisher(_ codecs: [Codec]) -> [Codec] {
+        codecs.enumerated().sorted { ($0.element.kind.reach, $0.offset) < ($1.element.kind.reach, $1.offset) }.map {
+            $0.element.kind == .opus ? $0.element.askingForResilience : $0.element
+        }
     }
+
+    /// Opus as the server wants to receive it (RFC 7587 §6.1): no packets for silence (DTX), and in each packet a copy of the
+    /// previous one in low quality (in-band FEC). If the publisher states these parameters itself, its choice stays.
+    private var askingForResilience: Codec {
+        var codec = self
+        for name in ["useinbandfec", "usedtx"] where parameter(name) == nil {
+            codec.fmtp += (codec.fmtp.isEmpty ? "" : ";") + name + "=1"
+        }
+        return codec
+    }
+
+    private func parameter(_ name: String) -> Substring? {
+        var payload = PayloadFormat(payloadType: payloadType)
+        payload.parameters = fmtp
+        return payload.parameter(name)
+    }
+
+    /// The payload types that a packet of redundant audio may contain, from the parameters of RED (RFC 2198 §5).
+    public var redundantPayloadTypes: Set<UInt8> { Set(fmtp.split(separator: "/").compactMap { UInt8($0) }) }
 
     /// The payload formats to write for this codec: the codec itself and its RTX.
     var payloads: [PayloadFormat] {
@@ -151,7 +172,8 @@ extension Codec.Kind {
     /// The codec's place in answers to publishers, the most widely decoded first.
     fileprivate var reach: Int {
         switch self {
-        case .opus, .red, .vp8: 0
+        case .red, .vp8: 0
+        case .opus: 1
         case .h264(let id, 1) where H264Profile(profileLevelID: id) == .constrainedBaseline: 1
         case .vp9(profile: 0): 2
         case .av1(profile: 0): 3

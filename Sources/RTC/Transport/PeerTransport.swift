@@ -135,6 +135,16 @@ public final class PeerTransport {
         }
     }
 
+    /// Processes a datagram from a path that is not validated. If it is media of this peer, checks whether the peer is there.
+    /// Its answer validates and selects the path. The media itself is dropped.
+    public func receiveAstray(
+        _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
+    ) {
+        guard state == .connected, let receiver, !agent.isValidated(path) else { return }
+        if case .failed(let failure) = receiver.unprotect(datagram) { return counters.count(failure) }
+        agent.check(path, now: now, sink: sink, using: &random)
+    }
+
     private func receiveSTUN(
         _ datagram: UnsafeRawBufferPointer, on path: Path, _ now: MediaTime, _ sink: any DatagramSink
     ) {

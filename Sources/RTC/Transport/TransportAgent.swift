@@ -46,7 +46,7 @@ enum TransportAgent {
     mutating func setRemote(_ remote: ICECredentials) {
         switch self {
         case .lite(var agent):
-            agent.setRemote(ufrag: remote.ufrag)
+            agent.setRemote(remote)
             self = .lite(agent)
         case .controlling(var agent):
             agent.setRemote(remote)
@@ -58,6 +58,7 @@ enum TransportAgent {
         switch self {
         case .lite(var agent):
             agent.restart(local: local, remoteUfrag: remote.ufrag)
+            agent.setRemote(remote)
             self = .lite(agent)
         case .controlling(var agent):
             agent.restart(local: local, remote: remote)
@@ -80,6 +81,15 @@ enum TransportAgent {
         guard case .controlling(var agent) = self else { return }
         agent.add(path, priority: priority)
         self = .controlling(agent)
+    }
+
+    /// Checks a path that media came from before a check validated it. Only a lite agent does this.
+    mutating func check(
+        _ path: Path, now: MediaTime, sink: any DatagramSink, using random: inout some RandomNumberGenerator
+    ) {
+        guard case .lite(var agent) = self else { return }
+        agent.check(path, now: now, sink: sink, using: &random)
+        self = .lite(agent)
     }
 
     mutating func handle(

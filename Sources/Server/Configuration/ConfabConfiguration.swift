@@ -86,6 +86,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct Media: Sendable, Equatable {
         public var port = 40000
         public var address: IPAddress?
+        /// Maximum number of publishers of a session whose audio is forwarded. Few conversations have more voices at once.
+        public var loudestStreams = 20
+        /// The limits of what is sent to the subscribers of one session, and of all sessions; nil for none.
+        public var sessionBitrate: Bitrate?
+        public var totalBitrate: Bitrate?
         public init() {}
     }
 

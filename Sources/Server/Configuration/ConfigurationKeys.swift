@@ -134,6 +134,15 @@ extension Setting {
             .optional(.single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description)),
             "Address announced to browsers for media, if it differs from this machine's own (NAT)."),
         Setting(
+            "media.loudestStreams", \.media.loudestStreams, .integer(1...10_000),
+            "Maximum publishers of a session whose audio is forwarded. If there are more, the loudest are."),
+        Setting(
+            "media.sessionBitrate", \.media.sessionBitrate, .optional(.bitrate),
+            "Limit of what is sent to the subscribers of one session. At the limit, new video is refused."),
+        Setting(
+            "media.totalBitrate", \.media.totalBitrate, .optional(.bitrate),
+            "Limit of what is sent to all subscribers. At the limit, new video and new connections are refused."),
+        Setting(
             "media.relayedFallback", \.rules.relayedFallback, wait,
             "Peer-to-peer media that is not connected after this time is routed through the server."),
         Setting(

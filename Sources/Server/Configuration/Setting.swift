@@ -176,6 +176,15 @@ extension Format<Int> {
     }
 }
 
+extension Format<Bitrate> {
+    /// A format for a bitrate: at least what one stream takes, so that a wrong unit does not stop everything.
+    static let bitrate = Format.single(
+        "a whole number and a unit (kbit/s, Mbit/s or Gbit/s), from 100kbit/s to 1000Gbit/s",
+        parse: { text in
+            Bitrate(text).flatMap { (100_000...1_000_000_000_000).contains($0.bitsPerSecond) ? $0 : nil }
+        }, write: \.description)
+}
+
 extension Format where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
     static var choice: Format {
         .single(

@@ -31,6 +31,33 @@ extension ByteCount: CustomStringConvertible {
     private static let units: [(String, Int)] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)]
 }
 
+/// A number of bits per second, written in configuration as `100Mbit/s`. The prefixes are decimal, as in networks.
+public struct Bitrate: Hashable, Sendable, CustomStringConvertible {
+    public var bitsPerSecond: Int
+
+    public init(bitsPerSecond: Int) { self.bitsPerSecond = bitsPerSecond }
+
+    /// Parses a whole number and a unit: `kbit/s`, `Mbit/s` or `Gbit/s`. Returns nil for anything else.
+    public init?(_ text: String) {
+        guard let (number, unit) = splitQuantity(text), let scale = Self.units.first(where: { $0.0 == unit })?.1 else {
+            return nil
+        }
+        let (bits, overflow) = number.multipliedReportingOverflow(by: scale)
+        if overflow { return nil }
+        self.init(bitsPerSecond: bits)
+    }
+
+    /// The bitrate in the largest unit that divides it. ``init(_:)`` parses it.
+    public var description: String {
+        let (unit, scale) = Self.units.first { bitsPerSecond % $0.1 == 0 } ?? ("kbit/s", 1000)
+        return "\(bitsPerSecond / scale)\(unit)"
+    }
+
+    private static let units: [(String, Int)] = [
+        ("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1000),
+    ]
+}
+
 /// The text form of durations in the configuration: a whole number and `ms`, `s`, `m`, `h` or `d`.
 enum DurationText {
     private static let units: [(String, Int)] = [

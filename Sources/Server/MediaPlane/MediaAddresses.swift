@@ -6,11 +6,17 @@ struct MediaAddresses: Equatable, Sendable {
     var advertised: [IPAddress]
     /// Addresses to bind, in the same order. If the advertised address is not local, a single wildcard address.
     var bound: [IPAddress]
+    /// If a wildcard address is bound: this machine's addresses of that family. Each gets a UDP socket of its own, so that
+    /// answers come from the address that the client sent to, on machines with several addresses. A wildcard socket would use
+    /// the address of the route back, and the client would drop the answers.
+    var answering: [IPAddress] = []
     /// Warnings for the operator.
     var notes: [String] = []
 
     /// Maximum number of addresses. Each one costs sockets and lines in every description.
     static let maxAddresses = 4
+    /// Maximum number of addresses behind a wildcard address. Each one costs a socket.
+    static let maxAnswering = 16
 
     /// - Parameters:
     ///   - configured: The setting `media.address`.
@@ -50,6 +56,9 @@ struct MediaAddresses: Equatable, Sendable {
             bound = [configured]
         } else {
             bound = [configured.isIPv4 ? .anyIPv4 : .anyIPv6]
+            // Link-local addresses would need a scope.
+            let family = local.filter { $0.isIPv4 == configured.isIPv4 && !$0.isLinkLocal }
+            answering = Array(family.prefix(Self.maxAnswering))
             notes.append(
                 "Media is advertised at \(configured), which is not an address of this machine. Make sure that UDP and "
                     + "TCP port \(port) are forwarded to this machine."

@@ -140,8 +140,8 @@ final class MediaLoop: MediaSink {
         let socket = sockets[Int(index)]
         for _ in 0..<8 {
             let now = now
-            let count = io.receive(socket) { datagram, source in
-                router.receive(datagram, on: Path(socket: index, remote: source), now: now)
+            let count = io.receive(socket) { datagram, source, arrivedAt in
+                router.receive(datagram, on: Path(socket: index, remote: source), now: now, arrivedAt: arrivedAt)
             }
             router.flush(now: now)
             if count < io.burst || router.hasMore { break }

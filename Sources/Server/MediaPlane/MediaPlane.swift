@@ -26,6 +26,11 @@ final class MediaPlane: Sendable {
         var publicHost: String?
         /// This machine's addresses, the most reachable first.
         var local: [IPAddress] = []
+        /// The maximum number of publishers of a session whose audio is forwarded; nil for all.
+        var loudestStreams: Int?
+        /// The limits of what is sent for one session, and in all, in bits per second; nil for none.
+        var sessionBitrate: Int?
+        var totalBitrate: Int?
         /// True to use poll(2) and sendto(2) instead of epoll and Linux's batched calls.
         var isPortable = false
     }
@@ -46,8 +51,10 @@ final class MediaPlane: Sendable {
         let inbox = try MediaInbox { events in for event in events { onEvent(MediaEvent(event)) } }
         self.inbox = inbox
         let (sockets, isPortable) = (opened.sockets, settings.isPortable)
-        let router = RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
-        let thread = Thread {
+        var router = RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
+        (router.sessionBitrate, router.totalBitrate) = (settings.sessionBitrate, settings.totalBitrate)
+        if let loudestStreams = settings.loudestStreams { router.loudestStreams = loudestStreams }
+        let thread = Thread { [router] in
             let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable)
             loop.run { sink in
                 Router(
@@ -132,6 +139,9 @@ extension MediaPlane.Settings {
     init(_ configuration: ConfabConfiguration) throws {
         port = configuration.media.port
         address = configuration.media.address
+        loudestStreams = configuration.media.loudestStreams
+        sessionBitrate = configuration.media.sessionBitrate?.bitsPerSecond
+        totalBitrate = configuration.media.totalBitrate?.bitsPerSecond
         publicHost = configuration.publicURL.flatMap { URL(string: $0)?.host }
         local = try lanAddresses().map(\.address)
     }
@@ -139,6 +149,11 @@ extension MediaPlane.Settings {
 
 extension Router {
     fileprivate func answer(_ client: ConnectionID, re: UInt64, _ side: MediaSide, _ sdp: String) -> MediaEvent {
+        guard !isFull || hasConnection(Key(client), Side(side)) else {
+            let message = "The server has reached its bandwidth limit. Try again later."
+            let error = WireError(.bandwidthExceeded, message, retryable: true, retryAfter: .seconds(10))
+            return .refused(client, re: re, error)
+        }
         do throws(SDPError) {
             let answer = try offer(Key(client), Side(side), sdp: sdp, now: .monotonic)
             return .answered(client, re: re, side, sdp: answer)
@@ -188,6 +203,7 @@ extension MediaEvent {
             self = .layersWanted(
                 StreamID(stream), SessionID(session) ?? .unset, publisher: ConnectionID(client), rids: rids
             )
+        case .full(let session, let isFull): self = .full(SessionID(session) ?? .unset, isFull)
         case .speaking(let session, let stream):
             self = .speaking(SessionID(session) ?? .unset, stream.map { StreamID($0) })
         }

@@ -50,6 +50,8 @@ struct MediaSockets {
             do throws(MediaPlaneError) {
                 port = wanted
                 for address in addresses.bound { try open(address) }
+                openAnswering(addresses)
+                for socket in sockets.datagram { SocketOptions.stampArrivals(socket.descriptor) }
                 return
             } catch {
                 closeAll()
@@ -68,6 +70,20 @@ struct MediaSockets {
         } catch {
             throw MediaPlaneError("\(error.description)")
         }
+    }
+
+    /// Opens the sockets that share the port of the wildcard socket. Datagrams go to the socket whose address they were sent to.
+    /// An address that has just disappeared is left to the wildcard socket.
+    private mutating func openAnswering(_ addresses: MediaAddresses) {
+        // Only now may the port be shared, and only by these: another program that uses the port must be an error.
+        let wildcards = sockets.datagram
+        for socket in wildcards { SocketOptions.setShared(socket.descriptor, true) }
+        for address in addresses.answering {
+            let whole = address.transportAddress(port: UInt16(clamping: port))
+            guard let socket = try? SocketOptions.datagram(whole, isShared: true) else { continue }
+            sockets.datagram.append((socket, !address.isIPv4))
+        }
+        for socket in sockets.datagram { SocketOptions.setShared(socket.descriptor, false) }
     }
 
     private mutating func closeAll() {

@@ -28,6 +28,15 @@ extension Session {
         }
     }
 
+    /// Throws if new video would exceed the bandwidth limit. Audio takes so little that people can always talk.
+    func permitBandwidth(video: Bool) throws(WireError) {
+        guard isFull, isRouted, video else { return }
+        throw WireError(
+            .bandwidthExceeded,
+            "The bandwidth limit of this session or server is reached. Try again later, or without video.",
+            retryable: true, retryAfter: .seconds(10))
+    }
+
     // MARK: Commands to the media plane
 
     /// Tells the media plane to route a stream that is new or has moved to other transceivers.

@@ -42,6 +42,7 @@ extension Session {
     {
         try permit(member.capabilities.publish, "publishing")
         try permitMedia(turn)
+        try permitBandwidth(video: verb.hasVideo)
         guard member.streams.count < turn.rules.streamsPerConnection else {
             throw WireError(
                 .sessionFull,
@@ -123,6 +124,8 @@ extension Session {
                 .notPermitted,
                 "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
+        // A subscription that exists may change, also to a new connection.
+        if streams[verb.stream]?.subscribers[client] == nil { try permitBandwidth(video: verb.video) }
         var verb = verb
         if !isRouted { verb.mids = MediaMids() }
         let former = streams[verb.stream]?.subscribers.updateValue(verb, forKey: client)

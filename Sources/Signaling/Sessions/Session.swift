@@ -29,6 +29,7 @@ public enum SessionEvent: Equatable, Sendable {
     // From the media plane.
     case videoPaused(StreamID, ConnectionID, Bool, PauseReason)
     case layersWanted(StreamID, ConnectionID, [String])
+    case full(Bool)
     case speaking(StreamID?)
 }
 
@@ -112,6 +113,8 @@ public struct Session: Machine, Equatable, Sendable {
     var announceAt: Timestamp?
     /// Whether a moderator has muted everyone, including future publishers (OpenTok's `forceMuteAll`).
     var isMuted = false
+    /// Whether the session or the server sends as much as it may. The media plane repeats this while it lasts.
+    var isFull = false
     /// When the mute of a session without members ends.
     var muteUntil: Timestamp?
     var bindings: [MatchID: Binding] = [:]
@@ -143,7 +146,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .verb(let client, let re, _):
             turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
-            .rosterAcknowledged, .lagging, .videoPaused, .layersWanted, .speaking:
+            .rosterAcknowledged, .lagging, .videoPaused, .layersWanted, .full, .speaking:
             return
         }
     }
@@ -212,6 +215,7 @@ public struct Session: Machine, Equatable, Sendable {
             subscriptionChanged(news, to: subscriber, &turn)
         case .layersWanted(let stream, let publisher, let rids):
             layersWanted(stream, publisher, rids, &turn)
+        case .full(let isFull): self.isFull = isFull
         case .speaking(let stream): speaking(stream, &turn)
         }
     }

@@ -104,6 +104,7 @@ final class SimulatedConnection {
         for media in media where side == .receive {
             guard let source = media.remoteSources.first, bySSRC[source.ssrc] == nil else { continue }
             let slot = SimulatedSlot(mid: media.mid, kind: media.kind, source: source)
+            slot.redundant = Set(media.codecs.filter { $0.kind == .red }.map(\.payloadType))
             slots.append(slot)
             bySSRC[source.ssrc] = slot
             if let repair = source.rtxSSRC { bySSRC[repair] = slot }

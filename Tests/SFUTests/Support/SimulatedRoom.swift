@@ -61,16 +61,18 @@ final class SimulatedClient {
         )
     }
 
-    /// Connects in order to receive, with `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" …
+    /// Connects in order to receive, with `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" … The `others` are codecs
+    /// for audio.
     func watch(
         slots: Int = 2, audio: Codec = Codec(.opus, payloadType: 109),
-        video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
+        video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121), others: [Codec] = []
     ) throws {
         receive?.vanish()
         let ids = extensions()
         let media = (0..<slots).flatMap { slot in
             [
-                OfferedMedia(mid: "a\(slot)", kind: .audio, direction: .recvonly, codecs: [audio], extensions: ids),
+                OfferedMedia(
+                    mid: "a\(slot)", kind: .audio, direction: .recvonly, codecs: [audio] + others, extensions: ids),
                 OfferedMedia(mid: "v\(slot)", kind: .video, direction: .recvonly, codecs: [video], extensions: ids),
             ]
         }
@@ -97,6 +99,7 @@ final class SimulatedClient {
                 let source = SimulatedSource(
                     mid: media.mid, kind: media.kind, label: number, codec: codec, random: &room.random)
                 source.rid = rid
+                source.isRedundant = codec.kind == .red
                 connection.add(source)
                 guard rid == nil else { continue }
                 let ssrcs = index == 1 ? [source.ssrc, source.repairSSRC] : [source.ssrc]
@@ -161,10 +164,13 @@ final class SimulatedRoom {
     var random: SeededGenerator
     private(set) var clients: [SimulatedClient] = []
 
-    init(seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), longestFlush: Int? = nil) throws {
+    init(
+        seed: UInt64 = 1, weather: NetworkConditions = NetworkConditions(), longestFlush: Int? = nil,
+        adjust: (inout RouterSettings) -> Void = { _ in }
+    ) throws {
         random = SeededGenerator(seed: seed)
         network = SimulatedMediaNetwork(seed: seed &+ 1, weather: weather)
-        server = try SimulatedServer(network, seed: seed &+ 2, longestFlush: longestFlush)
+        server = try SimulatedServer(network, seed: seed &+ 2, longestFlush: longestFlush, adjust: adjust)
     }
 
     var router: Router { server.router }

@@ -69,12 +69,16 @@ final class SimulatedServer {
     private var held: [UnsafeMutableRawBufferPointer] = []
     private var heldCount = 0
 
-    init(_ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil) throws {
+    init(
+        _ network: SimulatedMediaNetwork, seed: UInt64, longestFlush: Int? = nil,
+        adjust: (inout RouterSettings) -> Void = { _ in }
+    ) throws {
         self.network = network
         sink = SimulatedSink(network.host(Self.address))
         let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: Self.address)
         var settings = RouterSettings(candidates: [candidate], clockOrigin: NTPTime(0xe000_0000_0000_0000))
         if let longestFlush { settings.longestFlush = longestFlush }
+        adjust(&settings)
         router = Router(
             settings: settings,
             certificate: try #require(Self.certificate), sink: sink, generator: SeededGenerator(seed: seed)

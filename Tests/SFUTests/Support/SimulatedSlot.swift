@@ -24,6 +24,8 @@ final class SimulatedSlot {
     let kind: MediaKind
     let ssrc: UInt32
     let repairSSRC: UInt32?
+    /// The payload types of redundant audio (RFC 2198).
+    var redundant: Set<UInt8> = []
     private var statistics: ReceiverStatistics
     var missing = NACKGenerator()
     private(set) var arrivals: [Arrival] = []
@@ -58,6 +60,10 @@ final class SimulatedSlot {
             )
         }
         missing.receive(number, at: now)
+        if redundant.contains(packet.payloadType) {
+            guard let block = primary(payload) else { return unreadable += 1 }
+            payload = block
+        }
         guard numbers.insert(number).inserted else { return duplicates += 1 }
         let descriptor = kind == .video ? VP8Descriptor(payload) : nil
         var length = descriptor.map { $0.length + 1 } ?? 0
@@ -79,6 +85,17 @@ final class SimulatedSlot {
         keyframeParts[UInt64(tag.label) << 32 | UInt64(tag.frame), default: 0] += 1
         guard keyframeParts[UInt64(tag.label) << 32 | UInt64(tag.frame)] == Int(tag.count) else { return }
         (hasBegun, needsKeyframe) = (true, false)
+    }
+
+    /// Returns the newest block of redundant audio, after four bytes for each other block and one for its own (RFC 2198 §3).
+    private func primary(_ payload: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        var (position, skipped) = (0, 0)
+        while position < payload.count, payload[position] & 0x80 != 0, position + 4 <= payload.count {
+            skipped += Int(payload.bigEndian32(at: position) & 0x3ff)
+            position += 4
+        }
+        guard position + 1 + skipped <= payload.count else { return nil }
+        return UnsafeRawBufferPointer(rebasing: payload[(position + 1 + skipped)...])
     }
 
     func take(_ report: RTCP.SenderInfo, at now: MediaTime) {

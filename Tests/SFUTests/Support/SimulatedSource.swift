@@ -62,6 +62,9 @@ final class SimulatedSource {
     var isOn = true
     /// Whether packets are wrapped in redundant audio (RFC 2198).
     var isRedundant = false
+    /// The number of earlier packets that a packet of redundant audio contains.
+    var distance = 1
+    private var copies: [(timestamp: UInt32, block: [UInt8])] = []
 
     /// The picture size in the source's keyframes, if any.
     var size: PictureSize?
@@ -129,10 +132,20 @@ final class SimulatedSource {
         frame += 1
         let tag = PayloadTag(label: label, frame: frame, index: 0, count: 1, isKeyframe: false, captured: now)
         let block = bytes(tag, before: [], filler: 20)
-        // One redundant block of 3 bytes, for audio that is 20 ms older.
-        let header: [UInt8] = isRedundant ? [0x80 | 111, 0x0f, 0x00, 0x03, 111, 9, 9, 9] : []
-        return packet(now, marker: false, header + block)
+        guard isRedundant else { return packet(now, marker: false, block) }
+        var payload: [UInt8] = []
+        for copy in copies {
+            let header = (timestamp(now) &- copy.timestamp) << 10 | UInt32(copy.block.count)
+            payload += [0x80 | opus] + [16, 8, 0].map { UInt8(truncatingIfNeeded: header >> $0) }
+        }
+        payload += [opus] + copies.flatMap(\.block) + block
+        copies.append((timestamp(now), block))
+        if copies.count > distance { copies.removeFirst() }
+        return packet(now, marker: false, payload)
     }
+
+    /// The payload type of Opus within redundant audio.
+    private var opus: UInt8 { codec.redundantPayloadTypes.first ?? 111 }
 
     private func picture(_ now: MediaTime) -> [OutgoingPacket] {
         frame += 1

@@ -224,6 +224,31 @@ import Wire
         #expect(bob.take() == [], "the pause crossed the unsubscribe")
     }
 
+    @Test("at the bandwidth limit new video is refused, audio is not, and what exists continues")
+    func full() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        bob.subscribe(session, stream.id, mids: mids)
+        for _ in 0..<2 { stage.handle(.media(.full(session, true))) }
+        func code(_ answer: ServerMessage?) -> WireError.Code? {
+            guard case .error(let failure)? = answer else { return nil }
+            let error = failure.error
+            #expect(error.retryable && error.retryAfter != nil && error.message.hasSuffix("."))
+            return error.code
+        }
+        var verb = SessionVerb.Publish()
+        (verb.session, verb.mids) = (session, mids)
+        #expect(code(bob.ask(.session(.publish(verb)))) == .bandwidthExceeded)
+        verb.hasVideo = false
+        #expect(bob.ask(.session(.publish(verb)))?.type == "session.published")
+        #expect(bob.subscribe(session, stream.id, mids: MediaMids(audio: "2", video: "3"))?.type == "ok", "it exists")
+        #expect(code(ada.subscribe(session, stream.id, mids: mids)) == .bandwidthExceeded)
+        #expect(ada.subscribe(session, stream.id, video: false, mids: mids)?.type == "ok")
+        stage.handle(.media(.full(session, false)))
+        verb.hasVideo = true
+        #expect(bob.ask(.session(.publish(verb)))?.type == "session.published")
+        stage.handle(.media(.full(stage.room(.routed), true)))
+    }
+
     @Test func activeSpeakersAreAnnouncedToAll() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         ada.take()

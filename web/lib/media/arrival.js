@@ -7,6 +7,11 @@ import { Timers } from '../clock.js';
 const waitingMs = 20;
 /** Polling interval while audio plays and video may still arrive. */
 const listeningMs = 200;
+/**
+ * How long to wait for audio if no video is expected. Of somebody who is silent, no packets may come, because in a large session
+ * only the loudest are forwarded.
+ */
+const silentMs = 1000;
 /** How long packets of the previous stream may still arrive or be decoded after a slot was reassigned. */
 const drainMs = 300;
 
@@ -24,6 +29,7 @@ export class Arrival {
   #options;
   #timers;
   #drainedAt;
+  #silentAt;
   #stopped = false;
   /** @type {import('./media-link.js').Transceivers | null} the transceivers that were used before; those of a new connection have no frames */
   #used;
@@ -39,6 +45,7 @@ export class Arrival {
     const { freedAt, transceivers } = options.slot;
     this.#used = freedAt === -Infinity ? null : transceivers;
     this.#drainedAt = freedAt + drainMs;
+    this.#silentAt = options.clock.now() + silentMs;
     this.#look();
   }
 
@@ -78,7 +85,8 @@ export class Arrival {
     const hasFrames = counts.frames > before.frames;
     if (!this.#media) {
       const { audio, video } = expected();
-      if (video ? !hasFrames : audio && counts.packets <= before.packets) return;
+      const isSilent = clock.now() >= this.#silentAt;
+      if (video ? !hasFrames : audio && !isSilent && counts.packets <= before.packets) return;
       this.#media = new MediaStream([transceivers.audio.receiver.track]);
       if (hasFrames) this.#media.addTrack(transceivers.video.receiver.track);
       arrived(this.#media);

@@ -73,13 +73,22 @@ export function iceConfiguration(info, config = {}) {
 
 /**
  * Returns the configuration for the connections with the server, which can be reached directly. It has no STUN or TURN server
- * unless the program sets one. `relayOnly` hides addresses from strangers, but here only the server learns the address.
+ * unless the program sets one, or the network lets nothing through to the server's media port. `relayOnly` hides addresses from
+ * strangers, but here only the server learns the address.
  * @param {Pick<IceServers, 'current'>} servers
  * @param {IceConfig} [config]
+ * @param {boolean} [needsRelay] whether the server could not be reached without TURN. Direct ways are still tried, and preferred.
  * @returns {Promise<RTCConfiguration>}
  */
-export async function mediaConfiguration(servers, config = {}) {
-  const asks = config.transportPolicy === 'relay' || config.includeServers === 'custom';
-  if (!asks) return { iceServers: config.customServers ?? [], bundlePolicy: 'max-bundle' };
-  return { ...iceConfiguration(await servers.current(), config), iceTransportPolicy: config.transportPolicy ?? 'all' };
+export async function mediaConfiguration(servers, config = {}, needsRelay = false) {
+  if (config.transportPolicy === 'relay' || config.includeServers === 'custom') {
+    return { ...iceConfiguration(await servers.current(), config), iceTransportPolicy: config.transportPolicy ?? 'all' };
+  }
+  const relays = needsRelay ? relaysOf(await servers.current()) : [];
+  return { iceServers: [...config.customServers ?? [], ...relays], bundlePolicy: 'max-bundle' };
+}
+
+/** @param {IceInfo} info @returns {RTCIceServer[]} the TURN servers */
+export function relaysOf({ servers }) {
+  return servers.filter(({ urls }) => [urls].flat().some((url) => /^turns?:/i.test(url)));
 }

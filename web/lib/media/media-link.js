@@ -4,7 +4,7 @@
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
-import { mediaConfiguration } from './ice.js';
+import { mediaConfiguration, relaysOf } from './ice.js';
 import { activate, sendEncodings, wantedAtFirst } from './layers.js';
 import { MediaSide } from './media-side.js';
 
@@ -71,12 +71,16 @@ export class MediaLink {
     this.#client = client;
     this.#clock = clock;
     this.#timers = new Timers(clock);
-    const configuration = () => mediaConfiguration(client.ice, iceConfig);
+    // Networks that let through only TLS on port 443 need TURN. Once one connection failed, all use it as well as direct ways.
+    let needsRelay = false;
+    const configuration = () => mediaConfiguration(client.ice, iceConfig, needsRelay);
     /** @param {Side} side */
     const make = (side) => new MediaSide({
       rtc, clock, configuration,
       offer: (sdp) => client.request('media.offer', { side, sdp }),
       isOnline: () => client.state === 'connected',
+      hasMoreWays: () => !needsRelay && relaysOf(client.ice.info).length > 0,
+      unreachable: () => { needsRelay = true; },
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
       answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },

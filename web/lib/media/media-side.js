@@ -8,6 +8,11 @@ import { ConfabError } from '../errors.js';
 
 /** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
 const disconnectedMs = 3000;
+/**
+ * How long to wait for the first connection before TURN is tried too. Browsers try UDP and TCP at once, so most connect within a
+ * second; over a round trip of 600 ms it takes 3 s.
+ */
+const directMs = 5000;
 /** How long to wait for an ICE restart or a new connection to succeed. */
 const restartAgainMs = 10_000;
 /** After this many failed restarts, replace the connection. */
@@ -25,6 +30,8 @@ const retryMs = 1000;
  * @property {() => Promise<RTCConfiguration>} configuration with valid credentials
  * @property {(sdp: string) => Promise<import('../line/messages.js').Message>} offer sends the offer to the server; resolves to its `media.answer`
  * @property {() => boolean} isOnline whether the server can be reached
+ * @property {() => boolean} hasMoreWays whether there are TURN servers that the configuration does not contain yet
+ * @property {() => void} unreachable media does not get through: the configuration must contain all TURN servers from now on
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {(isRenewed: boolean) => void} offered an offer was sent: requests may use its mids now
  * @property {() => void} answered the server's answer was applied
@@ -151,7 +158,8 @@ export class MediaSide {
     if (connection !== this.#connection) return;
     await connection.setRemoteDescription({ type: 'answer', sdp });
     this.#options.answered();
-    if (this.state !== 'connected' && !this.#timers.has('attempt')) this.#attemptIn(restartAgainMs);
+    if (this.state === 'connected' || this.#timers.has('attempt')) return;
+    this.#attemptIn(this.state === 'connecting' && this.#options.hasMoreWays() ? directMs : restartAgainMs);
   }
 
   /** @param {any} error */
@@ -225,6 +233,8 @@ export class MediaSide {
       return;
     }
     this.#isSuspect = false;
+    // A connection that was lost may come back over another network, where only TURN works.
+    if (this.state !== 'connected') this.#options.unreachable();
     this.#attempts += 1;
     this.#attemptedAt = this.#options.clock.now();
     this.#attemptIn(0);

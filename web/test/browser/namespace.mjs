@@ -212,6 +212,24 @@ export class Machine {
     return this.#rain('meta l4proto udp counter drop');
   }
 
+  /** Drops everything but TCP to and from this port, like the firewall of a hotel. @param {number} one */
+  allowOnly(one) {
+    return this.#rain(`tcp sport ${one} accept`, `tcp dport ${one} accept`, 'meta l4proto { tcp, udp } counter drop');
+  }
+
+  /**
+   * Gives a UDP port of the machine another number, as a NAT that has lost its table does. Packets to the former number are lost.
+   * @param {number} port @param {number} other
+   */
+  renumber(port, other) {
+    const chain = (name, hook, rules) => [`chain ${name} {`, `type filter hook ${hook} device "${this.cable}" priority 0`, ...rules, '}'];
+    return this.#nft([
+      clearing(this.cable), `table netdev ${this.cable} {`,
+      ...chain('sent', 'ingress', [`udp sport ${port} udp sport set ${other}`]),
+      ...chain('received', 'egress', [`udp dport ${port} counter drop`, `udp dport ${other} udp dport set ${port}`]), '}',
+    ].join('\n'));
+  }
+
   /** Drops all packets silently. */
   loseEverything() {
     return this.#rain('ether type { ip, ip6 } counter drop');

@@ -270,6 +270,35 @@ test('a client whose address changes continues the same chat', { skip }, async (
   assertNothingThrown(red, green);
 });
 
+test('a publisher to whom a NAT gives another port is seen again within 3 s', { skip }, async (t) => {
+  const { red, green } = await twoStrangers(t);
+  await meet([red, 'red'], [green, 'green']);
+  await keepReceiving(red, green);
+  const { send } = await connections(red);
+  assert.equal(send.pair.local.protocol, 'udp');
+  const decoded = async () => (await connections(green)).receive.received.video.framesDecoded;
+  await one.renumber(send.pair.local.port, 3333);
+  const time = stopwatch();
+  const before = await decoded();
+  // The frames that were on the way, and those of 15 new ones.
+  await green.until('pictures come again', async () => {
+    const now = await decoded();
+    if (now < before + 15) throw new NotYet(`${now - before} frames since the change`);
+    return true;
+  }, { timeout: 3000 });
+  t.diagnostic(`15 more frames ${time()} after the change`);
+  const after = (await connections(red)).send;
+  assert.equal(after.ufrag, send.ufrag, 'without an ICE restart');
+  // A lite agent sends no checks but this one. Firefox counts none.
+  const { requestsReceived, responsesSent } = await red.evaluate(async (number) => {
+    const pairs = [...(await window.__peers[number].getStats()).values()].filter(({ type }) => type === 'candidate-pair');
+    const sum = (name) => pairs.reduce((total, pair) => total + (pair[name] ?? 0), 0);
+    return { requestsReceived: sum('requestsReceived'), responsesSent: sum('responsesSent') };
+  }, send.number);
+  t.diagnostic(`the server's checks: ${requestsReceived}, answers: ${responsesSent}`);
+  assertNothingThrown(red, green);
+});
+
 test('two browsers that cannot reach each other fall back from relayed to routed', { skip }, async (t) => {
   const env = { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', CONFAB_MEDIA_RELAYED_FALLBACK: '3s' };
   const { red, green } = await twoStrangers(t, { env });

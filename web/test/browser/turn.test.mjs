@@ -4,34 +4,15 @@ import assert from 'node:assert/strict';
 import os from 'node:os';
 import test from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { Child } from './process.mjs';
-import { freePort } from './server.mjs';
 import { arrive, keepReceiving, meet, serve } from './stranger.mjs';
-import { NotYet, until } from './wait.mjs';
+import { startTurn } from './turn.mjs';
 
 const { chromium } = sharedBrowsers();
-const secret = 'a-secret-that-only-this-test-knows';
 
 /** The TURN server's address. It is not on the loopback interface, because some browsers cannot reach a TURN server there. */
 function ownAddress() {
   const addresses = Object.values(os.networkInterfaces()).flat();
   return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
-}
-
-async function startTurn(t, address) {
-  const port = await freePort();
-  const child = new Child('turnserver', [
-    '-n', '--listening-ip', address, '--relay-ip', address, '--listening-port', String(port), '--realm', 'confab.test',
-    '--use-auth-secret', '--static-auth-secret', secret, '--no-tls', '--no-dtls', '--no-cli', '--no-tcp-relay',
-    '--log-file', 'stdout', '--simple-log', '--pidfile', '', '--verbose',
-  ]);
-  t.after(() => child.kill());
-  await until('coturn listens', async () => {
-    if (child.ended) throw new Error(`coturn ended:\n${child.tail()}`);
-    if (!child.log.some((line) => line.includes('IPv4. UDP listener opened'))) throw new NotYet(child.tail(3));
-    return true;
-  });
-  return { child, url: `turn:${address}:${port}?transport=udp` };
 }
 
 /** Returns the types of both candidates in every pair that carries media, and every candidate that the page received. */
@@ -54,8 +35,8 @@ function candidates(page) {
 test('with a TURN server strangers meet through the relay, and learn only its address', async (t) => {
   const address = ownAddress();
   if (!address) return t.skip('this machine has no address but loopback');
-  const turn = await startTurn(t, address);
-  const server = await serve(t, { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', CONFAB_ICE_TURN_SERVERS: turn.url, CONFAB_ICE_TURN_SECRET: secret });
+  const turn = await startTurn(t, { address });
+  const server = await serve(t, { CONFAB_ROULETTE_MEDIA_MODE: 'relayed', ...turn.env(`turn:${address}:${turn.port}?transport=udp`) });
   assert.doesNotMatch(server.ready, /LAN only/);
   const browser = await chromium();
   const red = await arrive(t, browser, server.url, { color: 'red' });

@@ -229,7 +229,10 @@ class FakeClient extends Emitter {
   slots = new Map();
   /** @type {MediaLink | null} */
   #media = null;
-  ice = { current: async () => ({ servers: [{ urls: 'stun:here' }], relayOnly: false }) };
+  ice = {
+    info: { servers: [{ urls: 'stun:here' }], relayOnly: false },
+    current: async () => this.ice.info,
+  };
 
   /** @param {FakeRoom} room @param {string} connectionId */
   constructor(room, connectionId) {

@@ -5,7 +5,7 @@ import { ConfabError, otError } from '../../lib/errors.js';
 import { levelOf } from '../../lib/media/audio-level.js';
 import { audioConstraints, videoConstraints } from '../../lib/media/constraints.js';
 import { deviceError, getUserMedia } from '../../lib/media/devices.js';
-import { iceConfiguration, IceServers } from '../../lib/media/ice.js';
+import { iceConfiguration, IceServers, mediaConfiguration } from '../../lib/media/ice.js';
 import { nameStreams, originOf } from '../../lib/media/sdp.js';
 import { publisherStats, subscriberStats } from '../../lib/media/stats.js';
 import { sortArguments } from '../../lib/session/arguments.js';
@@ -155,6 +155,19 @@ describe('STUN and TURN servers', () => {
     const custom = [{ urls: 'stun:mine' }];
     assert.deepEqual(iceConfiguration(info(1), { includeServers: 'custom', customServers: custom }).iceServers, custom);
     assert.equal(iceConfiguration(info(1), { customServers: custom }).iceServers?.length, 2);
+  });
+
+  test('are given to connections with the server only if needed, or if the program says so', async () => {
+    const relay = { urls: ['turn:relay', 'turns:relay:443?transport=tcp'] };
+    const servers = { current: async () => ({ servers: [{ urls: 'stun:one' }, relay], relayOnly: true }) };
+    const own = [{ urls: 'stun:mine' }];
+    const lists = async (/** @type {any} */ config, needsRelay = false) => (await mediaConfiguration(servers, config, needsRelay)).iceServers;
+    assert.deepEqual(await lists({}), []);
+    assert.deepEqual(await lists({}, true), [relay]);
+    assert.deepEqual(await lists({ customServers: own }, true), [...own, relay]);
+    assert.deepEqual(await lists({ includeServers: 'custom', customServers: own }, true), own);
+    assert.equal((await mediaConfiguration(servers, { transportPolicy: 'relay' })).iceTransportPolicy, 'relay');
+    assert.equal((await mediaConfiguration(servers, {}, true)).iceTransportPolicy, undefined);
   });
 });
 

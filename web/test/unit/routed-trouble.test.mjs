@@ -102,6 +102,42 @@ describe('A connection with the server in trouble', () => {
     assert.deepEqual([restarts()[1], sides[1]?.connectionState], [4, 'connected']);
   });
 
+  test('uses TURN as well after its first attempt has failed, and so do all connections after it', async () => {
+    FakePeerConnection.network = false;
+    const relays = [{ urls: ['turns:relay.example:443?transport=tcp'], username: 'u', credential: 'c' }];
+    const ann = await joined('a');
+    ann.client.ice.info = { servers: [{ urls: ['stun:here'] }, ...relays], relayOnly: true };
+    ann.session.publish(publisherOf());
+    await clock.advance(0);
+    const { send } = ann.client.sides;
+    assert.deepEqual([send.configuration.iceServers, send.restarts], [[], 0]);
+    await clock.advance(4900);
+    assert.equal(send.restarts, 0);
+    await clock.advance(100);
+    assert.deepEqual([send.configuration.iceServers, send.restarts], [relays, 1]);
+    assert.equal(send.configuration.iceTransportPolicy, undefined, 'direct ways are still tried');
+    await clock.advance(9900);
+    assert.equal(send.restarts, 1, 'the way through TURN takes longer');
+    FakePeerConnection.network = true;
+    await clock.advance(100);
+    assert.deepEqual([send.restarts, send.connectionState], [2, 'connected']);
+    ann.client.tell({ type: 'media.closed', side: 'send', code: 'dtls_failed', message: 'No.' });
+    await clock.advance(60_000);
+    assert.notEqual(ann.client.sides.send, send);
+    assert.deepEqual(ann.client.sides.send.configuration.iceServers, relays);
+  });
+
+  test('waits as long as for a restart if there is no TURN server, and never uses STUN', async () => {
+    FakePeerConnection.network = false;
+    const ann = await joined('a');
+    ann.session.publish(publisherOf());
+    await clock.advance(9900);
+    const { send } = ann.client.sides;
+    assert.equal(send.restarts, 0);
+    await clock.advance(100);
+    assert.deepEqual([send.restarts, send.configuration.iceServers], [1, []]);
+  });
+
   test('is replaced when the server ended it, with growing pauses if that fails', async () => {
     const { ben, watch } = await seeing();
     FakePeerConnection.network = false;

@@ -66,6 +66,22 @@ describe('Routed media', () => {
     assert.equal(ann.client.askedFor('session.update').length, 2);
   });
 
+  test('without video count as connected after a second of silence', async () => {
+    const { watch, publisher, stream } = await watching();
+    publisher.publishVideo(false);
+    await settled();
+    await clock.advance(900);
+    assert.deepEqual(watch.events, ['videoDisabled publishVideo']);
+    await clock.advance(200);
+    assert.deepEqual([watch.events, kinds(watch.media())], [['videoDisabled publishVideo', 'connected'], ['audio']]);
+    publisher.publishVideo(true);
+    await clock.advance(2000);
+    assert.deepEqual(kinds(watch.media()), ['audio'], 'silence does not stand in for video');
+    room.flow(stream.streamId);
+    await clock.advance(200);
+    assert.deepEqual(kinds(watch.media()), ['audio', 'video']);
+  });
+
   test('lose their video when the camera is turned off, and get it back with the first new frame', async () => {
     const { watch, publisher, stream } = await watching();
     room.flow(stream.streamId);

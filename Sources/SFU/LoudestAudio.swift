@@ -1,0 +1,119 @@
+import RTC
+
+/// How loud a publisher's audio is. It rises with the first loud packets, so that no word begins unheard, and falls slowly, so
+/// that pauses between words do not count.
+struct Voice: Equatable, Sendable {
+    /// In decibels above silence: 127 minus the level of RFC 6464.
+    var loudness = 0.0
+    /// Whether the audio is forwarded: always in small sessions, and in large ones if it is among the loudest.
+    var isForwarded = true
+    private var lastPacketAt = MediaTime(nanoseconds: 0)
+
+    /// The weights of a louder and of a quieter packet in the moving average. At 50 packets a second, loudness rises within 60 ms
+    /// and falls by half within 0.7 s.
+    private static let attack = 0.5
+    private static let release = 0.02
+    /// The level that is assumed for packets without one, of a person who speaks softly.
+    static let unknownLevel: UInt8 = 60
+    /// How long there may be no packets before the audio gets quieter. Opus in DTX sends a packet every 400 ms.
+    private static let silence = MediaInterval.milliseconds(300)
+    /// The factor by which the loudness falls in each interval of `LoudestAudio` without packets.
+    private static let decay = 0.9
+
+    /// - Parameters:
+    ///   - loudness: in decibels above silence.
+    ///   - isForwarded: whether the audio is forwarded now.
+    init(loudness: Double = 0, isForwarded: Bool = true) {
+        (self.loudness, self.isForwarded) = (loudness, isForwarded)
+    }
+
+    /// Records the level of one packet, from 0 (loudest) to 127 (silence).
+    mutating func record(_ level: UInt8, now: MediaTime) {
+        let value = Double(127 - min(level, 127))
+        loudness += (value - loudness) * (value > loudness ? Self.attack : Self.release)
+        lastPacketAt = now
+    }
+
+    /// Must be called every `LoudestAudio.interval`.
+    mutating func fade(now: MediaTime) {
+        if now - lastPacketAt > Self.silence { loudness *= Self.decay }
+    }
+}
+
+/// Chooses whose audio is forwarded in a session with many publishers: the loudest. Nobody understands more voices at once, and
+/// every voice costs each subscriber its bitrate.
+enum LoudestAudio {
+    /// The time between choices. A word that begins is heard after this time at the latest.
+    static let interval = MediaInterval.milliseconds(100)
+    /// The number of decibels by which a voice must be louder than a forwarded one to take its place.
+    static let margin = ActiveSpeaker.margin
+
+    /// Returns, for each voice, whether it is forwarded.
+    /// - Parameters:
+    ///   - voices: the voices of one session. Of equally loud ones, the first come first.
+    ///   - limit: the maximum number of forwarded voices.
+    static func choose(_ voices: [Voice], limit: Int) -> [Bool] {
+        guard voices.count > limit else { return voices.map { _ in true } }
+        let ranks = voices.map { $0.loudness + ($0.isForwarded ? margin : 0) }
+        let loudest = ranks.indices.sorted { (ranks[$1], $0) < (ranks[$0], $1) }.prefix(max(0, limit))
+        var chosen = voices.map { _ in false }
+        for index in loudest { chosen[index] = true }
+        return chosen
+    }
+}
+
+extension Router {
+    /// Records a packet's audio level (RFC 6464) for the active speaker, and for the choice of the loudest.
+    func hear(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ track: IncomingTrack, now: MediaTime) {
+        guard let publication = track.publication, publication.forwardsAudio else { return }
+        guard track.audioLevelID != 0, let range = packet.headerExtension(track.audioLevelID, in: bytes),
+            let level = HeaderExtensions.AudioLevel(UnsafeRawBufferPointer(rebasing: bytes[range]))
+        else { return track.voice.record(Voice.unknownLevel, now: now) }
+        track.voice.record(level.level, now: now)
+        speakers[publication.session, default: ActiveSpeaker()].record(publication.stream, level: level.level, now: now)
+    }
+
+    /// Chooses whose audio is forwarded in each session.
+    func updateLoudest(now: MediaTime) {
+        if let loudestAt, now - loudestAt < LoudestAudio.interval { return }
+        loudestAt = now
+        if audioChanged { gatherCrowds() }
+        for crowd in crowds {
+            for track in crowd { track.voice.fade(now: now) }
+            let chosen = LoudestAudio.choose(crowd.map(\.voice), limit: settings.loudestStreams)
+            for (track, isForwarded) in zip(crowd, chosen) where track.voice.isForwarded != isForwarded {
+                track.setForwarded(isForwarded)
+            }
+        }
+    }
+
+    /// Collects the audio tracks of the sessions that have more than are forwarded.
+    private func gatherCrowds() {
+        audioChanged = false
+        let former = crowds.joined()
+        crowds = []
+        if publications.count > settings.loudestStreams {
+            var sessions: [String: [IncomingTrack]] = [:]
+            for publication in publications.values where publication.forwardsAudio {
+                guard let mid = publication.mids.audio, let track = clients[publication.client]?.send?.incoming(mid),
+                    track.kind == .audio
+                else { continue }
+                sessions[publication.session, default: []].append(track)
+            }
+            crowds = sessions.values.filter { $0.count > settings.loudestStreams }
+        }
+        // Tracks that are muted now, or whose session became small, are not limited.
+        let remaining = Set(crowds.joined().map(ObjectIdentifier.init))
+        for track in former where !remaining.contains(ObjectIdentifier(track)) { track.setForwarded(true) }
+    }
+}
+
+extension IncomingTrack {
+    /// Starts or stops forwarding the audio. Packets that are not forwarded leave no gap in the sequence numbers, so subscribers
+    /// take their absence for a pause.
+    func setForwarded(_ isForwarded: Bool) {
+        guard voice.isForwarded != isForwarded else { return }
+        voice.isForwarded = isForwarded
+        if !isForwarded { for subscriber in subscribers { subscriber.pauseForwarding() } }
+    }
+}
