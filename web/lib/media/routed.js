@@ -117,7 +117,10 @@ export class RoutedTransport {
   /** @param {string} streamId the stream whose available or wanted media have changed */
   expectationChanged(streamId) {
     const { arrival, sinks } = this.#subscriptions.get(streamId) ?? {};
-    if (arrival && sinks && !expectation(sinks).video) arrival.withdraw();
+    if (!arrival || !sinks) return;
+    // A video that is only hidden keeps its last frame, so that it does not flash when it is shown again.
+    if (expectation(sinks).keepsVideo) arrival.expectSoon();
+    else arrival.withdraw();
   }
 
   // ---- Other members of a transport
@@ -222,6 +225,8 @@ export class RoutedTransport {
  * @param {Set<Sink>} sinks
  */
 function expectation(sinks) {
-  const all = [...sinks].map((sink) => sink.expected?.() ?? { audio: true, video: true });
-  return { audio: all.some(({ audio }) => audio), video: all.some(({ video }) => video) };
+  const all = [...sinks].map((sink) => sink.expected?.() ?? { audio: true, video: true, keepsVideo: true });
+  return {
+    audio: all.some(({ audio }) => audio), video: all.some(({ video }) => video), keepsVideo: all.some(({ keepsVideo }) => keepsVideo),
+  };
 }

@@ -13,7 +13,8 @@ import { RoutedTransport } from './routed.js';
  * @typedef {object} Sink the receiver of a subscriber's media
  * @property {(media: MediaStream) => void} mediaArrived
  * @property {(state: import('./peer.js').PeerState) => void} mediaChanged
- * @property {() => {audio: boolean, video: boolean}} [expected] which media to expect now; default: both
+ * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} [expected] which media to expect now, and whether video
+ *   that has arrived may stay; default: all
  */
 /**
  * The transceivers of a stream on the connection with the server.

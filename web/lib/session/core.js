@@ -62,6 +62,10 @@ export class SessionCore {
     this.subscriptions = new Subscriptions(this);
   }
 
+  get clock() {
+    return this.#options.clock ?? systemClock;
+  }
+
   get isConnected() {
     return this.#state === 'connected' || this.#state === 'reconnecting';
   }
@@ -286,14 +290,14 @@ export class SessionCore {
 
   /** @param {Client} client @param {'relayed' | 'routed'} mediaMode */
   #transportFor(client, mediaMode) {
-    const { iceConfig, clock, rtc } = this.#options;
-    const { session } = this;
+    const { iceConfig, rtc } = this.#options;
+    const { session, clock } = this;
     return createTransport(mediaMode, {
       // The id is not known if the transport is created before the join is answered.
       get connectionId() { return session.connection?.connectionId ?? ''; },
       request: (type, members) => this.request(type, members),
       configuration: async () => iceConfiguration(await client.ice.current(), iceConfig),
-      clock: clock ?? systemClock,
+      clock,
       rtc: rtc ?? globalThis,
       failed: (error) => session.dispatch(new OTEvent('mediaFault', { error })),
       link: () => client.media,

@@ -3,6 +3,7 @@
 import { otFailure } from '../errors.js';
 import { Emitter, OTEvent } from '../events.js';
 import { meter, receivedLevel } from '../media/audio-level.js';
+import { AutoResolution } from '../media/auto-resolution.js';
 import { preferredFrameRate, preferredResolution } from '../media/preference.js';
 import { subscriberStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
@@ -14,20 +15,20 @@ import { subscribers } from './registry.js';
  * @property {boolean} [subscribeToAudio]
  * @property {boolean} [subscribeToVideo]
  * @property {number} [audioVolume] 0 to 100
- * @property {import('../media/preference.js').Size} [preferredResolution] like `setPreferredResolution`
+ * @property {import('../media/preference.js').Size | 'auto' | null} [preferredResolution] like `setPreferredResolution`; default: 'auto'
  * @property {number} [preferredFrameRate] like `setPreferredFrameRate`
  */
 /** @typedef {SubscribeOptions & import('../media/widget.js').WidgetOptions} SubscriberOptions */
-/** The parts of its session that a subscriber uses: `changed` and `receivers`. */
-/** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'receivers'>} SubscriberHost */
+/** The parts of its session that a subscriber uses. */
+/** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'viewChanged' | 'receivers' | 'clock'>} SubscriberHost */
 
 /**
  * The interface between a session and a subscriber.
  * @typedef {object} OwnSink
  * @property {Promise<void>} connected settles when the first media arrives, or when subscribing has failed
- * @property {{audio: boolean, video: boolean}} wants
+ * @property {{audio: boolean, video: boolean}} wants the media to request: no video while it is hidden
  * @property {import('../media/preference.js').Preference} preference
- * @property {() => {audio: boolean, video: boolean}} expected the media to expect now
+ * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
  * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
  * @property {() => void} setUpAgain the server set up the subscription again, with video
  * @property {(change: import('./roster.js').Change) => void} streamChanged
@@ -56,8 +57,12 @@ export class Subscriber extends Emitter {
   #media = null;
   /** @type {import('../media/peer.js').PeerState} */
   #peerState = 'connecting';
+  #options;
   #wants;
-  #resolution;
+  /** @type {AutoResolution | null} null if the program has set the resolution */
+  #auto = null;
+  /** @type {import('../media/preference.js').Preference} the resolution that the program has set */
+  #resolution = {};
   #frameRate;
   #restricted = false;
   #blocked = false;
@@ -77,18 +82,22 @@ export class Subscriber extends Emitter {
     super();
     this.stream = stream;
     this.#host = host;
+    this.#options = options;
     this.#wants = { audio: options.subscribeToAudio ?? true, video: options.subscribeToVideo ?? true };
-    this.#resolution = preferredResolution(options.preferredResolution);
     this.#frameRate = preferredFrameRate(options.preferredFrameRate);
     this.#widget = new Widget('subscriber', target, options, {
       loaded: () => {},
-      resized: (dimensions) => this.dispatch(new OTEvent('videoDimensionsChanged', { newValue: dimensions })),
+      resized: (dimensions) => {
+        this.#auto?.look();
+        this.dispatch(new OTEvent('videoDimensionsChanged', { newValue: dimensions }));
+      },
       blocked: () => this.#block(true),
     });
     this.element = this.#widget.element;
     this.id = this.#widget.id;
     this.#widget.mirrored = options.mirror ?? false;
     this.setAudioVolume(options.audioVolume ?? 100);
+    this.#setResolution(options.preferredResolution === undefined ? 'auto' : options.preferredResolution);
     this.#apply();
     subscribers.add(this);
     /** @type {Promise<void>} */
@@ -121,12 +130,13 @@ export class Subscriber extends Emitter {
   }
 
   /**
-   * In a routed session with simulcast: requests the smallest layer that fills a box of this size.
-   * @param {import('../media/preference.js').Size | null} size null for the largest
+   * In a routed session with simulcast: requests the smallest layer that fills a box of this size. With 'auto', that is the size
+   * at which the video is shown, and while it is hidden or its page is in the background, it is not requested at all.
+   * @param {import('../media/preference.js').Size | 'auto' | null} size null for the largest
    * @returns {this}
    */
   setPreferredResolution(size) {
-    this.#resolution = preferredResolution(size);
+    this.#setResolution(size);
     this.#host.changed(this.stream.streamId);
     return this;
   }
@@ -207,18 +217,22 @@ export class Subscriber extends Emitter {
 
   /** @param {Promise<void>} connected @returns {SubscriberSink} */
   #sink(connected) {
-    const wants = this.#wants;
-    const preference = () => ({ ...this.#resolution, ...(this.#restricted ? preferredFrameRate(1) : this.#frameRate) });
+    const wants = () => ({ audio: this.#wants.audio, video: this.#wants.video && !this.#isHidden });
+    const preference = () => ({
+      ...this.#auto?.preference ?? this.#resolution, ...this.#restricted ? preferredFrameRate(1) : this.#frameRate,
+    });
     return {
       connected,
-      wants,
+      get wants() { return wants(); },
       get preference() { return preference(); },
       mediaArrived: (media) => this.#mediaArrived(media),
       mediaChanged: (state) => {
         this.#peerState = state;
         this.#advance();
       },
-      expected: () => ({ audio: this.stream.hasAudio && wants.audio, video: this.#awaitsVideo }),
+      expected: () => ({
+        audio: this.stream.hasAudio && this.#wants.audio, video: this.#awaitsVideo && !this.#isHidden, keepsVideo: this.#awaitsVideo,
+      }),
       videoPaused: (isPaused, reason) => this.#videoPaused(isPaused, reason),
       setUpAgain: () => { if (this.#pause !== null) this.#videoPaused(false, this.#pause); },
       streamChanged: (change) => this.#streamChanged(change),
@@ -229,6 +243,26 @@ export class Subscriber extends Emitter {
 
   get #awaitsVideo() {
     return this.stream.hasVideo && this.#wants.video && this.#pause === null;
+  }
+
+  /** Whether the user cannot see the video now. */
+  get #isHidden() {
+    return this.#auto?.isHidden ?? false;
+  }
+
+  /** @param {import('../media/preference.js').Size | 'auto' | null} size */
+  #setResolution(size) {
+    const isAuto = size === 'auto';
+    if (!isAuto) this.#resolution = preferredResolution(size);
+    if (isAuto === (this.#auto !== null) || this.#state === 'destroyed') return;
+    this.#auto?.stop();
+    this.#auto = !isAuto ? null : new AutoResolution({
+      video: this.#widget.video,
+      clock: this.#host.clock,
+      picture: () => this.stream.videoDimensions,
+      fitMode: this.#options.fitMode ?? 'cover',
+      changed: () => this.#host.viewChanged(this.stream.streamId),
+    });
   }
 
   /** @param {MediaStream} media */
@@ -250,6 +284,7 @@ export class Subscriber extends Emitter {
   /** @param {import('./roster.js').Change} change */
   #streamChanged({ changedProperty, newValue }) {
     this.#apply();
+    if (changedProperty === 'videoDimensions') this.#auto?.look();
     if (changedProperty === 'hasVideo' && this.#wants.video) this.#tellVideo(newValue, 'publishVideo');
   }
 
@@ -264,6 +299,7 @@ export class Subscriber extends Emitter {
     if (this.#state === 'destroyed') return;
     this.#state = 'destroyed';
     this.#stopMeter();
+    this.#auto?.stop();
     this.#widget.destroy();
     subscribers.delete(this);
     this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be displayed.'));

@@ -22,6 +22,9 @@ export class FakeElement {
   volume = 1;
   videoWidth = 0;
   videoHeight = 0;
+  isConnected = true;
+  /** Where it is in the window. Tests with `fake-view.mjs` move it. */
+  rectangle = { left: 0, top: 0, right: 640, bottom: 480, width: 640, height: 480 };
   /** @type {Error | null} the error of play(), unless muted */
   refusal = null;
 
@@ -39,6 +42,14 @@ export class FakeElement {
       toggle: (/** @type {string} */ name, /** @type {boolean} */ on) => write([...classes().filter((known) => known !== name), ...on ? [name] : []]),
       contains: (/** @type {string} */ name) => classes().includes(name),
     };
+  }
+
+  get ownerDocument() {
+    return globalThis.document;
+  }
+
+  getBoundingClientRect() {
+    return this.rectangle;
   }
 
   /** @param {FakeElement[]} elements */
@@ -81,9 +92,9 @@ export class FakeElement {
     this.listeners.set(name, [...this.listeners.get(name) ?? [], listener]);
   }
 
-  /** @param {string} name */
-  happen(name) {
-    for (const listener of this.listeners.get(name) ?? []) listener({ type: name });
+  /** @param {string} name @param {object} [members] of the event */
+  happen(name, members = {}) {
+    for (const listener of this.listeners.get(name) ?? []) listener({ type: name, ...members });
   }
 
   /** @returns {Promise<void>} */
