@@ -2,6 +2,7 @@
 // and effects into SDK calls. Its only decision is how to restart after an invalid identity.
 import { Calls, Client, OT, People } from '../../lib/index.js';
 import { box } from '../shared/dom.js';
+import { isIdentityLost } from '../shared/memory.js';
 
 /** @typedef {(event: import('./types.js').Event) => void} Dispatch */
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
@@ -83,8 +84,8 @@ export class Server {
 
   /** @param {string} code @param {string | undefined} message */
   #closed(code, message) {
-    // The stored identity belongs to another server, or the server's secret has changed. It will never be valid again.
-    if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
+    // The stored identity belongs to another server, or to a data directory that is gone.
+    if (isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
       this.dispatch({ type: 'identityLost' });

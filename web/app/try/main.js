@@ -3,6 +3,7 @@
 import { OT } from '../../lib/index.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
+import { claimsOf, farewell } from './farewell.js';
 
 const { language, strings } = stringsFor(navigator.languages);
 const words = strings.session;
@@ -45,17 +46,6 @@ function fromAddress() {
   return found;
 }
 
-/**
- * Returns the API key of a token, which is its issuer. Does not verify the token; the server does.
- * @param {string} token
- */
-function apiKeyOf(token) {
-  try {
-    return String(JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/'))).iss ?? '');
-  } catch {
-    return '';
-  }
-}
 
 /** @param {'door' | 'room'} screen */
 function turnTo(screen) {
@@ -68,9 +58,11 @@ function turnTo(screen) {
 function join(sessionId, token) {
   warn('');
   say(words.joining, 'busy');
-  const joining = OT.initSession(apiKeyOf(token), sessionId);
+  const claims = claimsOf(token);
+  // The API key of a token is its issuer.
+  const joining = OT.initSession(String(claims.iss ?? ''), sessionId);
   session = joining;
-  listen(joining);
+  listen(joining, claims);
   joining.connect(token, (/** @type {any} */ error) => {
     if (joining !== session) return;
     if (error) failed(error);
@@ -118,8 +110,8 @@ function publish() {
   made.on('destroyed', () => tile.remove());
 }
 
-/** @param {any} joining */
-function listen(joining) {
+/** @param {any} joining @param {Record<string, unknown>} claims of the token */
+function listen(joining, claims) {
   /** @param {string} name @param {(event: any) => void} handle */
   const on = (name, handle) => joining.on(name, (/** @type {any} */ event) => joining === session && handle(event));
   on('connectionCreated', ({ connection }) => {
@@ -134,11 +126,10 @@ function listen(joining) {
   on('signal', ({ type, data, from }) => hear(String(type ?? '').replace(/^signal:?/, ''), data, from));
   on('sessionReconnecting', () => say(words.away, 'warn'));
   on('sessionReconnected', tellWho);
-  on('sessionDisconnected', ({ reason }) => {
+  on('sessionDisconnected', ({ reason, error }) => {
     tidy();
     say(words.left);
-    if (reason === 'forceDisconnected') warn(words.putOut);
-    else if (reason === 'networkDisconnected') warn(strings.status.closed);
+    warn(farewell({ reason, error, claims }, words));
   });
 }
 

@@ -117,8 +117,9 @@ export class SessionCore {
   /**
    * Ends the session and everything in it, for any reason. Does not notify the server.
    * @param {string} reason
+   * @param {import('../errors.js').ConfabError | null} [error] why the server closed the connection
    */
-  end(reason) {
+  end(reason, error = null) {
     if (this.#state === 'disconnected') return;
     const wasConnected = this.isConnected;
     this.#state = 'disconnected';
@@ -131,7 +132,7 @@ export class SessionCore {
     this.subscriptions.forgetTold();
     this.publications.endAll(reason);
     if (!wasConnected) return;
-    this.session.dispatch(new OTEvent('sessionDisconnected', { reason }, true), () => this.subscriptions.endAll(reason));
+    this.session.dispatch(new OTEvent('sessionDisconnected', { reason, error }, true), () => this.subscriptions.endAll(reason));
     this.session.connection = null;
   }
 
@@ -269,7 +270,7 @@ export class SessionCore {
       reconnecting: () => this.#reconnecting(),
       connected: ({ resumed }) => { if (resumed) this.#reconnected(); },
       expired: () => this.end('networkDisconnected'),
-      closed: () => this.end('networkDisconnected'),
+      closed: ({ error }) => this.end('networkDisconnected', error),
     };
     client.on(handlers);
     this.#unlisten = () => { for (const [name, handler] of Object.entries(handlers)) client.off(name, handler); };
