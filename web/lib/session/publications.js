@@ -20,6 +20,10 @@ export class Publications {
     this.#core = core;
   }
 
+  get clock() {
+    return this.#core.clock;
+  }
+
   /** @param {string} streamId */
   of(streamId) {
     return this.#running.get(streamId);
@@ -120,6 +124,12 @@ export class Publications {
   muteForced(streamId) {
     const publisher = this.#running.get(streamId);
     if (publisher) sourceOf(publisher).muteForced();
+  }
+
+  /** @param {string} streamId the stream whose uplink the server has judged */
+  uplinkChanged(streamId) {
+    const publisher = this.#running.get(streamId);
+    if (publisher) sourceOf(publisher).uplinkChanged();
   }
 
   /** @param {Publisher} publisher @param {Record<string, unknown>} changes the changed members of the stream */

@@ -9,6 +9,7 @@ import { deviceError } from '../media/devices.js';
 import { isScalable } from '../media/layers.js';
 import { publisherStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
+import { SentQuality } from './quality.js';
 import { publishers, settle } from './registry.js';
 
 /** @typedef {import('./roster.js').Stream} Stream */
@@ -32,6 +33,7 @@ import { publishers, settle } from './registry.js';
  * @property {() => Announcement} announcement the members of the stream that others see
  * @property {(core: SessionCore, stream: Stream) => void} published
  * @property {(reason: string) => void} unpublished
+ * @property {() => void} uplinkChanged the server judged the uplink
  * @property {() => void} muteForced a moderator muted it; the user may unmute
  */
 /**
@@ -60,6 +62,7 @@ export class Publisher extends Emitter {
   #sends;
   #destroyed = false;
   #stopMeter = () => {};
+  #quality;
   /** Settles when the publisher has something to send, or has failed to get it. */
   #ready;
   /** @type {import('./publications.js').Publications | null} the session's publications, while published */
@@ -89,6 +92,11 @@ export class Publisher extends Emitter {
     this.#mirror();
     this.element = this.#widget.element;
     this.id = this.#widget.id;
+    this.#quality = new SentQuality({
+      reports: () => this.#reports(),
+      stream: () => this.stream,
+      changed: (condition) => this.dispatch(new OTEvent('networkConditionChanged', condition)),
+    });
     publishers.add(this);
     this.#ready = this.#start();
     sources.set(this, this.#source());
@@ -152,12 +160,17 @@ export class Publisher extends Emitter {
     return this.#widget.snapshot();
   }
 
-  /** @param {(error: Error | null, stats?: {connectionId: string, stats: object}[]) => void} callback */
+  /** @param {(error: Error | null, stats?: {connectionId: string, stats: ReturnType<typeof publisherStats>}[]) => void} callback */
   getStats(callback) {
     this.#reports().then(
-      (all) => callback(null, all.map(({ connectionId, reports }) => ({ connectionId, stats: publisherStats(reports) }))),
+      (all) => callback(null, all.map(({ connectionId, reports }) => ({ connectionId, stats: publisherStats(reports, this.networkCondition) }))),
       (error) => callback(error),
     );
+  }
+
+  /** How well the stream travels to the server. Judged while published, and while `networkConditionChanged` has a handler. */
+  get networkCondition() {
+    return this.#quality.condition;
   }
 
   /** @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one report for each track and subscriber */
@@ -179,6 +192,7 @@ export class Publisher extends Emitter {
   /** @param {string} name */
   _handlersChanged(name) {
     if (name === 'audioLevelUpdated') this.#meter();
+    if (name === 'networkConditionChanged') this.#judge();
   }
 
   // ---- Used by the session
@@ -192,6 +206,7 @@ export class Publisher extends Emitter {
       announcement: () => this.#announcement(),
       published: (core, stream) => this.#published(core, stream),
       unpublished: (reason) => this.#unpublished(reason),
+      uplinkChanged: () => this.#quality.check(),
       muteForced: () => {
         this.publishAudio(false);
         this.dispatch(new OTEvent('muteForced'));
@@ -213,6 +228,7 @@ export class Publisher extends Emitter {
     this.session = session;
     this.#publications = publications;
     this.stream = stream;
+    this.#judge();
     this.dispatch(new OTEvent('streamCreated', { stream }));
   }
 
@@ -222,6 +238,7 @@ export class Publisher extends Emitter {
     this.session = null;
     this.#publications = null;
     this.stream = null;
+    this.#judge();
     if (stream) this.dispatch(new OTEvent('streamDestroyed', { stream, reason }, true), () => this.#dispose());
   }
 
@@ -323,6 +340,10 @@ export class Publisher extends Emitter {
       this.session?.unpublish(this, 'mediaStopped');
       this.#dispose();
     });
+  }
+
+  #judge() {
+    this.#quality.judge(this.hasHandlers('networkConditionChanged') ? this.#publications?.clock ?? null : null);
   }
 
   #reports() {

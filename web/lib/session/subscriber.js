@@ -7,6 +7,7 @@ import { AutoResolution } from '../media/auto-resolution.js';
 import { preferredFrameRate, preferredResolution } from '../media/preference.js';
 import { subscriberStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
+import { ReceivedQuality } from './quality.js';
 import { subscribers } from './registry.js';
 
 /** @typedef {import('./roster.js').Stream} Stream */
@@ -30,6 +31,9 @@ import { subscribers } from './registry.js';
  * @property {import('../media/preference.js').Preference} preference
  * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
  * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
+ * @property {(isWarned: boolean) => void} warned the server will pause the video if the network gets worse, or no longer
+ * @property {(limitation: import('../media/stats.js').Limitation) => void} limited the server chose another layer
+ * @property {() => void} uplinkChanged the server judged the publisher's uplink
  * @property {() => void} setUpAgain the server set up the subscription again, with video
  * @property {(change: import('./roster.js').Change) => void} streamChanged
  * @property {() => void} unblock the user clicked: try to play sound again
@@ -68,6 +72,7 @@ export class Subscriber extends Emitter {
   #blocked = false;
   /** @type {string | null} why the server sends no video */
   #pause = null;
+  #quality;
   #stopMeter = () => {};
   /** @type {(error?: Error) => void} */
   #settle = () => {};
@@ -99,6 +104,12 @@ export class Subscriber extends Emitter {
     this.setAudioVolume(options.audioVolume ?? 100);
     this.#setResolution(options.preferredResolution === undefined ? 'auto' : options.preferredResolution);
     this.#apply();
+    this.#quality = new ReceivedQuality({
+      clock: host.clock,
+      reports: () => this.#reports(),
+      state: () => ({ stream, pause: this.#pause, isLost: this.#state === 'disconnected' }),
+      changed: (condition) => this.dispatch(new OTEvent('networkConditionChanged', condition)),
+    });
     subscribers.add(this);
     /** @type {Promise<void>} */
     const connected = new Promise((resolve, reject) => {
@@ -123,6 +134,7 @@ export class Subscriber extends Emitter {
   subscribeToVideo(on) {
     const changed = this.#wants.video !== Boolean(on);
     this.#wants.video = Boolean(on);
+    this.#quality.meter.skip();
     this.#apply();
     this.#host.changed(this.stream.streamId);
     if (changed && this.stream.hasVideo) this.#tellVideo(this.#wants.video, 'subscribeToVideo');
@@ -186,15 +198,24 @@ export class Subscriber extends Emitter {
     return this.#widget.snapshot();
   }
 
-  /** @param {(error: Error | null, stats?: object) => void} callback */
+  /** @param {(error: Error | null, stats?: ReturnType<typeof subscriberStats>) => void} callback */
   getStats(callback) {
-    Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()))
-      .then((reports) => callback(null, subscriberStats(reports)), (error) => callback(error));
+    this.#reports().then(
+      (reports) => callback(null, subscriberStats(reports, this.networkCondition, this.#quality.limitation)), (error) => callback(error),
+    );
+  }
+
+  /**
+   * How well the stream travels, and whose network is the cause. The received media are judged only while the event
+   * `networkConditionChanged` has a handler.
+   */
+  get networkCondition() {
+    return this.#quality.condition;
   }
 
   /** @returns {Promise<RTCStatsReport>} one report for all tracks of the subscriber */
   async getRtcStatsReport() {
-    const reports = await Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()));
+    const reports = await this.#reports();
     /** @type {Map<string, unknown>} */
     const merged = new Map();
     for (const report of reports) report.forEach((entry, id) => merged.set(id, entry));
@@ -203,6 +224,10 @@ export class Subscriber extends Emitter {
 
   /** @param {string} name */
   _handlersChanged(name) {
+    if (name === 'networkConditionChanged') {
+      if (this.hasHandlers(name) && this.#state !== 'destroyed') this.#quality.meter.start();
+      else this.#quality.meter.stop();
+    }
     if (name !== 'audioLevelUpdated') return;
     this.#stopMeter();
     this.#stopMeter = () => {};
@@ -234,7 +259,13 @@ export class Subscriber extends Emitter {
         audio: this.stream.hasAudio && this.#wants.audio, video: this.#awaitsVideo && !this.#isHidden, keepsVideo: this.#awaitsVideo,
       }),
       videoPaused: (isPaused, reason) => this.#videoPaused(isPaused, reason),
-      setUpAgain: () => { if (this.#pause !== null) this.#videoPaused(false, this.#pause); },
+      warned: (isWarned) => this.#warned(isWarned),
+      limited: (limitation) => { this.#quality.limitation = limitation; },
+      uplinkChanged: () => this.#quality.check(),
+      setUpAgain: () => {
+        this.#warned(false);
+        if (this.#pause !== null) this.#videoPaused(false, this.#pause);
+      },
       streamChanged: (change) => this.#streamChanged(change),
       unblock: () => this.#unblock(),
       destroy: (reason) => this.#destroy(reason),
@@ -261,7 +292,10 @@ export class Subscriber extends Emitter {
       clock: this.#host.clock,
       picture: () => this.stream.videoDimensions,
       fitMode: this.#options.fitMode ?? 'cover',
-      changed: () => this.#host.viewChanged(this.stream.streamId),
+      changed: () => {
+        this.#quality.meter.skip();
+        this.#host.viewChanged(this.stream.streamId);
+      },
     });
   }
 
@@ -276,13 +310,31 @@ export class Subscriber extends Emitter {
   /** @param {boolean} isPaused @param {string} reason */
   #videoPaused(isPaused, reason) {
     if (isPaused === (this.#pause !== null)) return;
+    const pause = this.#pause ?? reason;
     this.#pause = isPaused ? reason : null;
+    this.#quality.isWarned = false;
+    this.#quality.meter.skip();
     this.#apply();
-    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, reason);
+    // The reason of the pause, whatever ended it.
+    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, pause);
+    this.#quality.check();
+  }
+
+  /** @param {boolean} isWarned */
+  #warned(isWarned) {
+    if (isWarned === this.#quality.isWarned || this.#pause !== null) return;
+    this.#quality.isWarned = isWarned;
+    if (this.stream.hasVideo && this.#wants.video) this.dispatch(new OTEvent(isWarned ? 'videoDisableWarning' : 'videoDisableWarningLifted'));
+    this.#quality.check();
+  }
+
+  #reports() {
+    return Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()));
   }
 
   /** @param {import('./roster.js').Change} change */
   #streamChanged({ changedProperty, newValue }) {
+    this.#quality.meter.skip();
     this.#apply();
     if (changedProperty === 'videoDimensions') this.#auto?.look();
     if (changedProperty === 'hasVideo' && this.#wants.video) this.#tellVideo(newValue, 'publishVideo');
@@ -299,6 +351,7 @@ export class Subscriber extends Emitter {
     if (this.#state === 'destroyed') return;
     this.#state = 'destroyed';
     this.#stopMeter();
+    this.#quality.meter.stop();
     this.#auto?.stop();
     this.#widget.destroy();
     subscribers.delete(this);
@@ -316,9 +369,11 @@ export class Subscriber extends Emitter {
       this.#state = 'connected';
       this.#settle();
       this.dispatch(new OTEvent('connected'));
+      this.#quality.check();
     } else if (isLost && this.#state === 'connected') {
       this.#state = 'disconnected';
       this.dispatch(new OTEvent('disconnected'));
+      this.#quality.check();
     }
   }
 
