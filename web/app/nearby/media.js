@@ -1,5 +1,6 @@
 // Camera and microphone of a call. Sends nothing itself: the call publishes the publisher that is created here.
 import { OT } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
 
@@ -11,11 +12,11 @@ export class Media {
   #isUnheard = false;
 
   /**
-   * @param {string} label @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('../shared/strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch
    * @param {import('../shared/memory.js').DeviceMemory} devices the most recently used devices
    */
-  constructor(label, dispatch, devices) {
-    this.label = label;
+  constructor(strings, dispatch, devices) {
+    this.strings = strings;
     this.dispatch = dispatch;
     this.devices = devices;
     // The new device may be a microphone.
@@ -58,9 +59,10 @@ export class Media {
    */
   #make(camera, chosen, done) {
     const publisher = OT.initPublisher(box('you'), {
-      insertMode: 'append', width: '100%', height: '100%', fitMode: 'cover', label: this.label, name: '',
+      insertMode: 'append', width: '100%', height: '100%', fitMode: 'cover', label: this.strings.you, name: '',
       videoSource: camera ? chosen.camera : null, audioSource: chosen.microphone,
     }, (/** @type {any} */ error) => done(publisher, error ?? undefined));
+    showCondition(box('you'), publisher, 'mine', this.strings);
   }
 
   /** @param {any} publisher @param {boolean} asked whether a camera was requested */

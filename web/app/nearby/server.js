@@ -1,6 +1,7 @@
 // The page's connection to the server: one client with its people and calls. Turns SDK events into events of the state machine,
 // and effects into SDK calls. Its only decision is how to restart after an invalid identity.
 import { Calls, Client, OT, People } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box } from '../shared/dom.js';
 import { isIdentityLost } from '../shared/memory.js';
 
@@ -25,9 +26,15 @@ export class Server {
   /** @type {string | null} why the connection is about to close */
   #farewell = null;
 
-  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {() => any} publisher returns the current publisher */
-  constructor(identity, dispatch, publisher) {
+  /**
+   * @param {IdentityMemory} identity
+   * @param {Dispatch} dispatch
+   * @param {import('../shared/strings.js').Strings} strings
+   * @param {() => any} publisher returns the current publisher
+   */
+  constructor(identity, dispatch, strings, publisher) {
     this.identity = identity;
+    this.strings = strings;
     this.dispatch = dispatch;
     this.publisher = publisher;
   }
@@ -130,6 +137,7 @@ export class Server {
 
   /** @param {any} subscriber the other person's stream, which does not play yet @param {number} line */
   #watch(subscriber, line) {
+    showCondition(box('partner'), subscriber, 'theirs', this.strings);
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', line, silent: true }));
     subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', line, silent: false }));
     subscriber.on('destroyed', () => this.dispatch({ type: 'sound', line, silent: false }));

@@ -1,6 +1,7 @@
 // The page's connection to the server: one client and its roulette. Turns SDK events into events of the state machine, and
 // effects into SDK calls. Its only decision is how to restart after an invalid identity.
 import { Client, OT, People, Roulette } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box } from '../shared/dom.js';
 import { isIdentityLost } from '../shared/memory.js';
 
@@ -102,6 +103,7 @@ export class Server {
    * @param {string | undefined} matchId
    */
   #watch(subscriber, matchId) {
+    showCondition(box('partner'), subscriber, 'theirs', this.strings);
     subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
     subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
     // When a match ends, its stream ends first. The end of the match is reported right afterward.

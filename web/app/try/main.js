@@ -1,6 +1,7 @@
 // `/try#session=…&token=…` joins any session: publishes if the token allows it, subscribes to everyone, and sends signals.
 // Uses only the SDK's OpenTok API, so this page is also an example of that API.
 import { OT } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
 import { claimsOf, farewell } from './farewell.js';
@@ -107,6 +108,7 @@ function publish() {
     session?.publish(made, (/** @type {any} */ refusal) => refusal && warn(refusal.message));
   });
   publisher = made;
+  showCondition(tile, made, 'mine', strings);
   made.on('destroyed', () => tile.remove());
 }
 
@@ -147,6 +149,7 @@ function watch(joined, stream) {
   });
   subscriber.on('destroyed', () => tile.remove());
   offerSound(subscriber, tile);
+  showCondition(tile, subscriber, 'theirs', strings);
 }
 
 /**

@@ -44,7 +44,7 @@ async function showAll(sessionId, token) {
   const session = OT.initSession('1', sessionId);
   session.on('streamCreated', ({ stream }) => {
     const place = document.body.appendChild(document.createElement('div'));
-    Object.assign(place.style, { float: 'left', width: '640px', height: '360px' });
+    Object.assign(place.style, { position: 'relative', float: 'left', width: '640px', height: '360px' });
     const subscriber = session.subscribe(stream, place, { insertMode: 'append', width: '100%', height: '100%' });
     window.tiles.push({ place, subscriber });
   });
@@ -87,14 +87,16 @@ function receivesNothing(page, index) {
   });
 }
 
-/** Runs in the page: scrolls a tile into view, and returns the milliseconds until it has painted a new frame. */
+/** Runs in the page: scrolls a tile into view, and returns the milliseconds until a new frame is decoded and painted. */
 async function scrollTo(index) {
-  const { place } = window.tiles[index];
-  const video = place.querySelector('video');
+  const { place, subscriber } = window.tiles[index];
+  const frames = async () => [...(await subscriber.getRtcStatsReport()).values()].find(({ framesDecoded }) => framesDecoded)?.framesDecoded ?? 0;
+  const before = await frames();
   const start = performance.now();
-  const painted = new Promise((resolve) => { video.requestVideoFrameCallback((now) => resolve(now)); });
   place.scrollIntoView();
-  return await painted - start;
+  while (await frames() === before) await new Promise((resolve) => { setTimeout(resolve, 5); });
+  await new Promise((resolve) => { requestAnimationFrame(resolve); });
+  return performance.now() - start;
 }
 
 test('a page receives small layers for small tiles, nothing for hidden ones, and what it scrolls to at once', async (t) => {
@@ -131,6 +133,6 @@ test('a page receives small layers for small tiles, nothing for hidden ones, and
     times.push(Math.round(await page.evaluate(scrollTo, away)));
   }
   times.sort((one, other) => one - other);
-  t.diagnostic(`from scrolling to the first new frame, in ms: median ${times[(rounds - 1) / 2]} of ${times}`);
+  t.diagnostic(`from scrolling to a new frame, in ms: median ${times[(rounds - 1) / 2]} of ${times}`);
   assertNothingThrown(page);
 });
