@@ -102,7 +102,8 @@ export class Preview {
     // If there is only a microphone, the SDK publishes only audio.
     const camera = asked && !!publisher.getVideoSource().track;
     afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel)));
-    publisher.on('mediaStopped', () => {
+    // An unplugged microphone is replaced by another one, if there is one.
+    publisher.on('mediaLost', () => {
       if (publisher === this.publisher) this.dispatch({ type: 'mediaLost' });
     });
     show(box('camera-picker'), camera);

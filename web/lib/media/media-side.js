@@ -27,6 +27,7 @@ const retryMs = 1000;
  * @property {() => boolean} isOnline whether the server can be reached
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {(isRenewed: boolean) => void} offered an offer was sent: requests may use its mids now
+ * @property {(sdp: string) => string} read changes the server's answer before it is applied
  * @property {() => void} answered the server's answer was applied
  * @property {() => void} closed the connection and its transceivers are gone
  * @property {() => void} changed the state changed
@@ -149,7 +150,7 @@ export class MediaSide {
     for (const { resolve } of this.#waiting.splice(0, covered)) resolve();
     const { sdp } = await answered;
     if (connection !== this.#connection) return;
-    await connection.setRemoteDescription({ type: 'answer', sdp });
+    await connection.setRemoteDescription({ type: 'answer', sdp: this.#options.read(sdp) });
     this.#options.answered();
     if (this.state !== 'connected' && !this.#timers.has('attempt')) this.#attemptIn(restartAgainMs);
   }

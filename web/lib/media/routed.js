@@ -79,6 +79,11 @@ export class RoutedTransport {
     if (outgoing) this.#link.refresh(outgoing);
   }
 
+  /** @param {string} streamId the stream whose source has other options for sending */
+  tune(streamId) {
+    this.replaceTrack(streamId);
+  }
+
   /** @param {string} streamId @param {string[]} rids */
   layersWanted(streamId, rids) {
     const outgoing = this.#published.get(streamId);

@@ -7,6 +7,7 @@ import { RoutedTransport } from './routed.js';
 /**
  * @typedef {object} Source the media of a publisher
  * @property {() => MediaStreamTrack[]} tracks
+ * @property {import('./sending.js').SendingOptions} [sending] how to send them; the same object, which may change
  * @property {() => boolean} [isScalable] whether simulcast makes sense for the publisher's video
  */
 /**
@@ -26,6 +27,7 @@ import { RoutedTransport } from './routed.js';
  * @property {(streamId: string, source: Source) => void} publish
  * @property {(streamId: string) => void} unpublish
  * @property {(streamId: string, kind: string, track: MediaStreamTrack | null) => void} replaceTrack
+ * @property {(streamId: string) => void} tune the options for sending our stream have changed
  * @property {(streamId: string, connectionId: string, sink: Sink) => void} subscribe
  * @property {(streamId: string, sink: Sink) => void} unsubscribe
  * @property {(message: import('../line/messages.js').Message) => void} receive `session.subscribed`, `.unsubscribed`, `.negotiate`

@@ -159,6 +159,11 @@ export class Publications {
     if (stream) this.#core.transport?.replaceTrack(stream.streamId, kind, track);
   }
 
+  /** @param {string} streamId the stream that is now sent with other options */
+  tune(streamId) {
+    this.#core.transport?.tune(streamId);
+  }
+
   /** @param {Publisher} publisher @returns {Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} */
   async reports({ stream }) {
     return stream ? await this.#core.transport?.senderReports(stream.streamId) ?? [] : [];
