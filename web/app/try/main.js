@@ -4,7 +4,7 @@ import { OT } from '../../lib/index.js';
 import { showCondition } from '../shared/connection.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
-import { claimsOf, farewell } from './farewell.js';
+import { claimsOf, endingWords } from './ending.js';
 
 const { language, strings } = stringsFor(navigator.languages);
 const words = strings.session;
@@ -131,7 +131,7 @@ function listen(joining, claims) {
   on('sessionDisconnected', ({ reason, error }) => {
     tidy();
     say(words.left);
-    warn(farewell({ reason, error, claims }, words));
+    warn(endingWords({ reason, error, claims }, words));
   });
 }
 

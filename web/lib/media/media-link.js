@@ -80,6 +80,8 @@ export class MediaLink {
       isOnline: () => client.state === 'connected',
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
+      // Chromium plays one channel of audio only, unless its own offer says otherwise.
+      write: side === 'receive' ? (sdp) => withOpusParameters(sdp, () => ({ stereo: 1 })) : undefined,
       read: (sdp) => (side === 'send' ? this.#withSound(sdp) : sdp),
       answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
       closed: () => this.#closed(side),

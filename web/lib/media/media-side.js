@@ -27,6 +27,7 @@ const retryMs = 1000;
  * @property {() => boolean} isOnline whether the server can be reached
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {(isRenewed: boolean) => void} offered an offer was sent: requests may use its mids now
+ * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: as the browser made it
  * @property {(sdp: string) => string} read changes the server's answer before it is applied
  * @property {() => void} answered the server's answer was applied
  * @property {() => void} closed the connection and its transceivers are gone
@@ -141,7 +142,9 @@ export class MediaSide {
     if (!connection) return;
     const covered = this.#waiting.length;
     this.#isNeeded = false;
-    await connection.setLocalDescription();
+    const { write } = this.#options;
+    if (write) await connection.setLocalDescription({ type: 'offer', sdp: write((await connection.createOffer()).sdp ?? '') });
+    else await connection.setLocalDescription();
     if (connection !== this.#connection) return;
     const answered = this.#options.offer(connection.localDescription?.sdp ?? '');
     this.#options.offered(this.#isRenewed);

@@ -20,7 +20,7 @@ export function claimsOf(token) {
  * @param {import('../shared/strings.js').Strings['session']} words
  * @returns {string} empty if the user left
  */
-export function farewell({ reason, error, claims }, words) {
+export function endingWords({ reason, error, claims }, words) {
   if (reason === 'clientDisconnected') return '';
   if (reason === 'matchEnded') return words.over;
   // In a match or call each person has one place, and joining again from elsewhere takes it.

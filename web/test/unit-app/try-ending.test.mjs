@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { stringsFor } from '../../app/shared/strings.js';
-import { claimsOf, farewell } from '../../app/try/farewell.js';
+import { claimsOf, endingWords } from '../../app/try/ending.js';
 
 const words = stringsFor(['en']).strings.session;
 const token = (/** @type {object} */ claims) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
@@ -19,7 +19,7 @@ test('every end of a session says what happened and what to do next', () => {
     [{ reason: 'networkDisconnected', error: { code: 'banned', message: 'You are banned until May.' }, claims: plain }, 'You are banned until May.'],
     [{ reason: 'networkDisconnected', claims: plain }, words.lost],
     [{ reason: 'networkDisconnected', error: null, claims: plain }, words.lost],
-  ])) assert.equal(farewell(end, words), expected);
+  ])) assert.equal(endingWords(end, words), expected);
 });
 
 test('a token that is none has no claims', () => {
