@@ -61,7 +61,9 @@ class Bubble {
     document.addEventListener('pointerdown', away);
     document.addEventListener('focusin', away);
     for (const name of ['resize', 'blur']) window.addEventListener(name, () => this.close());
-    document.addEventListener('scroll', () => this.close(), { capture: true, passive: true });
+    document.addEventListener('scroll', ({ target }) => {
+      if (target instanceof Node && target.contains(this.button)) this.close();
+    }, { capture: true, passive: true });
     // Before the page's own handlers: Escape closes only the sentence.
     window.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || !this.button) return;
@@ -87,9 +89,10 @@ export function showCondition(tile, source, whose, { network }) {
   button.className = 'network';
   button.setAttribute('aria-expanded', 'false');
   button.append(...[1, 2, 3].map(() => document.createElement('i')));
+  const said = () => explain(source.networkCondition, { whose, name: source.stream?.name }, network);
   const isOpen = () => bubble.button === button;
   const draw = () => {
-    const { name, why } = explain(source.networkCondition, whose, network);
+    const { name, why } = said();
     setAttribute(button, 'data-level', source.networkCondition.networkCondition);
     setAttribute(button, 'aria-label', name);
     setAttribute(button, 'title', name);
@@ -107,7 +110,7 @@ export function showCondition(tile, source, whose, { network }) {
     // The tile may react to clicks, too.
     event.stopPropagation();
     if (isOpen()) bubble.close();
-    else bubble.show(button, explain(source.networkCondition, whose, network).why);
+    else bubble.show(button, said().why);
   });
   source.on({ networkConditionChanged: draw, destroyed: leave });
   if (whose === 'mine') source.on({ streamCreated: appear, streamDestroyed: leave });

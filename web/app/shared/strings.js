@@ -224,14 +224,14 @@ const en = {
   network: {
     levels: { good: 'good', fair: 'fair', poor: 'poor' },
     names: {
-      mine: /** @param {string} level */ (level) => `Your connection: ${level}`,
-      theirs: /** @param {string} level */ (level) => `Connection: ${level}`,
+      mine: /** @param {string} level @param {string} _ */ (level, _) => `Your connection: ${level}`,
+      theirs: /** @param {string} level @param {string} name */ (level, name) => (name ? `Connection of ${isolated(name)}: ${level}` : `Connection: ${level}`),
     },
     good: { mine: 'Your connection is good. Others see and hear you well.', theirs: 'The connection is good.' },
     unknown: 'The connection is not good. Wait a moment; it may recover.',
     // What you send
     upload: {
-      loss: 'Your connection loses packets, so others may see and hear you badly. Move closer to your router, or use a cable.',
+      loss: 'Your connection loses packets, so your audio and video may break up for others. Move closer to your router, or use a cable.',
       delay: 'Your connection is slow to respond. Pause downloads and other calls in your network.',
       bandwidth: 'Your upload is slow, so others see you less sharply. Pause uploads and backups, or turn your camera off.',
       device: 'Your device is busy, so others see you less sharply. Close other apps and tabs.',
@@ -247,7 +247,7 @@ const en = {
     },
     // What you receive, because of the sender's network
     remote: {
-      loss: 'Their connection loses packets, so you may see and hear them badly. They can move closer to their router, or use a cable.',
+      loss: 'Their connection loses packets, so their audio and video may break up. They can move closer to their router, or use a cable.',
       delay: 'Their connection is slow to respond. Leave them a moment to answer.',
       bandwidth: 'Their upload is slow, so you see them less sharply. They can turn their camera off to be heard better.',
     },

@@ -19,7 +19,7 @@ for (const [whose, given, name, why] of [
   ['theirs', condition('poor', 'reconnecting'), 'Connection: poor', words.download.reconnecting],
   ['theirs', condition('poor', 'something new', 'remote'), 'Connection: poor', words.unknown],
 ]) {
-  test(`${whose} ${JSON.stringify(given)}: ${why}`, () => assert.deepEqual(explain(given, whose, words), { name, why }));
+  test(`${whose} ${JSON.stringify(given)}: ${why}`, () => assert.deepEqual(explain(given, { whose }, words), { name, why }));
 }
 
 test('every reason that the SDK gives has a sentence', () => {
@@ -30,8 +30,12 @@ test('every reason that the SDK gives has a sentence', () => {
   for (const [whose, sides] of Object.entries(reasons)) {
     for (const [side, all] of Object.entries(sides)) {
       for (const reason of all) {
-        assert.notEqual(explain(condition('fair', reason, side === 'null' ? null : side), whose, words).why, words.unknown, `${whose} ${side} ${reason}`);
+        assert.notEqual(explain(condition('fair', reason, side === 'null' ? null : side), { whose }, words).why, words.unknown, `${whose} ${side} ${reason}`);
       }
     }
   }
+});
+
+test('the name of a person is in the name of their button', () => {
+  assert.equal(explain(condition('fair', 'loss', 'remote'), { whose: 'theirs', name: 'Ann' }, words).name, 'Connection of \u2068Ann\u2069: fair');
 });
