@@ -47,6 +47,7 @@ export class ViewObserver {
   #changed;
   /** @type {boolean | null} null until the browser has reported it */
   #isInWindow = null;
+  #wasConnected = false;
   /** @type {Size | null} the window of Picture in Picture, while the video is in it */
   #floating = null;
   #done = new AbortController();
@@ -74,8 +75,10 @@ export class ViewObserver {
    */
   look(picture, fitMode) {
     const video = this.#video;
-    // A video outside of the document may be drawn to a canvas.
-    if (!this.#isSupported || !video.isConnected) return unknownView;
+    if (!this.#isSupported) return unknownView;
+    // A video that was never in a document may be drawn to a canvas. One that was taken out of it is seen no longer.
+    if (!video.isConnected) return this.#wasConnected ? { isHidden: true, size: null } : unknownView;
+    this.#wasConnected = true;
     const ratio = Math.min(maxPixelRatio, globalThis.devicePixelRatio || 1);
     const rectangle = video.getBoundingClientRect();
     const { width, height } = this.#floating ?? rectangle;

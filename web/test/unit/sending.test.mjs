@@ -6,7 +6,7 @@ import { encodingOf, opusParameters, tune, withOpusParameters } from '../../lib/
 import { OT } from '../../lib/ot.js';
 import { settled } from './fake-clock.mjs';
 import { FakeElement } from './fake-page.mjs';
-import { begin, clock, joined } from './routed-room.mjs';
+import { begin, clock, connections, joined, room, subscribe } from './routed-room.mjs';
 
 /**
  * A sender with these encodings.
@@ -126,5 +126,25 @@ describe('A routed publisher', () => {
     await settled();
     assert.equal(senders[1].parameters.encodings[0].maxBitrate, 200_000);
     assert.equal(offers(), before + 1);
+  });
+});
+
+describe('A relayed publisher', () => {
+  beforeEach(begin);
+
+  test('sends with its own options to each subscriber', async () => {
+    room.mediaMode = 'relayed';
+    const [ann, ben] = [await joined('a', undefined, '1_room'), await joined('b', undefined, '1_room')];
+    const publisher = OT.initPublisher(/** @type {any} */ (new FakeElement('div')), { insertMode: 'append', maxVideoBitrate: 300_000 });
+    ann.session.publish(publisher);
+    await settled();
+    subscribe(ben.session, ben.events.find(({ type }) => type === 'streamCreated').stream);
+    await settled();
+    const sent = connections().flatMap(({ senders }) => senders).find(({ track }) => track?.kind === 'video') ?? assert.fail();
+    const tuned = sender([{}]);
+    Object.assign(sent, { getParameters: tuned.getParameters, setParameters: tuned.setParameters });
+    publisher.setMaxVideoBitrate(200_000);
+    await settled();
+    assert.equal(tuned.parameters.encodings[0].maxBitrate, 200_000);
   });
 });

@@ -175,12 +175,19 @@ describe('A subscriber whose program sets no size', () => {
     assert.equal(wish(), 640);
   });
 
-  test('keeps its video if it is in no document, because it may be drawn to a canvas', async () => {
+  test('keeps its video if it was never in a document, because it may be drawn to a canvas', async () => {
+    const { wish, asked } = await watching({ insertDefaultUI: false });
+    view.turn('hidden');
+    await clock.advance(1000);
+    assert.deepEqual([wish(), asked()], ['best', 1]);
+  });
+
+  test('requests no video after it was taken out of the document', async () => {
     const { wish, video } = await watching();
-    video.isConnected = false;
+    video.inDocument = false;
     view.scroll(video, false);
     await clock.advance(1000);
-    assert.equal(wish(), 'best');
+    assert.equal(wish(), 'none');
   });
 
   test('keeps the wish of the program while it is hidden', async () => {
