@@ -43,6 +43,21 @@ struct BotPlaybackTests {
         return sent
     }
 
+    @Test("with several videos has them as layers, the largest first and with the audio")
+    func layers() throws {
+        func sized(_ width: UInt16) -> [UInt8] {
+            let frame = vp8Frame(isKeyframe: true, size: 12, filler: 0)
+            return IVFHeader(width: width, height: width, unitNumerator: 1, unitDenominator: 10).bytes
+                + IVFFrame.header(time: 0, size: frame.count) + frame
+        }
+        var clip = try clip(sized(160), audio(packets: 10), sized(640), sized(320))
+        #expect(clip.rids == ["f", "h", "q"])
+        #expect((0..<3).map { clip.layer($0).width } == [640, 320, 160])
+        #expect((0..<3).map { clip.layer($0).hasAudio } == [true, false, false])
+        #expect(clip.layer(0).rids.isEmpty && clip.width == 640)
+        #expect(throws: MediaFileError.self) { try clip.add(sized(80)) }
+    }
+
     @Test("loops without a gap, with increasing times")
     func rounds() throws {
         let clip = try clip(video(frames: 20, keyframes: 10), audio(packets: 100))
@@ -147,9 +162,9 @@ struct BotPlaybackTests {
             ($0 as? MediaFileError)?.code == .damaged
         }
         #expect { try clip.add(audio(packets: 0)) } throws: { ($0 as? MediaFileError)?.code == .damaged }
-        try clip.add(video(frames: 1, keyframes: 1))
+        for _ in MediaClip.rids { try clip.add(video(frames: 1, keyframes: 1)) }
         #expect { try clip.add(video(frames: 1, keyframes: 1)) } throws: {
-            ($0 as? MediaFileError)?.message == "is a second video file; a bot plays only one"
+            ($0 as? MediaFileError)?.message == "is one video file too many; a bot plays 3 layers"
         }
     }
 

@@ -34,8 +34,9 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
     }
 
     private static func offered(_ clip: MediaClip) -> [OfferedMedia] {
-        (clip.hasAudio ? [.audio(mid: "a", .sendonly)] : [])
-            + (clip.hasVideo ? [.video(mid: "v", .sendonly)] : [])
+        var video = OfferedMedia.video(mid: "v", .sendonly)
+        video.rids = clip.rids
+        return (clip.hasAudio ? [.audio(mid: "a", .sendonly)] : []) + (clip.hasVideo ? [video] : [])
     }
 
     private static var received: [OfferedMedia] {

@@ -5,12 +5,22 @@ final class ClipPlayer: RobotSource {
     /// The audio level in every packet, in -dBov, loud enough to count as speech. The clip's actual level is not measured.
     private static let level = HeaderExtensions.AudioLevel(level: 30, voice: true)
 
-    private let clip: MediaClip
-    private var playback: Playback?
-    private var packetizer: VP8Packetizer
-    private var video: Clock
+    /// The playback of one simulcast layer, or of the whole clip without simulcast.
+    private struct Layer {
+        let rid: String?
+        let clip: MediaClip
+        var playback: Playback?
+        var packetizer: VP8Packetizer
+        var clock: Clock
+        var wantsKeyframe = false
+
+        var nextDue: MediaTime? {
+            playback == nil || wantsKeyframe ? MediaTime(nanoseconds: 0) : playback?.nextDue
+        }
+    }
+
+    private var layers: [Layer]
     private var audio: Clock
-    private var wantsKeyframe = false
 
     /// Converts times to RTP timestamps, which start at a random value (RFC 3550 §5.1) and always increase.
     private struct Clock {
@@ -30,45 +40,58 @@ final class ClipPlayer: RobotSource {
     }
 
     init(_ clip: MediaClip, using random: inout some RandomNumberGenerator) {
-        self.clip = clip
-        packetizer = VP8Packetizer(pictureID: UInt16.random(in: 0...0x7fff, using: &random))
-        video = Clock(rate: 90_000, base: random.next())
+        // All layers have the same timestamps, as in browsers.
+        let clock = Clock(rate: 90_000, base: random.next())
+        let rids: [String?] = clip.rids.isEmpty ? [nil] : clip.rids
+        layers = rids.enumerated().map { index, rid in
+            Layer(
+                rid: rid, clip: clip.layer(index),
+                packetizer: VP8Packetizer(pictureID: UInt16.random(in: 0...0x7fff, using: &random)), clock: clock)
+        }
         audio = Clock(rate: Int64(OpusPacket.clockRate), base: random.next())
     }
 
     /// The time of the next item. Before playback has started, the player is due immediately; playback starts once the
     /// connection is connected.
-    var nextDue: MediaTime? {
-        playback == nil || wantsKeyframe ? MediaTime(nanoseconds: 0) : playback?.nextDue
-    }
+    var nextDue: MediaTime? { layers.compactMap(\.nextDue).min() }
 
     func produce(over connection: RobotConnection, now: MediaTime) {
-        if playback == nil { playback = Playback(clip, beginning: now) }
-        if wantsKeyframe { playback?.showKeyframe(now: now) }
-        wantsKeyframe = false
-        while let due = playback?.next(now: now) {
-            switch due.kind {
-            case .video: sendFrame(due, over: connection, now)
-            case .audio: sendSound(due, over: connection, now)
+        for index in layers.indices {
+            if layers[index].playback == nil {
+                layers[index].playback = Playback(layers[index].clip, beginning: now)
+            }
+            if layers[index].wantsKeyframe { layers[index].playback?.showKeyframe(now: now) }
+            layers[index].wantsKeyframe = false
+            while let due = layers[index].playback?.next(now: now) {
+                switch due.kind {
+                case .video: sendFrame(due, of: &layers[index], over: connection, now)
+                case .audio: sendSound(due, of: layers[index].clip, over: connection, now)
+                }
             }
         }
     }
 
     func keyframeWanted(of track: RobotTrack) {
-        if track.kind == .video { wantsKeyframe = true }
+        guard track.kind == .video else { return }
+        for index in layers.indices where layers[index].rid == track.rid { layers[index].wantsKeyframe = true }
     }
 
-    private func sendFrame(_ due: Playback.Due, over connection: RobotConnection, _ now: MediaTime) {
-        guard let track = connection.tracks.first(where: { $0.kind == .video }) else { return }
-        let timestamp = video.timestamp(of: due.at)
-        clip.video?.withItem(due.item) { frame in
-            packetizer.cut(frame) { payload, marker in
+    private func sendFrame(
+        _ due: Playback.Due, of layer: inout Layer, over connection: RobotConnection, _ now: MediaTime
+    ) {
+        let rid = layer.rid
+        guard let track = connection.tracks.first(where: { $0.kind == .video && $0.rid == rid }) else { return }
+        let timestamp = layer.clock.timestamp(of: due.at)
+        layer.clip.video?.withItem(due.item) { frame in
+            layer.packetizer.cut(frame) { payload, marker in
                 connection.send(payload, of: track, timestamp: timestamp, marker: marker, now: now)
             }
         }
     }
 
-    private func sendSound(_ due: Playback.Due, over connection: RobotConnection, _ now: MediaTime) {
+    private func sendSound(
+        _ due: Playback.Due, of clip: MediaClip, over connection: RobotConnection, _ now: MediaTime
+    ) {
         guard let track = connection.tracks.first(where: { $0.kind == .audio }) else { return }
         // The marker bit marks the start of a talkspurt (RFC 3551 §4.1). The clip's audio has no pauses, so set the bit only in
         // the first packet.

@@ -1,6 +1,7 @@
 import RTC
 
-/// The media that a bot plays: a VP8 file, an Opus file, or both. A clip is parsed once and shared by all bots of a process.
+/// The media that a bot plays: a VP8 file, an Opus file, or both. Several VP8 files are the simulcast layers of one video. A clip
+/// is parsed once and shared by all bots of a process.
 public struct MediaClip: Sendable {
     /// A video frame or an audio packet.
     struct Item: Equatable, Sendable {
@@ -35,13 +36,38 @@ public struct MediaClip: Sendable {
     /// frame.
     static let shortestStep = MediaInterval.milliseconds(1)
 
-    var video: Track?
-    var audio: Track?
-    /// The width of the video in pixels; nil without video.
-    public private(set) var width: Int?
-    public private(set) var height: Int?
+    /// One simulcast layer, or the only encoding, with its size in pixels.
+    struct Layer: Sendable {
+        var track: Track
+        var width: Int
+        var height: Int
+    }
 
-    public var hasVideo: Bool { video != nil }
+    /// The names of the layers, the largest first, as browsers name them.
+    static let rids = ["f", "h", "q"]
+
+    /// The layers of the video, the largest first.
+    private(set) var layers: [Layer] = []
+    var audio: Track?
+
+    /// The largest layer.
+    var video: Track? { layers.first?.track }
+    /// The width of the video in pixels; nil without video.
+    public var width: Int? { layers.first?.width }
+    public var height: Int? { layers.first?.height }
+
+    public var hasVideo: Bool { !layers.isEmpty }
+    /// The RIDs to send; empty without simulcast.
+    var rids: [String] { layers.count > 1 ? Array(Self.rids.prefix(layers.count)) : [] }
+
+    /// Returns a clip with one of the layers. The largest one also has the audio.
+    func layer(_ index: Int) -> MediaClip {
+        var clip = MediaClip()
+        clip.layers = Array(layers.dropFirst(index).prefix(1))
+        if index == 0 { clip.audio = audio }
+        return clip
+    }
+
     public var hasAudio: Bool { audio != nil }
 
     public init() {}
@@ -57,7 +83,7 @@ public struct MediaClip: Sendable {
 
     /// Adds a file and detects its format.
     ///
-    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has a file of the same kind.
+    /// - Throws: `MediaFileError` if the format is not supported, or if the clip already has three videos or a sound.
     public mutating func add(_ file: [UInt8]) throws(MediaFileError) {
         if file.starts(with: IVFHeader.signature) {
             try add(video: file)
@@ -69,15 +95,18 @@ public struct MediaClip: Sendable {
     }
 
     private mutating func add(video bytes: [UInt8]) throws(MediaFileError) {
-        guard video == nil else { throw MediaFileError(.otherCodec, "is a second video file; a bot plays only one") }
+        guard layers.count < Self.rids.count else {
+            throw MediaFileError(.otherCodec, "is one video file too many; a bot plays \(Self.rids.count) layers")
+        }
         let file = try bytes.withRawBytes { bytes throws(MediaFileError) in try IVFFile(bytes) }
         guard file.header.codec == "VP80" else {
             throw MediaFileError(
                 .otherCodec,
                 "has the codec \(printable(file.header.codec)) and not VP8; convert it with ffmpeg -c:v libvpx")
         }
-        video = try Self.track(of: file, bytes)
-        (width, height) = (Int(file.header.width), Int(file.header.height))
+        let (width, height) = (Int(file.header.width), Int(file.header.height))
+        layers.append(Layer(track: try Self.track(of: file, bytes), width: width, height: height))
+        layers.sort { $0.width * $0.height > $1.width * $1.height }
     }
 
     private static func track(of file: IVFFile, _ bytes: [UInt8]) throws(MediaFileError) -> Track {

@@ -30,8 +30,8 @@ function dispatch(event) {
 
 const memory = nearbyMemory(guest);
 const view = new View(strings, dispatch);
-const media = new Media(strings.you, dispatch, deviceMemory(guest));
-const server = new Server(identityMemory(guest), dispatch, () => media.publisher);
+const media = new Media(strings, dispatch, deviceMemory(guest));
+const server = new Server(identityMemory(guest), dispatch, strings, () => media.publisher);
 const position = new Position((fix) => server.move(fix), (is) => dispatch({ type: 'position', is }));
 const ring = new Ring((silent) => {
   if (silent !== machine.state.ringSilent) dispatch({ type: 'ringSilent', silent });

@@ -1,5 +1,6 @@
 // Camera and microphone of a call. Sends nothing itself: the call publishes the publisher that is created here.
 import { OT } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
 
@@ -8,18 +9,15 @@ export class Media {
   publisher = null;
   // Counts openings and closings, so that results of earlier ones are ignored.
   #turn = 0;
-  #isUnheard = false;
 
   /**
-   * @param {string} label @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('../shared/strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch
    * @param {import('../shared/memory.js').DeviceMemory} devices the most recently used devices
    */
-  constructor(label, dispatch, devices) {
-    this.label = label;
+  constructor(strings, dispatch, devices) {
+    this.strings = strings;
     this.dispatch = dispatch;
     this.devices = devices;
-    // The new device may be a microphone.
-    navigator.mediaDevices?.addEventListener?.('devicechange', () => { if (this.#isUnheard) this.#findMicrophone(); });
   }
 
   /** @param {boolean} camera false: the camera stays off */
@@ -58,45 +56,33 @@ export class Media {
    */
   #make(camera, chosen, done) {
     const publisher = OT.initPublisher(box('you'), {
-      insertMode: 'append', width: '100%', height: '100%', fitMode: 'cover', label: this.label, name: '',
+      insertMode: 'append', width: '100%', height: '100%', fitMode: 'cover', label: this.strings.you, name: '',
       videoSource: camera ? chosen.camera : null, audioSource: chosen.microphone,
     }, (/** @type {any} */ error) => done(publisher, error ?? undefined));
+    showCondition(box('you'), publisher, 'mine', this.strings);
   }
 
   /** @param {any} publisher @param {boolean} asked whether a camera was requested */
   #opened(publisher, asked) {
     this.publisher = publisher;
-    publisher.on('mediaStopped', (/** @type {any} */ event) => this.#stopped(publisher, event));
+    publisher.on({ mediaLost: (/** @type {any} */ event) => this.#lost(publisher, event), audioInputDeviceChanged: () => this.#back(publisher) });
     // If there is only a microphone, the SDK publishes only audio.
     this.dispatch({ type: 'mediaOn', camera: asked && !!publisher.getVideoSource().track });
   }
 
   /**
-   * Handles an unplugged device. Keeps the publisher even if it has nothing to send, because the call continues and another
-   * device may be connected.
+   * Handles an unplugged device for which there is no other. Keeps the publisher even if it has nothing to send, because the call
+   * continues and another device may be connected. The SDK takes the next microphone.
    * @param {any} publisher @param {any} event
    */
-  #stopped(publisher, event) {
+  #lost(publisher, event) {
     event.preventDefault();
-    if (publisher !== this.publisher) return;
-    const { kind } = event.track;
-    this.dispatch({ type: 'mediaLost', kind });
-    if (kind !== 'audio') return;
-    this.#isUnheard = true;
-    this.#findMicrophone();
+    if (publisher === this.publisher) this.dispatch({ type: 'mediaLost', kind: event.kind });
   }
 
-  async #findMicrophone() {
-    const { publisher } = this;
-    try {
-      await publisher?.setAudioSource(true);
-    } catch {
-      // There is no free device. The browser sends `devicechange` when one is connected.
-      return;
-    }
-    if (publisher !== this.publisher || !this.#isUnheard) return;
-    this.#isUnheard = false;
-    this.dispatch({ type: 'mediaBack' });
+  /** @param {any} publisher */
+  #back(publisher) {
+    if (publisher === this.publisher) this.dispatch({ type: 'mediaBack' });
   }
 
   /** @param {any} publisher @param {{name: string}} error */
@@ -134,6 +120,5 @@ export class Media {
     this.#turn += 1;
     this.publisher?.destroy();
     this.publisher = null;
-    this.#isUnheard = false;
   }
 }

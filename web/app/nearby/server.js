@@ -1,7 +1,9 @@
 // The page's connection to the server: one client with its people and calls. Turns SDK events into events of the state machine,
 // and effects into SDK calls. Its only decision is how to restart after an invalid identity.
 import { Calls, Client, OT, People } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box } from '../shared/dom.js';
+import { isIdentityLost } from '../shared/memory.js';
 
 /** @typedef {(event: import('./types.js').Event) => void} Dispatch */
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
@@ -24,9 +26,15 @@ export class Server {
   /** @type {string | null} why the connection is about to close */
   #farewell = null;
 
-  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {() => any} publisher returns the current publisher */
-  constructor(identity, dispatch, publisher) {
+  /**
+   * @param {IdentityMemory} identity
+   * @param {Dispatch} dispatch
+   * @param {import('../shared/strings.js').Strings} strings
+   * @param {() => any} publisher returns the current publisher
+   */
+  constructor(identity, dispatch, strings, publisher) {
     this.identity = identity;
+    this.strings = strings;
     this.dispatch = dispatch;
     this.publisher = publisher;
   }
@@ -83,8 +91,8 @@ export class Server {
 
   /** @param {string} code @param {string | undefined} message */
   #closed(code, message) {
-    // The stored identity belongs to another server, or the server's secret has changed. It will never be valid again.
-    if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
+    // The stored identity belongs to another server, or to a data directory that is gone.
+    if (isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
       this.dispatch({ type: 'identityLost' });
@@ -129,6 +137,7 @@ export class Server {
 
   /** @param {any} subscriber the other person's stream, which does not play yet @param {number} line */
   #watch(subscriber, line) {
+    showCondition(box('partner'), subscriber, 'theirs', this.strings);
     subscriber.on('audioBlocked', () => this.dispatch({ type: 'sound', line, silent: true }));
     subscriber.on('audioUnblocked', () => this.dispatch({ type: 'sound', line, silent: false }));
     subscriber.on('destroyed', () => this.dispatch({ type: 'sound', line, silent: false }));

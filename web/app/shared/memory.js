@@ -34,6 +34,16 @@ const keys = { identity: 'confab.identity', form: 'confab.form', devices: 'confa
  */
 const memoryOf = (guest) => (guest ? ofThisTab : lasting);
 
+/** The errors of an identity that is not one of this server (protocol §2, §7). Identities do not expire. */
+const lostCodes = ['token_malformed', 'token_signature'];
+
+/**
+ * True if a stored identity will never be valid again. Other errors of tokens can pass, such as those of a wrong clock, and a
+ * person whose identity is forgotten has lost their contacts.
+ * @param {string} code why the server closed the connection
+ */
+export const isIdentityLost = (code) => lostCodes.includes(code);
+
 /** @param {boolean} guest */
 export function identityMemory(guest) {
   const memory = memoryOf(guest);

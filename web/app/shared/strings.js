@@ -220,6 +220,39 @@ const en = {
   },
   tryingIn: /** @param {number} seconds */ (seconds) => `Try again in ${counted(seconds, 'second', 'seconds')}.`,
 
+  // The indicator of the network on each tile
+  network: {
+    levels: { good: 'good', fair: 'fair', poor: 'poor' },
+    names: {
+      mine: /** @param {string} level @param {string} _ */ (level, _) => `Your connection: ${level}`,
+      theirs: /** @param {string} level @param {string} name */ (level, name) => (name ? `Connection of ${isolated(name)}: ${level}` : `Connection: ${level}`),
+    },
+    good: { mine: 'Your connection is good. Others see and hear you well.', theirs: 'The connection is good.' },
+    unknown: 'The connection is not good. Wait a moment; it may recover.',
+    // What you send
+    upload: {
+      loss: 'Your connection loses packets, so your audio and video may break up for others. Move closer to your router, or use a cable.',
+      delay: 'Your connection is slow to respond. Pause downloads and other calls in your network.',
+      bandwidth: 'Your upload is slow, so others see you less sharply. Pause uploads and backups, or turn your camera off.',
+      device: 'Your device is busy, so others see you less sharply. Close other apps and tabs.',
+    },
+    // What you receive, because of your own network
+    download: {
+      loss: 'Your connection loses packets. Move closer to your router, or use a cable.',
+      delay: 'Your connection is slow to respond. Pause downloads and other calls in your network.',
+      bandwidth: 'Your download is slow, and the video will pause if it gets slower. Pause other downloads in your network.',
+      freezes: 'The video stops again and again. Close other apps and tabs, or move closer to your router.',
+      paused: 'The video is paused because your download is slow. You still hear them, and it returns by itself. Pause other downloads in your network.',
+      reconnecting: 'The connection is lost and is being restored. Check your network if this takes long.',
+    },
+    // What you receive, because of the sender's network
+    remote: {
+      loss: 'Their connection loses packets, so their audio and video may break up. They can move closer to their router, or use a cable.',
+      delay: 'Their connection is slow to respond. Leave them a moment to answer.',
+      bandwidth: 'Their upload is slow, so you see them less sharply. They can turn their camera off to be heard better.',
+    },
+  },
+
   // The page `/try`, for any session
   session: {
     title: 'Confab – join a session',
@@ -238,7 +271,11 @@ const en = {
     noSignals: 'This token does not let you send messages.',
     signalsHint: 'Messages and signals from everyone in the session appear here.',
     failed: /** @param {string} why */ (why) => `Could not join the session: ${why}`,
-    putOut: 'A moderator removed you from this session.',
+    putOut: 'A moderator removed you from this session. To join again, ask for a new token.',
+    tookPlace: 'You left this session, probably because you joined it on another device or in another tab. To continue here, press Join.',
+    replaced: 'Another connection of yours took the place of this one. To continue here, press Join.',
+    lost: 'The connection to the server was lost for too long. Press Join to try again.',
+    over: 'This chat is over.',
     away: 'Connection lost. Reconnecting…',
     needsBoth: 'Enter the session ID and the token.',
   },

@@ -1,6 +1,7 @@
 // Camera and microphone before and during a chat: the preview, the device pickers and the level meter. Sends nothing itself:
 // the roulette publishes the publisher that is created here.
 import { OT } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box, byId, setText, show } from '../shared/dom.js';
 import { mediaTrouble } from '../shared/media-trouble.js';
 
@@ -92,6 +93,7 @@ export class Preview {
       label: this.strings.you, name: '', publishAudio: !muted, publishVideo: camera && !cameraOff,
       videoSource: camera ? chosen.camera : null, audioSource: chosen.microphone,
     }, (/** @type {any} */ error) => done(publisher, error ?? undefined));
+    showCondition(box('you'), publisher, 'mine', this.strings);
   }
 
   /** @param {any} publisher @param {boolean} asked whether a camera was requested */
@@ -100,7 +102,8 @@ export class Preview {
     // If there is only a microphone, the SDK publishes only audio.
     const camera = asked && !!publisher.getVideoSource().track;
     afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel)));
-    publisher.on('mediaStopped', () => {
+    // An unplugged microphone is replaced by another one, if there is one.
+    publisher.on('mediaLost', () => {
       if (publisher === this.publisher) this.dispatch({ type: 'mediaLost' });
     });
     show(box('camera-picker'), camera);

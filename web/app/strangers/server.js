@@ -1,7 +1,9 @@
 // The page's connection to the server: one client and its roulette. Turns SDK events into events of the state machine, and
 // effects into SDK calls. Its only decision is how to restart after an invalid identity.
 import { Client, OT, People, Roulette } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box } from '../shared/dom.js';
+import { isIdentityLost } from '../shared/memory.js';
 
 /** @typedef {(event: import('./types.js').Event) => void} Dispatch */
 /** @typedef {{recall: () => string | undefined, remember: (secret: string | null) => void}} IdentityMemory */
@@ -52,8 +54,8 @@ export class Server {
 
   /** @param {string} code @param {string | undefined} message @param {string} name */
   #closed(code, message, name) {
-    // The stored identity belongs to another server, or the server's secret has changed. It will never be valid again.
-    if (code.startsWith('token_') && this.identity.recall() && !this.#forgotIdentity) {
+    // The stored identity belongs to another server, or to a data directory that is gone.
+    if (isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
       this.connect(name);
@@ -101,6 +103,7 @@ export class Server {
    * @param {string | undefined} matchId
    */
   #watch(subscriber, matchId) {
+    showCondition(box('partner'), subscriber, 'theirs', this.strings);
     subscriber.on('connected', () => this.dispatch({ type: 'stream', is: 'live', matchId }));
     subscriber.on('disconnected', () => this.dispatch({ type: 'stream', is: 'stalled', matchId }));
     // When a match ends, its stream ends first. The end of the match is reported right afterward.

@@ -1,8 +1,10 @@
 // `/try#session=…&token=…` joins any session: publishes if the token allows it, subscribes to everyone, and sends signals.
 // Uses only the SDK's OpenTok API, so this page is also an example of that API.
 import { OT } from '../../lib/index.js';
+import { showCondition } from '../shared/connection.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
+import { claimsOf, endingWords } from './ending.js';
 
 const { language, strings } = stringsFor(navigator.languages);
 const words = strings.session;
@@ -45,17 +47,6 @@ function fromAddress() {
   return found;
 }
 
-/**
- * Returns the API key of a token, which is its issuer. Does not verify the token; the server does.
- * @param {string} token
- */
-function apiKeyOf(token) {
-  try {
-    return String(JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/'))).iss ?? '');
-  } catch {
-    return '';
-  }
-}
 
 /** @param {'door' | 'room'} screen */
 function turnTo(screen) {
@@ -68,9 +59,11 @@ function turnTo(screen) {
 function join(sessionId, token) {
   warn('');
   say(words.joining, 'busy');
-  const joining = OT.initSession(apiKeyOf(token), sessionId);
+  const claims = claimsOf(token);
+  // The API key of a token is its issuer.
+  const joining = OT.initSession(String(claims.iss ?? ''), sessionId);
   session = joining;
-  listen(joining);
+  listen(joining, claims);
   joining.connect(token, (/** @type {any} */ error) => {
     if (joining !== session) return;
     if (error) failed(error);
@@ -115,11 +108,12 @@ function publish() {
     session?.publish(made, (/** @type {any} */ refusal) => refusal && warn(refusal.message));
   });
   publisher = made;
+  showCondition(tile, made, 'mine', strings);
   made.on('destroyed', () => tile.remove());
 }
 
-/** @param {any} joining */
-function listen(joining) {
+/** @param {any} joining @param {Record<string, unknown>} claims of the token */
+function listen(joining, claims) {
   /** @param {string} name @param {(event: any) => void} handle */
   const on = (name, handle) => joining.on(name, (/** @type {any} */ event) => joining === session && handle(event));
   on('connectionCreated', ({ connection }) => {
@@ -134,11 +128,10 @@ function listen(joining) {
   on('signal', ({ type, data, from }) => hear(String(type ?? '').replace(/^signal:?/, ''), data, from));
   on('sessionReconnecting', () => say(words.away, 'warn'));
   on('sessionReconnected', tellWho);
-  on('sessionDisconnected', ({ reason }) => {
+  on('sessionDisconnected', ({ reason, error }) => {
     tidy();
     say(words.left);
-    if (reason === 'forceDisconnected') warn(words.putOut);
-    else if (reason === 'networkDisconnected') warn(strings.status.closed);
+    warn(endingWords({ reason, error, claims }, words));
   });
 }
 
@@ -156,6 +149,7 @@ function watch(joined, stream) {
   });
   subscriber.on('destroyed', () => tile.remove());
   offerSound(subscriber, tile);
+  showCondition(tile, subscriber, 'theirs', strings);
 }
 
 /**

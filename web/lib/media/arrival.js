@@ -12,6 +12,8 @@ const listeningMs = 200;
  * only the loudest are forwarded.
  */
 const silentMs = 1000;
+/** How long to poll often after video was requested again: about the time that its first keyframe takes. */
+const soonMs = 2000;
 /** How long packets of the previous stream may still arrive or be decoded after a slot was reassigned. */
 const drainMs = 300;
 
@@ -30,6 +32,7 @@ export class Arrival {
   #timers;
   #drainedAt;
   #silentAt;
+  #soonUntil = -Infinity;
   #stopped = false;
   /** @type {import('./media-link.js').Transceivers | null} the transceivers that were used before; those of a new connection have no frames */
   #used;
@@ -54,6 +57,13 @@ export class Arrival {
     this.#timers.clearAll();
   }
 
+  /** Looks for video more often for a while, because it was requested. */
+  expectSoon() {
+    if (this.#stopped || !this.#options.expected().video) return;
+    this.#soonUntil = this.#options.clock.now() + soonMs;
+    if (this.#timers.has('look')) this.#timers.set('look', 0, () => this.#look());
+  }
+
   /** Removes the last video frame until new frames arrive. Call this when video is no longer expected. */
   withdraw() {
     const video = this.#media?.getTracks().find(({ kind }) => kind === 'video');
@@ -74,7 +84,9 @@ export class Arrival {
     const counts = transceivers && isWaiting && await count(transceivers).catch(() => null);
     if (this.#stopped) return;
     if (transceivers && counts && transceivers === this.#options.slot.transceivers) this.#compare(transceivers, counts);
-    if (!this.#stopped) this.#timers.set('look', this.#media ? listeningMs : waitingMs, () => this.#look());
+    if (this.#stopped) return;
+    const isSoon = !this.#media || this.#options.clock.now() < this.#soonUntil;
+    this.#timers.set('look', isSoon ? waitingMs : listeningMs, () => this.#look());
   }
 
   /** @param {import('./media-link.js').Transceivers} transceivers @param {Counts} counts */

@@ -51,6 +51,11 @@ export class Capture {
     return this.media?.getTracks() ?? [];
   }
 
+  /** @param {MediaStreamTrack | null} track @returns {boolean} whether it was opened here */
+  owns(track) {
+    return track !== null && this.#owned.has(track);
+  }
+
   /** @returns {'camera' | 'screen' | 'custom' | undefined} */
   get videoType() {
     const { videoSource } = this.#options;

@@ -6,7 +6,9 @@
  * @property {MediaSource} [audioSource] a device id, a track, or null for none
  * @property {MediaSource} [videoSource] the same, or 'screen', 'window', 'application'
  * @property {string} [resolution] '640x480'
+ * @property {{width: number, height: number}} [maxResolution] at most this size, in pixels
  * @property {number} [frameRate] 30, 15, 7 or 1
+ * @property {boolean} [enableStereo]
  * @property {'user' | 'environment' | string} [facingMode]
  * @property {boolean} [disableAudioProcessing]
  * @property {boolean} [echoCancellation]
@@ -32,7 +34,7 @@ export function isTrack(source) {
 }
 
 /** @param {SourceOptions} options @returns {MediaTrackConstraints | false} */
-export function audioConstraints({ audioSource, disableAudioProcessing, ...options }) {
+export function audioConstraints({ audioSource, disableAudioProcessing, enableStereo, ...options }) {
   if (audioSource === null || audioSource === false || isTrack(audioSource)) return false;
   const processing = disableAudioProcessing ? false : undefined;
   /** @type {MediaTrackConstraints} */
@@ -41,18 +43,20 @@ export function audioConstraints({ audioSource, disableAudioProcessing, ...optio
     const value = options[name] ?? processing;
     if (value !== undefined) constraints[name] = value;
   }
+  if (enableStereo) constraints.channelCount = { ideal: 2 };
   if (typeof audioSource === 'string') constraints.deviceId = { exact: audioSource };
   return constraints;
 }
 
 /** @param {SourceOptions} options @returns {MediaTrackConstraints | false} */
-export function videoConstraints({ videoSource, resolution = defaultResolution, frameRate, facingMode }) {
+export function videoConstraints({ videoSource, resolution = defaultResolution, maxResolution, frameRate, facingMode }) {
   if (videoSource === null || videoSource === false || isTrack(videoSource)) return false;
   const [width, height] = resolution.split('x').map(Number);
+  const limits = maxResolution ? { width: { max: maxResolution.width }, height: { max: maxResolution.height } } : {};
+  if (isScreen(videoSource)) return { ...limits, ...frameRate === undefined ? {} : { frameRate: { max: frameRate } } };
   /** @type {MediaTrackConstraints} */
-  const constraints = { width: { ideal: width }, height: { ideal: height } };
+  const constraints = { width: { ideal: width, ...limits.width }, height: { ideal: height, ...limits.height } };
   if (frameRate !== undefined) constraints.frameRate = { ideal: frameRate };
-  if (isScreen(videoSource)) return frameRate === undefined ? {} : { frameRate: { max: frameRate } };
   if (typeof videoSource === 'string') constraints.deviceId = { exact: videoSource };
   else if (facingMode !== undefined) constraints.facingMode = facingMode;
   return constraints;

@@ -24,8 +24,17 @@ export const wantedAtFirst = ['f'];
 
 /** @param {boolean} isScalable @returns {RTCRtpEncodingParameters[]} */
 export function sendEncodings(isScalable) {
-  return isScalable ? layers.map((layer) => ({ ...layer })) : [{ maxBitrate: maxVideoBitrate }];
+  return layersOf(isScalable).map((layer) => ({ ...layer }));
 }
+
+/** @type {readonly RTCRtpEncodingParameters[]} */
+const single = [{ maxBitrate: maxVideoBitrate }];
+
+/**
+ * The encodings of a routed video, as they are without options.
+ * @param {boolean} isScalable
+ */
+export const layersOf = (isScalable) => (isScalable ? layers : single);
 
 /**
  * @typedef {object} ScalableOptions

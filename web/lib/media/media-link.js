@@ -5,8 +5,9 @@
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 import { mediaConfiguration, relaysOf } from './ice.js';
-import { activate, sendEncodings, wantedAtFirst } from './layers.js';
+import { activate, layersOf, sendEncodings, wantedAtFirst } from './layers.js';
 import { MediaSide } from './media-side.js';
+import { opusParameters, tune, withOpusParameters } from './sending.js';
 
 /** @typedef {import('./transport.js').Source} Source */
 /** @typedef {import('./transport.js').Mids} Mids */
@@ -21,7 +22,7 @@ import { MediaSide } from './media-side.js';
 /**
  * The transceivers for a publisher's tracks.
  * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean, isScalable: boolean,
- *   wanted: string[], activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
+ *   wanted: string[], opus: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
  */
 /**
  * The transceivers for a stream of the server.
@@ -83,6 +84,9 @@ export class MediaLink {
       unreachable: () => { needsRelay = true; },
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
+      // Chromium plays one channel of audio only, unless its own offer says otherwise.
+      write: side === 'receive' ? (sdp) => withOpusParameters(sdp, () => ({ stereo: 1 })) : undefined,
+      read: (sdp) => (side === 'send' ? this.#withSound(sdp) : sdp),
       answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
       closed: () => this.#closed(side),
       changed: () => { if (side === 'receive') this.#users.forEach((user) => user.changed()); },
@@ -174,8 +178,12 @@ export class MediaLink {
    * Updates what is sent. Call this when the source's tracks have changed, or whether they are sent.
    * @param {Outgoing} outgoing
    */
-  refresh({ transceivers, source, isSending, tracks }) {
+  refresh(outgoing) {
+    const { transceivers, source, isSending, tracks } = outgoing;
     if (!transceivers) return;
+    this.#activate(outgoing);
+    // Another source wants other sound, which the encoder reads in the answer.
+    if (isSending && outgoing.mids !== null && outgoing.opus !== opusOf(source)) this.#sides.send.negotiate();
     for (const kind of /** @type {const} */ (['audio', 'video'])) {
       const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
       // Compare with our own record, because `sender.track` lags behind the most recent `replaceTrack`.
@@ -200,10 +208,12 @@ export class MediaLink {
    * @param {Outgoing} outgoing
    */
   #activate(outgoing) {
-    if (!outgoing.isScalable) return;
     outgoing.activated = outgoing.activated.then(async () => {
-      const { transceivers, wanted } = outgoing;
-      if (transceivers) await activate(transceivers.video.sender, wanted);
+      const { transceivers, wanted, isScalable, source: { sending = {} } } = outgoing;
+      if (!transceivers) return;
+      if (isScalable) await activate(transceivers.video.sender, wanted);
+      await tune(transceivers.audio.sender, 'audio', sending);
+      await tune(transceivers.video.sender, 'video', sending, layersOf(isScalable));
     }).catch((error) => this.#users.forEach((user) => user.failed(error)));
   }
 
@@ -256,13 +266,25 @@ export class MediaLink {
     this.#assertRoom(this.#outgoing);
     /** @type {Outgoing} */
     const outgoing = {
-      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, isScalable, wanted: wantedAtFirst,
+      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, isScalable, wanted: wantedAtFirst, opus: '{}',
       activated: Promise.resolve(), transceivers: null, mids: null, tracks: {},
     };
     this.#outgoing.push(outgoing);
     const { connection } = this.#sides.send;
     if (connection) this.#addTransceivers('send', connection, outgoing);
     return outgoing;
+  }
+
+  /**
+   * Returns the server's answer with what each source wants of its encoder of audio.
+   * @param {string} sdp
+   */
+  #withSound(sdp) {
+    for (const outgoing of this.#outgoing) outgoing.opus = opusOf(outgoing.source);
+    return withOpusParameters(sdp, (mid) => {
+      const { source } = this.#outgoing.find(({ mids }) => mids?.audioMid === mid) ?? {};
+      return opusParameters(source?.sending ?? {});
+    });
   }
 
   #addSlot() {
@@ -334,3 +356,6 @@ export class MediaLink {
     this.#slots = [];
   }
 }
+
+/** @param {Source} source */
+const opusOf = ({ sending = {} }) => JSON.stringify(opusParameters(sending));

@@ -34,6 +34,8 @@ const retryMs = 1000;
  * @property {() => void} unreachable media does not get through: the configuration must contain all TURN servers from now on
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
  * @property {(isRenewed: boolean) => void} offered an offer was sent: requests may use its mids now
+ * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: as the browser made it
+ * @property {(sdp: string) => string} read changes the server's answer before it is applied
  * @property {() => void} answered the server's answer was applied
  * @property {() => void} closed the connection and its transceivers are gone
  * @property {() => void} changed the state changed
@@ -147,7 +149,9 @@ export class MediaSide {
     if (!connection) return;
     const covered = this.#waiting.length;
     this.#isNeeded = false;
-    await connection.setLocalDescription();
+    const { write } = this.#options;
+    if (write) await connection.setLocalDescription({ type: 'offer', sdp: write((await connection.createOffer()).sdp ?? '') });
+    else await connection.setLocalDescription();
     if (connection !== this.#connection) return;
     const answered = this.#options.offer(connection.localDescription?.sdp ?? '');
     this.#options.offered(this.#isRenewed);
@@ -156,7 +160,7 @@ export class MediaSide {
     for (const { resolve } of this.#waiting.splice(0, covered)) resolve();
     const { sdp } = await answered;
     if (connection !== this.#connection) return;
-    await connection.setRemoteDescription({ type: 'answer', sdp });
+    await connection.setRemoteDescription({ type: 'answer', sdp: this.#options.read(sdp) });
     this.#options.answered();
     if (this.state === 'connected' || this.#timers.has('attempt')) return;
     this.#attemptIn(this.state === 'connecting' && this.#options.hasMoreWays() ? directMs : restartAgainMs);

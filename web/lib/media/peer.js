@@ -164,10 +164,9 @@ export class Peer {
     if (this.state !== 'connected') this.#restartIn(0);
   }
 
-  /** @param {string} streamId @returns {Promise<RTCStatsReport[]>} one report for each track sent */
-  senderReports(streamId) {
-    const senders = [...this.#outgoing.get(streamId)?.senders.values() ?? []];
-    return Promise.all(senders.map((sender) => sender.getStats()));
+  /** @param {string} streamId @returns {[string, RTCRtpSender][]} by kind */
+  senders(streamId) {
+    return [...this.#outgoing.get(streamId)?.senders ?? []];
   }
 
   /** @param {MediaStream} media @returns {RTCRtpReceiver[]} */

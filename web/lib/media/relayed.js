@@ -2,6 +2,7 @@
 // we subscribe.
 
 import { Peer } from './peer.js';
+import { opusParameters, tune, withOpusParameters } from './sending.js';
 
 /** Maximum subscribers announced before our own stream's id is known, while the answer with the id is on its way. */
 const maxEarlySubscribers = 64;
@@ -58,6 +59,11 @@ export class RelayedTransport {
     for (const peer of this.#peers.values()) peer.replaceTrack(streamId, kind, track);
   }
 
+  /** @param {string} streamId the stream whose source has other options for sending */
+  tune(streamId) {
+    for (const connectionId of this.#subscribers.get(streamId)?.keys() ?? []) this.#tune(connectionId, streamId);
+  }
+
   /**
    * @param {string} streamId
    * @param {string} connectionId the publisher's
@@ -89,7 +95,7 @@ export class RelayedTransport {
     if (message.type === 'session.subscribed') this.#subscribed(streamId, connectionId, message);
     if (message.type === 'session.unsubscribed') this.#unsubscribed(streamId, connectionId);
     // Ignore late messages of a connection that is no longer relevant.
-    if (message.type === 'session.negotiate' && this.#isRelated(from)) this.#peer(from).receive(message);
+    if (message.type === 'session.negotiate' && this.#isRelated(from)) this.#peer(from).receive(this.#read(message));
   }
 
   /** @param {string} connectionId */
@@ -110,7 +116,7 @@ export class RelayedTransport {
   senderReports(streamId) {
     const peers = [...this.#peers].filter(([connectionId]) => this.#subscribers.get(streamId)?.has(connectionId));
     return Promise.all(peers.map(async ([connectionId, peer]) => {
-      const reports = await peer.senderReports(streamId);
+      const reports = await Promise.all(peer.senders(streamId).map(([, sender]) => sender.getStats()));
       return { connectionId, reports };
     }));
   }
@@ -145,6 +151,26 @@ export class RelayedTransport {
     this.#subscribers.get(streamId)?.delete(connectionId);
     this.#peers.get(connectionId)?.stopSending(streamId);
     this.#release(connectionId);
+  }
+
+  /**
+   * Sets in the other end's description what our encoder of audio should send.
+   * @param {Message} message
+   */
+  #read(message) {
+    const { description, from } = message;
+    if (!description) return message;
+    const published = [...this.#published].filter(([streamId]) => this.#subscribers.get(streamId)?.has(from));
+    const parameters = Object.assign({}, ...published.map(([, { sending = {} }]) => opusParameters(sending)));
+    return { ...message, description: { ...description, sdp: withOpusParameters(description.sdp, () => parameters) } };
+  }
+
+  /** @param {string} connectionId @param {string} streamId */
+  #tune(connectionId, streamId) {
+    const { sending = {} } = this.#published.get(streamId) ?? {};
+    for (const [kind, sender] of this.#peers.get(connectionId)?.senders(streamId) ?? []) {
+      tune(sender, /** @type {'audio' | 'video'} */ (kind), sending).catch(this.#options.failed);
+    }
   }
 
   /** @param {string} connectionId */
@@ -195,6 +221,7 @@ export class RelayedTransport {
       this.#reported.add(connectionId);
       this.#options.request('session.connected', { connectionId, connected: true }).catch(() => {});
     }
+    if (state === 'connected') for (const streamId of this.#published.keys()) this.#tune(connectionId, streamId);
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.connectionId !== connectionId) continue;
       for (const sink of subscription.sinks) sink.mediaChanged(state);

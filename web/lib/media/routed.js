@@ -79,6 +79,11 @@ export class RoutedTransport {
     if (outgoing) this.#link.refresh(outgoing);
   }
 
+  /** @param {string} streamId the stream whose source has other options for sending */
+  tune(streamId) {
+    this.replaceTrack(streamId);
+  }
+
   /** @param {string} streamId @param {string[]} rids */
   layersWanted(streamId, rids) {
     const outgoing = this.#published.get(streamId);
@@ -117,7 +122,10 @@ export class RoutedTransport {
   /** @param {string} streamId the stream whose available or wanted media have changed */
   expectationChanged(streamId) {
     const { arrival, sinks } = this.#subscriptions.get(streamId) ?? {};
-    if (arrival && sinks && !expectation(sinks).video) arrival.withdraw();
+    if (!arrival || !sinks) return;
+    // A video that is only hidden keeps its last frame, so that it does not flash when it is shown again.
+    if (expectation(sinks).keepsVideo) arrival.expectSoon();
+    else arrival.withdraw();
   }
 
   // ---- Other members of a transport
@@ -222,6 +230,8 @@ export class RoutedTransport {
  * @param {Set<Sink>} sinks
  */
 function expectation(sinks) {
-  const all = [...sinks].map((sink) => sink.expected?.() ?? { audio: true, video: true });
-  return { audio: all.some(({ audio }) => audio), video: all.some(({ video }) => video) };
+  const all = [...sinks].map((sink) => sink.expected?.() ?? { audio: true, video: true, keepsVideo: true });
+  return {
+    audio: all.some(({ audio }) => audio), video: all.some(({ video }) => video), keepsVideo: all.some(({ keepsVideo }) => keepsVideo),
+  };
 }

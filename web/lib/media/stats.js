@@ -1,15 +1,32 @@
-// WebRTC statistics in OpenTok's format.
+// WebRTC statistics in OpenTok's format, and the counters by which the quality is judged.
 
 /** @typedef {Record<string, any>} Entry */
-/** @typedef {{packetsSent: number, packetsLost: number, bytesSent: number, frameRate?: number}} Sent */
-/** @typedef {{packetsReceived: number, packetsLost: number, bytesReceived: number, frameRate?: number}} Received */
+/** @typedef {Iterable<{forEach: (visit: (entry: any) => void) => void}>} Reports one `RTCStatsReport` for each track */
+/** @typedef {import('./condition.js').Condition} Condition */
+/**
+ * Times are in milliseconds, bitrates in bit/s. A member is undefined if the browser does not know it, or not yet.
+ * @typedef {{packetsSent: number, packetsLost: number, bytesSent: number, roundTripTime?: number, jitter?: number}} Sent
+ */
+/** @typedef {{packetsReceived: number, packetsLost: number, bytesReceived: number, jitter?: number}} Received */
+/**
+ * A layer that a publisher encodes.
+ * @typedef {object} VideoLayerStats
+ * @property {string} [rid]
+ * @property {number} [width]
+ * @property {number} [height]
+ * @property {number} [encodedFrameRate]
+ * @property {number} [bitrate] the encoder's target
+ * @property {string} [qualityLimitationReason] 'none', 'cpu', 'bandwidth' or 'other'
+ */
+/** @typedef {{roundTripTime?: number, connectionEstimatedBandwidth?: number} & Condition} TransportStats */
 
-/** @param {Iterable<{forEach: (visit: (entry: any) => void) => void}>} reports @returns {Entry[]} */
+/** @param {Reports} reports @returns {Entry[]} */
 function entriesOf(reports) {
-  /** @type {Entry[]} */
-  const entries = [];
-  for (const report of reports) report.forEach((entry) => entries.push(entry));
-  return entries;
+  /** @type {Map<string, Entry>} */
+  const entries = new Map();
+  // Several reports contain the same transport.
+  for (const report of reports) report.forEach((entry) => entries.set(entry.id ?? `${entries.size}`, entry));
+  return [...entries.values()];
 }
 
 /** @param {Entry[]} entries @param {string} name */
@@ -17,45 +34,129 @@ function sum(entries, name) {
   return entries.reduce((total, entry) => total + (entry[name] ?? 0), 0);
 }
 
+/** @param {Entry[]} entries @param {string} name @param {number} [factor] @returns {number | undefined} undefined if no entry has it */
+function largest(entries, name, factor = 1) {
+  const values = entries.map((entry) => entry[name]).filter((value) => typeof value === 'number');
+  return values.length === 0 ? undefined : Math.max(...values) * factor;
+}
+
 /** @param {Entry[]} entries */
 function timestampOf(entries) {
   return Math.max(0, ...entries.map(({ timestamp }) => timestamp ?? 0));
 }
 
-/** @param {Entry[]} entries */
-function frameRateOf(entries) {
-  return Math.max(0, ...entries.map(({ framesPerSecond }) => framesPerSecond ?? 0));
+/** @param {Entry[]} entries @param {string} type @param {string} [kind] */
+function select(entries, type, kind) {
+  return entries.filter((entry) => entry.type === type && (kind === undefined || entry.kind === kind));
+}
+
+/** @param {Entry[]} entries @returns {Entry[]} the candidate pair in use */
+function selectedPair(entries) {
+  const pairs = select(entries, 'candidate-pair');
+  const ids = select(entries, 'transport').map(({ selectedCandidatePairId }) => selectedCandidatePairId);
+  // Firefox marks the pair instead.
+  return pairs.filter(({ id, selected }) => selected || ids.includes(id));
+}
+
+/** @param {Entry[]} entries @param {Condition} condition @returns {TransportStats} */
+function transportStats(entries, condition) {
+  const pair = selectedPair(entries);
+  const roundTrips = pair.length > 0 ? largest(pair, 'currentRoundTripTime', 1000) : undefined;
+  return {
+    roundTripTime: roundTrips ?? largest(select(entries, 'remote-inbound-rtp'), 'roundTripTime', 1000),
+    connectionEstimatedBandwidth: largest(pair, 'availableOutgoingBitrate'), ...condition,
+  };
 }
 
 /**
- * @param {Iterable<any>} reports one `RTCStatsReport` for each sender
- * @returns {{audio: Sent, video: Sent, timestamp: number}}
+ * Returns the layers that are sent. In Firefox and without simulcast, these are all.
+ * @param {Entry[]} entries
  */
-export function publisherStats(reports) {
+const activeVideo = (entries) => select(entries, 'outbound-rtp', 'video').filter(({ active }) => active !== false);
+
+/**
+ * @param {Reports} reports one `RTCStatsReport` for each sender
+ * @param {Condition} condition
+ * @returns {{audio: Sent, video: Sent & {frameRate: number, layers: VideoLayerStats[]}, transport: TransportStats, timestamp: number}}
+ */
+export function publisherStats(reports, condition) {
   const entries = entriesOf(reports);
   /** @param {string} kind @returns {Sent} */
   const of = (kind) => {
-    const sent = entries.filter((entry) => entry.type === 'outbound-rtp' && entry.kind === kind);
-    const seen = entries.filter((entry) => entry.type === 'remote-inbound-rtp' && entry.kind === kind);
-    return { packetsSent: sum(sent, 'packetsSent'), packetsLost: sum(seen, 'packetsLost'), bytesSent: sum(sent, 'bytesSent') };
+    const sent = select(entries, 'outbound-rtp', kind);
+    const seen = select(entries, 'remote-inbound-rtp', kind);
+    return {
+      packetsSent: sum(sent, 'packetsSent'), packetsLost: sum(seen, 'packetsLost'), bytesSent: sum(sent, 'bytesSent'),
+      roundTripTime: largest(seen, 'roundTripTime', 1000), jitter: largest(seen, 'jitter', 1000),
+    };
   };
-  const video = entries.filter((entry) => entry.type === 'outbound-rtp' && entry.kind === 'video');
-  return { audio: of('audio'), video: { ...of('video'), frameRate: frameRateOf(video) }, timestamp: timestampOf(entries) };
+  const layers = activeVideo(entries).map(({ rid, frameWidth, frameHeight, framesPerSecond, targetBitrate, qualityLimitationReason }) => ({
+    rid, width: frameWidth, height: frameHeight, encodedFrameRate: framesPerSecond, bitrate: targetBitrate, qualityLimitationReason,
+  }));
+  const frameRate = largest(activeVideo(entries), 'framesPerSecond') ?? 0;
+  return {
+    audio: of('audio'), video: { ...of('video'), frameRate, layers }, transport: transportStats(entries, condition), timestamp: timestampOf(entries),
+  };
 }
 
 /**
- * @param {Iterable<any>} reports one `RTCStatsReport` for each receiver
- * @returns {{audio: Received, video: Received, timestamp: number}}
+ * Why a subscriber gets the layer that it gets, as the server last said.
+ * @typedef {{qualityLimitationReason: string, rid?: string, temporalLayer?: number}} Limitation
  */
-export function subscriberStats(reports) {
+/** @typedef {Received & Limitation & {frameRate: number, width?: number, height?: number, freezeCount: number, totalFreezesDuration: number}} ReceivedVideo */
+
+/**
+ * @param {Reports} reports one `RTCStatsReport` for each receiver
+ * @param {Condition} condition
+ * @param {Limitation} limitation
+ * @returns {{audio: Received, video: ReceivedVideo, transport: TransportStats, timestamp: number}}
+ */
+export function subscriberStats(reports, condition, limitation) {
   const entries = entriesOf(reports);
   /** @param {string} kind @returns {Received} */
   const of = (kind) => {
-    const got = entries.filter((entry) => entry.type === 'inbound-rtp' && entry.kind === kind);
+    const got = select(entries, 'inbound-rtp', kind);
     return {
       packetsReceived: sum(got, 'packetsReceived'), packetsLost: sum(got, 'packetsLost'), bytesReceived: sum(got, 'bytesReceived'),
+      jitter: largest(got, 'jitter', 1000),
     };
   };
-  const video = entries.filter((entry) => entry.type === 'inbound-rtp' && entry.kind === 'video');
-  return { audio: of('audio'), video: { ...of('video'), frameRate: frameRateOf(video) }, timestamp: timestampOf(entries) };
+  const got = select(entries, 'inbound-rtp', 'video');
+  const video = {
+    ...of('video'), frameRate: largest(got, 'framesPerSecond') ?? 0, width: largest(got, 'frameWidth'), height: largest(got, 'frameHeight'),
+    freezeCount: sum(got, 'freezeCount'), totalFreezesDuration: 1000 * sum(got, 'totalFreezesDuration'), ...limitation,
+  };
+  return { audio: of('audio'), video, transport: transportStats(entries, condition), timestamp: timestampOf(entries) };
+}
+
+/** @param {Reports} reports @returns {import('./condition.js').ReceivedCounters | null} null if nothing was received */
+export function receivedCounters(reports) {
+  const entries = entriesOf(reports);
+  const got = select(entries, 'inbound-rtp');
+  const audio = select(entries, 'inbound-rtp', 'audio');
+  if (sum(got, 'packetsReceived') === 0) return null;
+  return {
+    at: timestampOf(entries) / 1000,
+    received: sum(got, 'packetsReceived'), lost: sum(got, 'packetsLost'), frozen: sum(got, 'totalFreezesDuration'),
+    // Silence that was concealed was not heard.
+    concealed: sum(audio, 'concealedSamples') - sum(audio, 'silentConcealedSamples'), samples: sum(audio, 'totalSamplesReceived'),
+    // The packets of a video frame leave at once, so their jitter says little.
+    jitter: largest(audio, 'jitter'), roundTrip: largest(selectedPair(entries), 'currentRoundTripTime'),
+  };
+}
+
+/** @param {Reports} reports @returns {import('./condition.js').SentCounters | null} null if nothing was sent */
+export function sentCounters(reports) {
+  const entries = entriesOf(reports);
+  if (sum(select(entries, 'outbound-rtp'), 'packetsSent') === 0) return null;
+  const seen = select(entries, 'remote-inbound-rtp');
+  const active = activeVideo(entries);
+  /** @param {string} reason */
+  const limitedBy = (reason) => Math.max(0, ...active.map(({ qualityLimitationDurations: durations }) => durations?.[reason] ?? 0));
+  return {
+    at: timestampOf(entries) / 1000,
+    limitedByNetwork: limitedBy('bandwidth'), limitedByDevice: limitedBy('cpu'), sendsVideo: active.some(({ framesPerSecond }) => framesPerSecond > 0),
+    lossRatio: largest(seen, 'fractionLost'), roundTrip: largest(selectedPair(entries), 'currentRoundTripTime') ?? largest(seen, 'roundTripTime'),
+    available: largest(selectedPair(entries), 'availableOutgoingBitrate'),
+  };
 }

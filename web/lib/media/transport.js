@@ -7,13 +7,15 @@ import { RoutedTransport } from './routed.js';
 /**
  * @typedef {object} Source the media of a publisher
  * @property {() => MediaStreamTrack[]} tracks
+ * @property {import('./sending.js').SendingOptions} [sending] how to send them; the same object, which may change
  * @property {() => boolean} [isScalable] whether simulcast makes sense for the publisher's video
  */
 /**
  * @typedef {object} Sink the receiver of a subscriber's media
  * @property {(media: MediaStream) => void} mediaArrived
  * @property {(state: import('./peer.js').PeerState) => void} mediaChanged
- * @property {() => {audio: boolean, video: boolean}} [expected] which media to expect now; default: both
+ * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} [expected] which media to expect now, and whether video
+ *   that has arrived may stay; default: all
  */
 /**
  * The transceivers of a stream on the connection with the server.
@@ -25,6 +27,7 @@ import { RoutedTransport } from './routed.js';
  * @property {(streamId: string, source: Source) => void} publish
  * @property {(streamId: string) => void} unpublish
  * @property {(streamId: string, kind: string, track: MediaStreamTrack | null) => void} replaceTrack
+ * @property {(streamId: string) => void} tune the options for sending our stream have changed
  * @property {(streamId: string, connectionId: string, sink: Sink) => void} subscribe
  * @property {(streamId: string, sink: Sink) => void} unsubscribe
  * @property {(message: import('../line/messages.js').Message) => void} receive `session.subscribed`, `.unsubscribed`, `.negotiate`

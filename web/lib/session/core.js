@@ -62,6 +62,10 @@ export class SessionCore {
     this.subscriptions = new Subscriptions(this);
   }
 
+  get clock() {
+    return this.#options.clock ?? systemClock;
+  }
+
   get isConnected() {
     return this.#state === 'connected' || this.#state === 'reconnecting';
   }
@@ -113,8 +117,9 @@ export class SessionCore {
   /**
    * Ends the session and everything in it, for any reason. Does not notify the server.
    * @param {string} reason
+   * @param {import('../errors.js').ConfabError | null} [error] why the server closed the connection
    */
-  end(reason) {
+  end(reason, error = null) {
     if (this.#state === 'disconnected') return;
     const wasConnected = this.isConnected;
     this.#state = 'disconnected';
@@ -127,7 +132,7 @@ export class SessionCore {
     this.subscriptions.forgetTold();
     this.publications.endAll(reason);
     if (!wasConnected) return;
-    this.session.dispatch(new OTEvent('sessionDisconnected', { reason }, true), () => this.subscriptions.endAll(reason));
+    this.session.dispatch(new OTEvent('sessionDisconnected', { reason, error }, true), () => this.subscriptions.endAll(reason));
     this.session.connection = null;
   }
 
@@ -265,7 +270,7 @@ export class SessionCore {
       reconnecting: () => this.#reconnecting(),
       connected: ({ resumed }) => { if (resumed) this.#reconnected(); },
       expired: () => this.end('networkDisconnected'),
-      closed: () => this.end('networkDisconnected'),
+      closed: ({ error }) => this.end('networkDisconnected', error),
     };
     client.on(handlers);
     this.#unlisten = () => { for (const [name, handler] of Object.entries(handlers)) client.off(name, handler); };
@@ -286,14 +291,14 @@ export class SessionCore {
 
   /** @param {Client} client @param {'relayed' | 'routed'} mediaMode */
   #transportFor(client, mediaMode) {
-    const { iceConfig, clock, rtc } = this.#options;
-    const { session } = this;
+    const { iceConfig, rtc } = this.#options;
+    const { session, clock } = this;
     return createTransport(mediaMode, {
       // The id is not known if the transport is created before the join is answered.
       get connectionId() { return session.connection?.connectionId ?? ''; },
       request: (type, members) => this.request(type, members),
       configuration: async () => iceConfiguration(await client.ice.current(), iceConfig),
-      clock: clock ?? systemClock,
+      clock,
       rtc: rtc ?? globalThis,
       failed: (error) => session.dispatch(new OTEvent('mediaFault', { error })),
       link: () => client.media,

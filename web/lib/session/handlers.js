@@ -12,10 +12,11 @@ import { OTEvent } from '../events.js';
 const spoken = (reason) => (reason === 'clientUnpublished' ? 'clientDisconnected' : reason);
 
 /**
- * OpenTok's words for the reasons why a subscriber gets no video.
- * @type {Record<string, string>}
+ * Converts the reason why a subscriber gets no video to OpenTok's word. The reasons of a change to another layer are all of its
+ * quality.
+ * @param {string} reason
  */
-const pauses = { slow: 'quality', codec: 'codecNotSupported' };
+const pauseReason = (reason) => (reason === 'codec' ? 'codecNotSupported' : 'quality');
 
 /** @type {Record<string, (core: SessionCore, message: Message) => void>} */
 const handlers = {
@@ -51,9 +52,20 @@ const handlers = {
   },
 
   'session.mediaModeChanged': (core, { mediaMode }) => core.mediaModeChanged(mediaMode),
-  'session.subscriptionChanged': (core, { streamId, videoPaused, reason }) => {
-    for (const sink of core.subscriptions.sinksOf(streamId)) sink.videoPaused(videoPaused, pauses[reason]);
+  'session.subscriptionChanged': (core, { streamId, videoPaused, reason, rid, temporalLayer, warning }) => {
+    for (const sink of core.subscriptions.sinksOf(streamId)) {
+      sink.limited({ qualityLimitationReason: reason, rid, temporalLayer });
+      if (warning !== undefined) sink.warned(warning);
+      sink.videoPaused(videoPaused, pauseReason(reason));
+    }
     core.transport?.expectationChanged?.(streamId);
+  },
+  'session.streamQuality': (core, { streamId, level, reason = null }) => {
+    const stream = core.roster.streams.get(streamId);
+    if (!stream) return;
+    stream.uplink = { level, reason: level === 'good' ? null : reason };
+    for (const sink of core.subscriptions.sinksOf(streamId)) sink.uplinkChanged();
+    core.publications.uplinkChanged(streamId);
   },
   'session.layersWanted': (core, { streamId, rids }) => core.transport?.layersWanted?.(streamId, rids),
   // OpenTok does not have this event.

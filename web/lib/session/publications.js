@@ -20,6 +20,10 @@ export class Publications {
     this.#core = core;
   }
 
+  get clock() {
+    return this.#core.clock;
+  }
+
   /** @param {string} streamId */
   of(streamId) {
     return this.#running.get(streamId);
@@ -122,6 +126,12 @@ export class Publications {
     if (publisher) sourceOf(publisher).muteForced();
   }
 
+  /** @param {string} streamId the stream whose uplink the server has judged */
+  uplinkChanged(streamId) {
+    const publisher = this.#running.get(streamId);
+    if (publisher) sourceOf(publisher).uplinkChanged();
+  }
+
   /** @param {Publisher} publisher @param {Record<string, unknown>} changes the changed members of the stream */
   update({ stream }, changes) {
     if (stream) this.#core.request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
@@ -147,6 +157,11 @@ export class Publications {
   /** @param {Publisher} publisher @param {string} kind @param {MediaStreamTrack | null} track */
   replaceTrack({ stream }, kind, track) {
     if (stream) this.#core.transport?.replaceTrack(stream.streamId, kind, track);
+  }
+
+  /** @param {string} streamId the stream that is now sent with other options */
+  tune(streamId) {
+    this.#core.transport?.tune(streamId);
   }
 
   /** @param {Publisher} publisher @returns {Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} */

@@ -9,36 +9,15 @@ import { deviceError } from '../media/devices.js';
 import { isScalable } from '../media/layers.js';
 import { publisherStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
+import { MicrophoneLoss } from './device-loss.js';
+import { SentQuality } from './quality.js';
 import { publishers, settle } from './registry.js';
 
 /** @typedef {import('./roster.js').Stream} Stream */
 /** @typedef {import('./core.js').SessionCore} SessionCore */
-/** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../media/constraints.js').MediaSource} MediaSource */
 /** @typedef {import('../media/capture.js').Kind} Kind */
-/**
- * @typedef {object} PublishOptions
- * @property {string} [name]
- * @property {boolean} [publishAudio]
- * @property {boolean} [publishVideo]
- */
-/** @typedef {import('../media/constraints.js').SourceOptions & import('../media/layers.js').ScalableOptions} MediaOptions */
-/** @typedef {PublishOptions & MediaOptions & import('../media/widget.js').WidgetOptions} PublisherOptions */
-
-/**
- * The interface between a session and a publisher.
- * @typedef {object} OwnSource
- * @property {Promise<void>} ready settles when the publisher has something to send, or has failed to get it
- * @property {() => Announcement} announcement the members of the stream that others see
- * @property {(core: SessionCore, stream: Stream) => void} published
- * @property {(reason: string) => void} unpublished
- * @property {() => void} muteForced a moderator muted it; the user may unmute
- */
-/**
- * A publisher as the other parts of the SDK use it.
- * @typedef {OwnSource & import('../media/transport.js').Source} PublisherSource
- */
-/** @typedef {{name?: string, hasAudio: boolean, hasVideo: boolean, videoType?: string, width?: number, height?: number}} Announcement */
+/** @typedef {import('./publisher-types.js').PublisherSource} PublisherSource */
 
 /** @type {WeakMap<Publisher, PublisherSource>} */
 const sources = new WeakMap();
@@ -60,26 +39,31 @@ export class Publisher extends Emitter {
   #sends;
   #destroyed = false;
   #stopMeter = () => {};
+  #quality;
+  #loss;
+  /** @type {import('../media/sending.js').SendingOptions} */
+  #sending;
   /** Settles when the publisher has something to send, or has failed to get it. */
   #ready;
   /** @type {import('./publications.js').Publications | null} the session's publications, while published */
   #publications = null;
   /** @type {Stream | null} */
   stream = null;
-  /** @type {Session | null} */
+  /** @type {import('./session.js').Session | null} */
   session = null;
   /** @type {boolean | undefined} undefined until the browser has answered */
   accessAllowed = undefined;
 
   /**
    * @param {import('../media/widget.js').Target} target
-   * @param {PublisherOptions} options
+   * @param {import('./publisher-types.js').PublisherOptions} options
    * @param {import('./arguments.js').Callback} [callback]
    */
   constructor(target, options, callback) {
     super();
     this.#options = options;
     this.#sends = { audio: options.publishAudio ?? true, video: options.publishVideo ?? true };
+    this.#sending = { ...options };
     this.#capture = new Capture(options, (track) => this.#mediaStopped(track));
     this.#widget = new Widget('publisher', target, options, {
       loaded: () => {},
@@ -89,6 +73,16 @@ export class Publisher extends Emitter {
     this.#mirror();
     this.element = this.#widget.element;
     this.id = this.#widget.id;
+    this.#quality = new SentQuality({
+      reports: () => this.#reports(),
+      stream: () => this.stream,
+      changed: (condition) => this.dispatch(new OTEvent('networkConditionChanged', condition)),
+    });
+    this.#loss = new MicrophoneLoss({
+      replace: () => this.#replace('audio', true),
+      replaced: (device) => this.dispatch(new OTEvent('audioInputDeviceChanged', { device })),
+      missing: () => this.#deviceMissing('audio'),
+    });
     publishers.add(this);
     this.#ready = this.#start();
     sources.set(this, this.#source());
@@ -109,12 +103,30 @@ export class Publisher extends Emitter {
 
   /** @param {MediaSource} source a device id, a track, or null for none @returns {Promise<void>} */
   async setAudioSource(source) {
+    this.#loss.end();
     await this.#replace('audio', source);
   }
 
   /** @param {MediaSource} source @returns {Promise<void>} */
   async setVideoSource(source) {
     await this.#replace('video', source);
+  }
+
+  /** @returns {import('../media/sending.js').ContentHint} */
+  getVideoContentHint() {
+    return this.#sending.videoContentHint ?? '';
+  }
+
+  /** @param {import('../media/sending.js').ContentHint} hint '' lets the browser choose */
+  setVideoContentHint(hint) {
+    this.#sending.videoContentHint = hint;
+    this.#apply('video');
+  }
+
+  /** @param {number | undefined} bitrate of the largest layer at most, in bit/s; undefined for the usual */
+  setMaxVideoBitrate(bitrate) {
+    this.#sending.maxVideoBitrate = bitrate;
+    if (this.stream) this.#publications?.tune(this.stream.streamId);
   }
 
   /**
@@ -152,12 +164,17 @@ export class Publisher extends Emitter {
     return this.#widget.snapshot();
   }
 
-  /** @param {(error: Error | null, stats?: {connectionId: string, stats: object}[]) => void} callback */
+  /** @param {(error: Error | null, stats?: {connectionId: string, stats: ReturnType<typeof publisherStats>}[]) => void} callback */
   getStats(callback) {
     this.#reports().then(
-      (all) => callback(null, all.map(({ connectionId, reports }) => ({ connectionId, stats: publisherStats(reports) }))),
+      (all) => callback(null, all.map(({ connectionId, reports }) => ({ connectionId, stats: publisherStats(reports, this.networkCondition) }))),
       (error) => callback(error),
     );
+  }
+
+  /** How well the stream travels to the server. Judged while published, and while `networkConditionChanged` has a handler. */
+  get networkCondition() {
+    return this.#quality.condition;
   }
 
   /** @returns {Promise<{connectionId: string, rtcStatsReport: RTCStatsReport}[]>} one report for each track and subscriber */
@@ -179,6 +196,7 @@ export class Publisher extends Emitter {
   /** @param {string} name */
   _handlersChanged(name) {
     if (name === 'audioLevelUpdated') this.#meter();
+    if (name === 'networkConditionChanged') this.#judge();
   }
 
   // ---- Used by the session
@@ -188,10 +206,12 @@ export class Publisher extends Emitter {
     return {
       ready: this.#ready,
       tracks: () => this.#capture.tracks(),
+      sending: this.#sending,
       isScalable: () => isScalable(this.#options, this.#capture.track('video')),
       announcement: () => this.#announcement(),
       published: (core, stream) => this.#published(core, stream),
       unpublished: (reason) => this.#unpublished(reason),
+      uplinkChanged: () => this.#quality.check(),
       muteForced: () => {
         this.publishAudio(false);
         this.dispatch(new OTEvent('muteForced'));
@@ -199,7 +219,7 @@ export class Publisher extends Emitter {
     };
   }
 
-  /** @returns {Announcement} */
+  /** @returns {import('./publisher-types.js').Announcement} */
   #announcement() {
     const { width, height } = this.#capture.track('video')?.getSettings() ?? {};
     return {
@@ -213,6 +233,7 @@ export class Publisher extends Emitter {
     this.session = session;
     this.#publications = publications;
     this.stream = stream;
+    this.#judge();
     this.dispatch(new OTEvent('streamCreated', { stream }));
   }
 
@@ -222,6 +243,7 @@ export class Publisher extends Emitter {
     this.session = null;
     this.#publications = null;
     this.stream = null;
+    this.#judge();
     if (stream) this.dispatch(new OTEvent('streamDestroyed', { stream, reason }, true), () => this.#dispose());
   }
 
@@ -273,7 +295,10 @@ export class Publisher extends Emitter {
   #apply(kind) {
     const track = this.#capture.track(kind);
     if (track) track.enabled = this.#sends[kind];
-    if (kind === 'video') this.#widget.audioOnly = !this.#has('video');
+    if (kind === 'audio') return;
+    this.#widget.audioOnly = !this.#has('video');
+    // A screen has a hint of its own from the browser.
+    if (track && this.#sending.videoContentHint !== undefined) track.contentHint = this.#sending.videoContentHint;
   }
 
   /**
@@ -285,7 +310,7 @@ export class Publisher extends Emitter {
     this.#publications?.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
   }
 
-  /** @param {Kind} kind @param {MediaSource} source */
+  /** @param {Kind} kind @param {MediaSource} source @returns {Promise<MediaStreamTrack | null>} the new track */
   async #replace(kind, source) {
     await this.#ready;
     const had = this.#has(kind);
@@ -295,6 +320,7 @@ export class Publisher extends Emitter {
     if (kind === 'audio') this.#meter();
     this.#publications?.replaceTrack(this, kind, track);
     if (had !== this.#has(kind)) this.#tell(kind);
+    return track;
   }
 
   /**
@@ -315,14 +341,35 @@ export class Publisher extends Emitter {
 
   /** @param {MediaStreamTrack} track */
   #mediaStopped(track) {
-    // A screen share that the user stopped is over, but an unplugged camera can be replaced with another source.
-    const isOver = this.#capture.videoType === 'screen' && track.kind === 'video';
-    const isLast = this.#capture.tracks().every(({ readyState }) => readyState === 'ended');
+    const kind = /** @type {Kind} */ (track.kind);
     this.dispatch(new OTEvent('mediaStopped', { track }, true), () => {
-      if (!isOver && !isLast) return;
-      this.session?.unpublish(this, 'mediaStopped');
-      this.#dispose();
+      if (this.#destroyed) return;
+      // A screen share that the user stopped is over.
+      if (this.#capture.videoType === 'screen' && kind === 'video') this.#stopped();
+      else if (kind === 'audio' && this.#capture.owns(track)) this.#loss.lost();
+      else this.#deviceMissing(kind);
     });
+  }
+
+  /**
+   * There is no device of this kind any more. The program may set another source, unless nothing is left to send.
+   * @param {Kind} kind
+   */
+  #deviceMissing(kind) {
+    this.dispatch(new OTEvent('mediaLost', { kind }, true), () => {
+      // A microphone that stopped with the camera may be replaced.
+      const mayReturn = kind === 'video' && this.#capture.owns(this.#capture.track('audio')) && !this.#loss.isMissing;
+      if (!mayReturn && this.#capture.tracks().every(({ readyState }) => readyState === 'ended')) this.#stopped();
+    });
+  }
+
+  #stopped() {
+    this.session?.unpublish(this, 'mediaStopped');
+    this.#dispose();
+  }
+
+  #judge() {
+    this.#quality.judge(this.hasHandlers('networkConditionChanged') ? this.#publications?.clock ?? null : null);
   }
 
   #reports() {
@@ -344,6 +391,7 @@ export class Publisher extends Emitter {
     this.#destroyed = true;
     this.#stopMeter();
     this.#timers.clearAll();
+    this.#loss.stop();
     this.#capture.stop();
     this.#widget.destroy();
     publishers.delete(this);

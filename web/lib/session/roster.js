@@ -1,5 +1,7 @@
 // The connections and streams of a session. Invariant: one object for each connection and stream, from its first mention on.
 
+import { good } from '../media/condition.js';
+
 /** @typedef {import('../line/messages.js').ConnectionInfo} ConnectionInfo */
 /** @typedef {import('../line/messages.js').StreamInfo} StreamInfo */
 
@@ -124,6 +126,11 @@ export class Stream {
     this.hasVideo = info.hasVideo;
     this.videoDimensions = { width: info.width ?? 0, height: info.height ?? 0 };
     this.videoType = info.videoType ?? undefined;
+    /**
+     * The server's judgment of the publisher's uplink.
+     * @type {import('../media/condition.js').Judgment}
+     */
+    this.uplink = good;
   }
 
   /**

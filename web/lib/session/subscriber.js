@@ -3,9 +3,11 @@
 import { otFailure } from '../errors.js';
 import { Emitter, OTEvent } from '../events.js';
 import { meter, receivedLevel } from '../media/audio-level.js';
+import { AutoResolution } from '../media/auto-resolution.js';
 import { preferredFrameRate, preferredResolution } from '../media/preference.js';
 import { subscriberStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
+import { ReceivedQuality } from './quality.js';
 import { subscribers } from './registry.js';
 
 /** @typedef {import('./roster.js').Stream} Stream */
@@ -14,21 +16,24 @@ import { subscribers } from './registry.js';
  * @property {boolean} [subscribeToAudio]
  * @property {boolean} [subscribeToVideo]
  * @property {number} [audioVolume] 0 to 100
- * @property {import('../media/preference.js').Size} [preferredResolution] like `setPreferredResolution`
+ * @property {import('../media/preference.js').Size | 'auto' | null} [preferredResolution] like `setPreferredResolution`; default: 'auto'
  * @property {number} [preferredFrameRate] like `setPreferredFrameRate`
  */
 /** @typedef {SubscribeOptions & import('../media/widget.js').WidgetOptions} SubscriberOptions */
-/** The parts of its session that a subscriber uses: `changed` and `receivers`. */
-/** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'receivers'>} SubscriberHost */
+/** The parts of its session that a subscriber uses. */
+/** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'viewChanged' | 'receivers' | 'clock'>} SubscriberHost */
 
 /**
  * The interface between a session and a subscriber.
  * @typedef {object} OwnSink
  * @property {Promise<void>} connected settles when the first media arrives, or when subscribing has failed
- * @property {{audio: boolean, video: boolean}} wants
+ * @property {{audio: boolean, video: boolean}} wants the media to request: no video while it is hidden
  * @property {import('../media/preference.js').Preference} preference
- * @property {() => {audio: boolean, video: boolean}} expected the media to expect now
+ * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
  * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
+ * @property {(isWarned: boolean) => void} warned the server will pause the video if the network gets worse, or no longer
+ * @property {(limitation: import('../media/stats.js').Limitation) => void} limited the server chose another layer
+ * @property {() => void} uplinkChanged the server judged the publisher's uplink
  * @property {() => void} setUpAgain the server set up the subscription again, with video
  * @property {(change: import('./roster.js').Change) => void} streamChanged
  * @property {() => void} unblock the user clicked: try to play sound again
@@ -56,13 +61,18 @@ export class Subscriber extends Emitter {
   #media = null;
   /** @type {import('../media/peer.js').PeerState} */
   #peerState = 'connecting';
+  #options;
   #wants;
-  #resolution;
+  /** @type {AutoResolution | null} null if the program has set the resolution */
+  #auto = null;
+  /** @type {import('../media/preference.js').Preference} the resolution that the program has set */
+  #resolution = {};
   #frameRate;
   #restricted = false;
   #blocked = false;
   /** @type {string | null} why the server sends no video */
   #pause = null;
+  #quality;
   #stopMeter = () => {};
   /** @type {(error?: Error) => void} */
   #settle = () => {};
@@ -77,19 +87,29 @@ export class Subscriber extends Emitter {
     super();
     this.stream = stream;
     this.#host = host;
+    this.#options = options;
     this.#wants = { audio: options.subscribeToAudio ?? true, video: options.subscribeToVideo ?? true };
-    this.#resolution = preferredResolution(options.preferredResolution);
     this.#frameRate = preferredFrameRate(options.preferredFrameRate);
     this.#widget = new Widget('subscriber', target, options, {
       loaded: () => {},
-      resized: (dimensions) => this.dispatch(new OTEvent('videoDimensionsChanged', { newValue: dimensions })),
+      resized: (dimensions) => {
+        this.#auto?.look();
+        this.dispatch(new OTEvent('videoDimensionsChanged', { newValue: dimensions }));
+      },
       blocked: () => this.#block(true),
     });
     this.element = this.#widget.element;
     this.id = this.#widget.id;
     this.#widget.mirrored = options.mirror ?? false;
     this.setAudioVolume(options.audioVolume ?? 100);
+    this.#setResolution(options.preferredResolution === undefined ? 'auto' : options.preferredResolution);
     this.#apply();
+    this.#quality = new ReceivedQuality({
+      clock: host.clock,
+      reports: () => this.#reports(),
+      state: () => ({ stream, pause: this.#pause, isLost: this.#state === 'disconnected' }),
+      changed: (condition) => this.dispatch(new OTEvent('networkConditionChanged', condition)),
+    });
     subscribers.add(this);
     /** @type {Promise<void>} */
     const connected = new Promise((resolve, reject) => {
@@ -114,6 +134,7 @@ export class Subscriber extends Emitter {
   subscribeToVideo(on) {
     const changed = this.#wants.video !== Boolean(on);
     this.#wants.video = Boolean(on);
+    this.#quality.meter.skip();
     this.#apply();
     this.#host.changed(this.stream.streamId);
     if (changed && this.stream.hasVideo) this.#tellVideo(this.#wants.video, 'subscribeToVideo');
@@ -121,12 +142,13 @@ export class Subscriber extends Emitter {
   }
 
   /**
-   * In a routed session with simulcast: requests the smallest layer that fills a box of this size.
-   * @param {import('../media/preference.js').Size | null} size null for the largest
+   * In a routed session with simulcast: requests the smallest layer that fills a box of this size. With 'auto', that is the size
+   * at which the video is shown, and while it is hidden or its page is in the background, it is not requested at all.
+   * @param {import('../media/preference.js').Size | 'auto' | null} size null for the largest
    * @returns {this}
    */
   setPreferredResolution(size) {
-    this.#resolution = preferredResolution(size);
+    this.#setResolution(size);
     this.#host.changed(this.stream.streamId);
     return this;
   }
@@ -176,15 +198,24 @@ export class Subscriber extends Emitter {
     return this.#widget.snapshot();
   }
 
-  /** @param {(error: Error | null, stats?: object) => void} callback */
+  /** @param {(error: Error | null, stats?: ReturnType<typeof subscriberStats>) => void} callback */
   getStats(callback) {
-    Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()))
-      .then((reports) => callback(null, subscriberStats(reports)), (error) => callback(error));
+    this.#reports().then(
+      (reports) => callback(null, subscriberStats(reports, this.networkCondition, this.#quality.limitation)), (error) => callback(error),
+    );
+  }
+
+  /**
+   * How well the stream travels, and whose network is the cause. The received media are judged only while the event
+   * `networkConditionChanged` has a handler.
+   */
+  get networkCondition() {
+    return this.#quality.condition;
   }
 
   /** @returns {Promise<RTCStatsReport>} one report for all tracks of the subscriber */
   async getRtcStatsReport() {
-    const reports = await Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()));
+    const reports = await this.#reports();
     /** @type {Map<string, unknown>} */
     const merged = new Map();
     for (const report of reports) report.forEach((entry, id) => merged.set(id, entry));
@@ -193,6 +224,10 @@ export class Subscriber extends Emitter {
 
   /** @param {string} name */
   _handlersChanged(name) {
+    if (name === 'networkConditionChanged') {
+      if (this.hasHandlers(name) && this.#state !== 'destroyed') this.#quality.meter.start();
+      else this.#quality.meter.stop();
+    }
     if (name !== 'audioLevelUpdated') return;
     this.#stopMeter();
     this.#stopMeter = () => {};
@@ -207,20 +242,30 @@ export class Subscriber extends Emitter {
 
   /** @param {Promise<void>} connected @returns {SubscriberSink} */
   #sink(connected) {
-    const wants = this.#wants;
-    const preference = () => ({ ...this.#resolution, ...(this.#restricted ? preferredFrameRate(1) : this.#frameRate) });
+    const wants = () => ({ audio: this.#wants.audio, video: this.#wants.video && !this.#isHidden });
+    const preference = () => ({
+      ...this.#auto?.preference ?? this.#resolution, ...this.#restricted ? preferredFrameRate(1) : this.#frameRate,
+    });
     return {
       connected,
-      wants,
+      get wants() { return wants(); },
       get preference() { return preference(); },
       mediaArrived: (media) => this.#mediaArrived(media),
       mediaChanged: (state) => {
         this.#peerState = state;
         this.#advance();
       },
-      expected: () => ({ audio: this.stream.hasAudio && wants.audio, video: this.#awaitsVideo }),
+      expected: () => ({
+        audio: this.stream.hasAudio && this.#wants.audio, video: this.#awaitsVideo && !this.#isHidden, keepsVideo: this.#awaitsVideo,
+      }),
       videoPaused: (isPaused, reason) => this.#videoPaused(isPaused, reason),
-      setUpAgain: () => { if (this.#pause !== null) this.#videoPaused(false, this.#pause); },
+      warned: (isWarned) => this.#warned(isWarned),
+      limited: (limitation) => { this.#quality.limitation = limitation; },
+      uplinkChanged: () => this.#quality.check(),
+      setUpAgain: () => {
+        this.#warned(false);
+        if (this.#pause !== null) this.#videoPaused(false, this.#pause);
+      },
       streamChanged: (change) => this.#streamChanged(change),
       unblock: () => this.#unblock(),
       destroy: (reason) => this.#destroy(reason),
@@ -229,6 +274,29 @@ export class Subscriber extends Emitter {
 
   get #awaitsVideo() {
     return this.stream.hasVideo && this.#wants.video && this.#pause === null;
+  }
+
+  /** Whether the user cannot see the video now. */
+  get #isHidden() {
+    return this.#auto?.isHidden ?? false;
+  }
+
+  /** @param {import('../media/preference.js').Size | 'auto' | null} size */
+  #setResolution(size) {
+    const isAuto = size === 'auto';
+    if (!isAuto) this.#resolution = preferredResolution(size);
+    if (isAuto === (this.#auto !== null) || this.#state === 'destroyed') return;
+    this.#auto?.stop();
+    this.#auto = !isAuto ? null : new AutoResolution({
+      video: this.#widget.video,
+      clock: this.#host.clock,
+      picture: () => this.stream.videoDimensions,
+      fitMode: this.#options.fitMode ?? 'cover',
+      changed: () => {
+        this.#quality.meter.skip();
+        this.#host.viewChanged(this.stream.streamId);
+      },
+    });
   }
 
   /** @param {MediaStream} media */
@@ -242,14 +310,33 @@ export class Subscriber extends Emitter {
   /** @param {boolean} isPaused @param {string} reason */
   #videoPaused(isPaused, reason) {
     if (isPaused === (this.#pause !== null)) return;
+    const pause = this.#pause ?? reason;
     this.#pause = isPaused ? reason : null;
+    this.#quality.isWarned = false;
+    this.#quality.meter.skip();
     this.#apply();
-    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, reason);
+    // The reason of the pause, whatever ended it.
+    if (this.stream.hasVideo && this.#wants.video) this.#tellVideo(!isPaused, pause);
+    this.#quality.check();
+  }
+
+  /** @param {boolean} isWarned */
+  #warned(isWarned) {
+    if (isWarned === this.#quality.isWarned || this.#pause !== null) return;
+    this.#quality.isWarned = isWarned;
+    if (this.stream.hasVideo && this.#wants.video) this.dispatch(new OTEvent(isWarned ? 'videoDisableWarning' : 'videoDisableWarningLifted'));
+    this.#quality.check();
+  }
+
+  #reports() {
+    return Promise.all(this.#host.receivers(this.stream.streamId).map((receiver) => receiver.getStats()));
   }
 
   /** @param {import('./roster.js').Change} change */
   #streamChanged({ changedProperty, newValue }) {
+    this.#quality.meter.skip();
     this.#apply();
+    if (changedProperty === 'videoDimensions') this.#auto?.look();
     if (changedProperty === 'hasVideo' && this.#wants.video) this.#tellVideo(newValue, 'publishVideo');
   }
 
@@ -264,6 +351,8 @@ export class Subscriber extends Emitter {
     if (this.#state === 'destroyed') return;
     this.#state = 'destroyed';
     this.#stopMeter();
+    this.#quality.meter.stop();
+    this.#auto?.stop();
     this.#widget.destroy();
     subscribers.delete(this);
     this.#settle(otFailure('OT_STREAM_DESTROYED', 1604, 'The stream ended before it could be displayed.'));
@@ -280,9 +369,11 @@ export class Subscriber extends Emitter {
       this.#state = 'connected';
       this.#settle();
       this.dispatch(new OTEvent('connected'));
+      this.#quality.check();
     } else if (isLost && this.#state === 'connected') {
       this.#state = 'disconnected';
       this.dispatch(new OTEvent('disconnected'));
+      this.#quality.check();
     }
   }
 

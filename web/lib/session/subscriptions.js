@@ -3,6 +3,7 @@
 
 import { otFailure } from '../errors.js';
 import { together } from '../media/preference.js';
+import { Pace } from './pace.js';
 import { sinkOf } from './subscriber.js';
 
 /** @typedef {import('./core.js').SessionCore} SessionCore */
@@ -15,10 +16,16 @@ export class Subscriptions {
   #subscribers = new Set();
   /** @type {Map<string, string>} by stream id, the preference last sent to the server */
   #told = new Map();
+  #pace;
 
   /** @param {SessionCore} core */
   constructor(core) {
     this.#core = core;
+    this.#pace = new Pace(core.clock, (streamId) => this.changed(streamId), (streamId) => this.sinksOf(streamId).some(({ wants }) => wants.video));
+  }
+
+  get clock() {
+    return this.#core.clock;
   }
 
   /** @param {string | undefined} streamId @returns {Subscriber[]} */
@@ -86,6 +93,7 @@ export class Subscriptions {
   /** Forgets what was sent to the server, which is no longer notified because the session is over. */
   forgetTold() {
     this.#told.clear();
+    this.#pace.stop();
   }
 
   /**
@@ -95,6 +103,15 @@ export class Subscriptions {
   changed(streamId) {
     this.#core.transport?.expectationChanged?.(streamId);
     if (this.#told.has(streamId)) this.#tell(streamId).catch(() => {});
+  }
+
+  /**
+   * Sends the new combined preference of a stream that is now shown in another size, or hidden. The user may move or scroll many
+   * at once, so the messages are limited.
+   * @param {string} streamId
+   */
+  viewChanged(streamId) {
+    this.#pace.add(streamId);
   }
 
   /** Subscribes again over the new transport, because the media mode of the session changed. */
@@ -129,9 +146,11 @@ export class Subscriptions {
     const wants = sinks.map((sink) => sink.wants);
     // The stream is no longer wanted, or it was set up again in the meantime, which sends this request too.
     if (slot === null || wants.length === 0 || transport !== this.#core.transport) return;
+    // Preferences have no effect on relayed media.
+    const preferring = transport?.slot ? sinks.filter((sink) => sink.wants.video) : [];
     const members = {
       audio: wants.some(({ audio }) => audio), video: wants.some(({ video }) => video), ...slot,
-      ...together(sinks.filter((sink) => sink.wants.video).map(({ preference }) => preference)),
+      ...together(preferring.map(({ preference }) => preference)),
     };
     const now = JSON.stringify(members);
     if (this.#told.get(streamId) === now) return;

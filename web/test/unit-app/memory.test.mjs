@@ -1,7 +1,7 @@
 // What the pages store in the browser.
 import assert from 'node:assert/strict';
 import test, { afterEach, beforeEach } from 'node:test';
-import { deviceMemory, formMemory, identityMemory, shelf } from '../../app/shared/memory.js';
+import { deviceMemory, formMemory, identityMemory, isIdentityLost, shelf } from '../../app/shared/memory.js';
 import { nearbyMemory } from '../../app/nearby/memory.js';
 
 let shelves;
@@ -46,4 +46,12 @@ test('an invalid form, or one without storage, is an empty form', () => {
   globalThis.window = { get localStorage() { throw new Error('blocked'); }, get sessionStorage() { throw new Error('blocked'); } };
   formMemory(true).remember(form);
   assert.deepEqual(formMemory(true).recall(), empty);
+});
+
+test('an identity is forgotten only if it will never be valid again', () => {
+  const codes = [
+    'token_malformed', 'token_signature', 'token_expired', 'token_not_yet', 'token_lifetime', 'token_project', 'token_session', 'token_scope',
+    'token_role', 'token_revoked', 'token_identity', 'token_match_ended', 'closed_4401', 'banned', 'replaced', 'connect_failed',
+  ];
+  assert.deepEqual(codes.filter(isIdentityLost), ['token_malformed', 'token_signature']);
 });

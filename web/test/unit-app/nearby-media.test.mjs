@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import test, { beforeEach } from 'node:test';
 import { Media } from '../../app/nearby/media.js';
+import { stringsFor } from '../../app/shared/strings.js';
 import { settled } from '../unit/fake-clock.mjs';
 import { FakeElement, installPage } from '../unit/fake-page.mjs';
 
@@ -17,7 +18,7 @@ beforeEach(() => {
   devices = page.devices;
   devices.addEventListener = (name, listener) => { if (name === 'devicechange') plugIn = listener; };
   told = [];
-  media = new Media('You', (event) => told.push(event), { recall: () => ({}), remember() {} });
+  media = new Media(stringsFor(['en']).strings, (event) => told.push(event), { recall: () => ({}), remember() {} });
 });
 
 /** Opens camera and microphone, and returns the track of one kind. */
@@ -58,7 +59,7 @@ test('another microphone is used at once', async () => {
   const microphone = await opened(true, 'audio');
   microphone.end();
   await settled();
-  assert.deepEqual(told.map(({ type }) => type), ['mediaLost', 'mediaBack']);
+  assert.deepEqual(told.map(({ type }) => type), ['mediaBack']);
 });
 
 test('camera and microphone unplugged together: the camera waits until the user turns it on', async () => {

@@ -1,41 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { Client } from '../../lib/line/client.js';
-import { FakeClock, settled } from './fake-clock.mjs';
-import { FakeServer } from './fake-server.mjs';
+import { begin, client, clock, events, make, names, rejection, server } from './client-room.mjs';
+import { settled } from './fake-clock.mjs';
 
-/** @type {FakeServer} */
-let server;
-/** @type {FakeClock} */
-let clock;
-/** @type {Client} */
-let client;
-/** @type {any[]} */
-let events;
-/** @type {EventTarget} */
-let page;
-
-/** @param {object} [options] */
-function make(options = {}) {
-  client = new Client({ url: 'ws://test/v1/socket', WebSocket: server.WebSocket, clock, random: () => 1, page, ...options });
-  events = [];
-  for (const name of ['connected', 'reconnecting', 'expired', 'restarted', 'closed', 'identity', 'fault']) {
-    client.on(name, (event) => events.push([name, event]));
-  }
-  return client;
-}
-
-const names = () => events.map(([name]) => name);
-
-/** @param {Promise<unknown>} promise @returns {Promise<any>} the rejection reason */
-const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
-
-beforeEach(() => {
-  server = new FakeServer();
-  clock = new FakeClock();
-  page = new EventTarget();
-  make();
-});
+beforeEach(begin);
 
 describe('A client that connects', () => {
   test('sends hello with the subprotocol and gets its welcome', async () => {

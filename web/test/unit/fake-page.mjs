@@ -22,6 +22,10 @@ export class FakeElement {
   volume = 1;
   videoWidth = 0;
   videoHeight = 0;
+  /** @type {boolean | null} whether it is in the document; null if that depends on its parent */
+  inDocument = null;
+  /** Where it is in the window. Tests with `fake-view.mjs` move it. */
+  rectangle = { left: 0, top: 0, right: 640, bottom: 480, width: 640, height: 480 };
   /** @type {Error | null} the error of play(), unless muted */
   refusal = null;
 
@@ -39,6 +43,19 @@ export class FakeElement {
       toggle: (/** @type {string} */ name, /** @type {boolean} */ on) => write([...classes().filter((known) => known !== name), ...on ? [name] : []]),
       contains: (/** @type {string} */ name) => classes().includes(name),
     };
+  }
+
+  /** An element without a parent stands for one that the program has not inserted. */
+  get isConnected() {
+    return this.inDocument ?? this.parent !== null;
+  }
+
+  get ownerDocument() {
+    return globalThis.document;
+  }
+
+  getBoundingClientRect() {
+    return this.rectangle;
   }
 
   /** @param {FakeElement[]} elements */
@@ -81,9 +98,9 @@ export class FakeElement {
     this.listeners.set(name, [...this.listeners.get(name) ?? [], listener]);
   }
 
-  /** @param {string} name */
-  happen(name) {
-    for (const listener of this.listeners.get(name) ?? []) listener({ type: name });
+  /** @param {string} name @param {object} [members] of the event */
+  happen(name, members = {}) {
+    for (const listener of this.listeners.get(name) ?? []) listener({ type: name, ...members });
   }
 
   /** @returns {Promise<void>} */

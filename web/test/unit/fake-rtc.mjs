@@ -133,6 +133,10 @@ export class FakePeerConnection {
     this.#need();
   }
 
+  async createOffer() {
+    return { type: 'offer', sdp: '' };
+  }
+
   async setLocalDescription() {
     await Promise.resolve();
     this.#assertOpen();

@@ -65,16 +65,90 @@ describe('A publisher', () => {
     assert.equal(track.readyState, 'live');
   });
 
-  test('reports an unplugged camera, and ends with its last track', async () => {
+  test('reports an unplugged camera, and ends with its last track if there is no other microphone', async () => {
     const publisher = OT.initPublisher(element());
     await settled();
-    let stopped = 0;
-    publisher.on('mediaStopped', () => { stopped += 1; });
+    /** @type {string[]} */
+    const events = [];
+    publisher.on({
+      mediaStopped: ({ track }) => events.push(`${track.kind} stopped`), mediaLost: ({ kind }) => events.push(`${kind} lost`),
+      destroyed: () => events.push('destroyed'),
+    });
+    page.devices.refuse = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
     const [voice, picture] = page.devices.given;
     picture.end();
-    assert.deepEqual([stopped, publisher.isDestroyed], [1, false]);
+    assert.deepEqual(events.splice(0), ['video stopped', 'video lost']);
     voice.end();
-    assert.deepEqual([stopped, publisher.isDestroyed], [2, true]);
+    await settled();
+    assert.deepEqual(events, ['audio stopped', 'audio lost', 'destroyed']);
+  });
+
+  test('takes the default microphone when a headset is unplugged, and stays muted', async () => {
+    const publisher = OT.initPublisher(element(), { audioSource: 'headset', publishAudio: false });
+    await settled();
+    /** @type {any} */
+    let told;
+    publisher.on('audioInputDeviceChanged', ({ device }) => { told = device; });
+    publisher.on('mediaLost', () => assert.fail('there is another one'));
+    const [headset] = page.devices.given;
+    headset.end();
+    await settled();
+    assert.equal(told.deviceId, 'mic');
+    assert.deepEqual([publisher.getAudioSource()?.readyState, publisher.getAudioSource()?.enabled], ['live', false]);
+    assert.notEqual(publisher.getAudioSource(), headset);
+    assert.deepEqual(page.devices.asked.at(-1), { audio: {}, video: false });
+  });
+
+  test('waits for another microphone while it sends video, and asks for none after the program has chosen', async () => {
+    /** @type {() => void} */
+    let plugIn = () => {};
+    Object.assign(page.devices, { addEventListener: (/** @type {string} */ _, /** @type {() => void} */ listener) => { plugIn = listener; } });
+    const publisher = OT.initPublisher(element());
+    await settled();
+    page.devices.refuse = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
+    page.devices.given[0].end();
+    await settled();
+    assert.equal(publisher.isDestroyed, false);
+    page.devices.refuse = () => null;
+    plugIn();
+    await settled();
+    assert.equal(publisher.getAudioSource()?.readyState, 'live');
+    const asked = page.devices.asked.length;
+    plugIn();
+    await settled();
+    assert.equal(page.devices.asked.length, asked);
+  });
+
+  test('leaves a track of the program to the program', async () => {
+    const track = new FakeTrack('audio');
+    const publisher = OT.initPublisher(element(), { audioSource: track, videoSource: new FakeTrack('video') });
+    await settled();
+    track.end();
+    await settled();
+    assert.deepEqual([page.devices.asked, publisher.isDestroyed], [[], false]);
+  });
+
+  test('keeps running without devices if the program wants that', async () => {
+    const publisher = OT.initPublisher(element(), { videoSource: null });
+    await settled();
+    publisher.on('mediaLost', (event) => event.preventDefault());
+    page.devices.refuse = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
+    page.devices.given[0].end();
+    await settled();
+    assert.equal(publisher.isDestroyed, false);
+  });
+
+  test('sets its hint on every video track', async () => {
+    const publisher = OT.initPublisher(element(), { videoContentHint: 'detail' });
+    await settled();
+    const hint = () => /** @type {any} */ (publisher.getVideoSource().track).contentHint;
+    assert.deepEqual([hint(), publisher.getVideoContentHint()], ['detail', 'detail']);
+    await publisher.cycleVideo();
+    assert.equal(hint(), 'detail');
+    publisher.setVideoContentHint('motion');
+    assert.deepEqual([hint(), publisher.getVideoContentHint()], ['motion', 'motion']);
+    assert.equal(OT.initPublisher(element()).getVideoContentHint(), '');
+    await settled();
   });
 
   test('replaces the target by default, and is inserted where requested', async () => {

@@ -7,7 +7,7 @@ import { audioConstraints, videoConstraints } from '../../lib/media/constraints.
 import { deviceError, getUserMedia } from '../../lib/media/devices.js';
 import { iceConfiguration, IceServers, mediaConfiguration } from '../../lib/media/ice.js';
 import { nameStreams, originOf } from '../../lib/media/sdp.js';
-import { publisherStats, subscriberStats } from '../../lib/media/stats.js';
+import { publisherStats, receivedCounters, sentCounters, subscriberStats } from '../../lib/media/stats.js';
 import { sortArguments } from '../../lib/session/arguments.js';
 import { FakeClock } from './fake-clock.mjs';
 import { installPage } from './fake-page.mjs';
@@ -78,6 +78,13 @@ describe('A description', () => {
 });
 
 describe('Statistics', () => {
+  /** @type {import('../../lib/media/condition.js').Condition} */
+  const fine = { networkCondition: 'good', networkConditionReason: null, networkDegradationSource: null };
+  /**
+   * Leaves out what the browser does not know.
+   * @param {any} stats
+   */
+  const known = (stats) => JSON.parse(JSON.stringify(stats));
   /** @param {object[]} entries */
   const report = (...entries) => new Map(entries.map((entry, index) => [index, entry]));
 
@@ -86,19 +93,57 @@ describe('Statistics', () => {
       { type: 'outbound-rtp', kind: 'video', packetsSent: 10, bytesSent: 1000, framesPerSecond: 30, timestamp: 5 },
       { type: 'outbound-rtp', kind: 'video', packetsSent: 5, bytesSent: 300, framesPerSecond: 15, timestamp: 6 },
       { type: 'remote-inbound-rtp', kind: 'video', packetsLost: 2 },
-    ), report({ type: 'outbound-rtp', kind: 'audio', packetsSent: 7, bytesSent: 70 })]);
-    assert.deepEqual(stats, {
+    ), report({ type: 'outbound-rtp', kind: 'audio', packetsSent: 7, bytesSent: 70 })], fine);
+    assert.deepEqual(known(stats), {
       audio: { packetsSent: 7, packetsLost: 0, bytesSent: 70 },
-      video: { packetsSent: 15, packetsLost: 2, bytesSent: 1300, frameRate: 30 }, timestamp: 6,
+      video: { packetsSent: 15, packetsLost: 2, bytesSent: 1300, frameRate: 30, layers: [{ encodedFrameRate: 30 }, { encodedFrameRate: 15 }] },
+      transport: fine, timestamp: 6,
     });
   });
 
   test('of a subscriber count received media', () => {
-    const stats = subscriberStats([report({ type: 'inbound-rtp', kind: 'audio', packetsReceived: 7, packetsLost: 1, bytesReceived: 70, timestamp: 9 })]);
-    assert.deepEqual(stats, {
-      audio: { packetsReceived: 7, packetsLost: 1, bytesReceived: 70 },
-      video: { packetsReceived: 0, packetsLost: 0, bytesReceived: 0, frameRate: 0 }, timestamp: 9,
+    const stats = subscriberStats([
+      report({ type: 'inbound-rtp', kind: 'audio', packetsReceived: 7, packetsLost: 1, bytesReceived: 70, jitter: 0.012, timestamp: 9 }),
+    ], fine, { qualityLimitationReason: 'size', rid: 'q' });
+    assert.deepEqual(known(stats), {
+      audio: { packetsReceived: 7, packetsLost: 1, bytesReceived: 70, jitter: 12 },
+      video: {
+        packetsReceived: 0, packetsLost: 0, bytesReceived: 0, frameRate: 0, freezeCount: 0, totalFreezesDuration: 0,
+        qualityLimitationReason: 'size', rid: 'q',
+      },
+      transport: fine, timestamp: 9,
     });
+  });
+
+  test('name the round trip, the available bitrate, and what limits each layer that is sent', () => {
+    const entries = [
+      { id: 't', type: 'transport', selectedCandidatePairId: 'p' },
+      { id: 'p', type: 'candidate-pair', currentRoundTripTime: 0.04, availableOutgoingBitrate: 900_000 },
+      { id: 'old', type: 'candidate-pair', currentRoundTripTime: 3, availableOutgoingBitrate: 1 },
+    ];
+    const layer = { type: 'outbound-rtp', kind: 'video', framesPerSecond: 15, qualityLimitationReason: 'bandwidth', targetBitrate: 400_000, frameWidth: 640, frameHeight: 480 };
+    const { transport, video } = publisherStats([
+      report(...entries, { id: 'f', rid: 'f', active: true, ...layer }, { id: 'h', rid: 'h', active: false, ...layer }), report(...entries),
+    ], fine);
+    assert.deepEqual([transport.roundTripTime, transport.connectionEstimatedBandwidth], [40, 900_000]);
+    assert.deepEqual(video.layers, [
+      { rid: 'f', width: 640, height: 480, encodedFrameRate: 15, bitrate: 400_000, qualityLimitationReason: 'bandwidth' },
+    ]);
+  });
+
+  test('become counters, of which the silent ones do not count', () => {
+    assert.equal(receivedCounters([report({ type: 'inbound-rtp', kind: 'audio', packetsReceived: 0 })]), null);
+    assert.equal(sentCounters([report()]), null);
+    const { concealed, samples, jitter, frozen } = receivedCounters([
+      report({ type: 'inbound-rtp', kind: 'audio', packetsReceived: 1, concealedSamples: 50, silentConcealedSamples: 40, totalSamplesReceived: 100, jitter: 0.02 }),
+      report({ id: 'v', type: 'inbound-rtp', kind: 'video', packetsReceived: 1, totalFreezesDuration: 2, jitter: 9 }),
+    ]) ?? assert.fail();
+    assert.deepEqual([concealed, samples, jitter, frozen], [10, 100, 0.02, 2]);
+    const sent = sentCounters([report(
+      { id: 'a', type: 'outbound-rtp', kind: 'video', packetsSent: 1, framesPerSecond: 20, qualityLimitationDurations: { bandwidth: 4, cpu: 1 } },
+      { id: 'b', type: 'remote-inbound-rtp', kind: 'video', fractionLost: 0.1 },
+    )]);
+    assert.deepEqual(known(sent), { at: 0, limitedByNetwork: 4, limitedByDevice: 1, sendsVideo: true, lossRatio: 0.1 });
   });
 });
 

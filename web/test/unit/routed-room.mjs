@@ -38,16 +38,17 @@ const element = () => /** @type {any} */ (new FakeElement('div'));
 
 export const publisherOf = () => OT.initPublisher(element(), { insertMode: 'append' });
 
-/** @param {any} session @param {any} stream */
-export function subscribe(session, stream) {
+/** @param {any} session @param {any} stream @param {object} [options] */
+export function subscribe(session, stream, options) {
   const target = element();
-  const subscriber = session.subscribe(stream, target, { insertMode: 'append' });
+  const subscriber = session.subscribe(stream, target, { insertMode: 'append', ...options });
   /** @type {any[]} */
   const events = [];
   for (const name of ['connected', 'disconnected', 'videoDisabled', 'videoEnabled']) {
     subscriber.on(name, (/** @type {any} */ { type, reason }) => events.push(reason ? `${type} ${reason}` : type));
   }
-  return { subscriber, events, media: () => target.children[0]?.children[0].children[0].srcObject };
+  const video = () => target.children[0]?.children[0].children[0];
+  return { subscriber, events, video: video(), media: () => video()?.srcObject };
 }
 
 /** Two clients in a session, one of which publishes to the other. */

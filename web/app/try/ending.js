@@ -1,0 +1,30 @@
+// Why a session ended, in words that say what to do next.
+
+/**
+ * Returns the claims of a token. Does not verify the token; the server does.
+ * @param {string} token
+ * @returns {Record<string, unknown>}
+ */
+export function claimsOf(token) {
+  try {
+    const claims = JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')));
+    return typeof claims === 'object' && claims !== null ? claims : {};
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * @param {{reason: string, error?: {code: string | number, message: string} | null, claims: Record<string, unknown>}} end `error`:
+ *   why the server closed the connection; `claims`: those of the token
+ * @param {import('../shared/strings.js').Strings['session']} words
+ * @returns {string} empty if the user left
+ */
+export function endingWords({ reason, error, claims }, words) {
+  if (reason === 'clientDisconnected') return '';
+  if (reason === 'matchEnded') return words.over;
+  // In a match or call each person has one place, and joining again from elsewhere takes it.
+  if (reason === 'forceDisconnected') return 'match' in claims ? words.tookPlace : words.putOut;
+  if (error?.code === 'replaced') return words.replaced;
+  return error?.message ?? words.lost;
+}

@@ -1,0 +1,117 @@
+// OpenTok's preferred resolution 'auto': a subscriber requests the size at which its video is shown, and nothing while it is
+// hidden. A layout that moves or a user who scrolls must not cause a request for every step, so only the view that stays counts,
+// except that a hidden video which becomes visible is requested at once.
+
+import { Timers } from '../clock.js';
+import { preferredResolution } from './preference.js';
+import { isSameView, unknownView, ViewObserver } from './view.js';
+
+/** @typedef {import('./view.js').View} View */
+
+/** How long a larger view must last. Shorter than the others: until then, the video is blurred. */
+const growMs = 250;
+/** How long a smaller view must last, or a hidden one. A video that comes back needs a keyframe, which is large. */
+const shrinkMs = 1000;
+
+/** A view that changes only when a new one has lasted. */
+export class SteadyView {
+  #clock;
+  #timers;
+  #changed;
+  #dueAt = Infinity;
+  /** @type {View} */
+  view;
+  /** @type {View} */
+  #latest;
+
+  /** @param {View} view the first one @param {import('../clock.js').Clock} clock @param {() => void} changed */
+  constructor(view, clock, changed) {
+    this.view = this.#latest = view;
+    this.#clock = clock;
+    this.#timers = new Timers(clock);
+    this.#changed = changed;
+  }
+
+  /** @param {View} view */
+  see(view) {
+    this.#latest = view;
+    const delay = this.#delay;
+    if (delay === null) return this.stop();
+    const dueAt = this.#clock.now() + delay;
+    // A pending change keeps its time, so that a view which never rests is followed too.
+    if (dueAt >= this.#dueAt) return;
+    this.#dueAt = dueAt;
+    if (delay === 0) this.#settle();
+    else this.#timers.set('settle', delay, () => this.#settle());
+  }
+
+  stop() {
+    this.#dueAt = Infinity;
+    this.#timers.clearAll();
+  }
+
+  /** How long to wait before the latest view counts; null if it is the same. */
+  get #delay() {
+    const { view } = this;
+    const latest = this.#latest;
+    if (isSameView(view, latest)) return null;
+    if (latest.isHidden) return shrinkMs;
+    return view.isHidden ? 0 : grows(view.size, latest.size) ? growMs : shrinkMs;
+  }
+
+  #settle() {
+    this.stop();
+    this.view = this.#latest;
+    this.#changed();
+  }
+}
+
+/** @param {View['size']} before @param {View['size']} after null: the largest */
+const grows = (before, after) => before !== null && (after === null || after.width > before.width || after.height > before.height);
+
+/**
+ * @typedef {object} AutoOptions
+ * @property {HTMLVideoElement} video
+ * @property {import('../clock.js').Clock} clock
+ * @property {() => import('./preference.js').Size} picture the size of the stream's video
+ * @property {'cover' | 'contain'} fitMode
+ * @property {() => void} changed `isHidden` or `preference` changed
+ */
+
+/** Follows the view of one subscriber's video. */
+export class AutoResolution {
+  #options;
+  #observer;
+  #steady;
+
+  /** @param {AutoOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#observer = new ViewObserver(options.video, () => this.look());
+    this.#steady = new SteadyView(this.#measured, options.clock, options.changed);
+  }
+
+  get isHidden() {
+    return this.#steady.view.isHidden;
+  }
+
+  /** @returns {import('./preference.js').Preference} */
+  get preference() {
+    return preferredResolution(this.#steady.view.size);
+  }
+
+  /** Measures the video again. Call this when the stream's video has another size. */
+  look() {
+    this.#steady.see(this.#measured);
+  }
+
+  stop() {
+    this.#observer.stop();
+    this.#steady.stop();
+  }
+
+  get #measured() {
+    const { picture, fitMode } = this.#options;
+    return this.#observer?.look(picture(), fitMode) ?? unknownView;
+  }
+}

@@ -1,0 +1,83 @@
+// Judges a stream's media again and again while somebody listens to the result.
+
+import { Timers } from '../clock.js';
+import { steadied, unjudged } from './condition.js';
+
+/** @typedef {import('./condition.js').Judgment} Judgment */
+
+const everyMs = 2000;
+
+/**
+ * @template {{at: number}} Counters
+ * @typedef {object} MeterOptions
+ * @property {import('../clock.js').Clock} clock
+ * @property {() => Promise<Counters | null>} count null: there is nothing to judge now
+ * @property {(before: Counters, after: Counters) => Judgment} judge
+ * @property {() => void} changed `judgment` changed
+ */
+
+/** @template {{at: number}} Counters */
+export class ConditionMeter {
+  #options;
+  #timers;
+  /** @type {Counters | null} */
+  #before = null;
+  #steady = unjudged;
+  /** Counts starts and stops, so that late results are ignored. */
+  #turn = 0;
+  #isRunning = false;
+
+  /** @param {MeterOptions<Counters>} options */
+  constructor(options) {
+    this.#options = options;
+    this.#timers = new Timers(options.clock);
+  }
+
+  /** @returns {Judgment} */
+  get judgment() {
+    return this.#steady.shown;
+  }
+
+  /** Does nothing if it runs. */
+  start() {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#begin();
+  }
+
+  stop() {
+    this.#isRunning = false;
+    this.#steady = unjudged;
+    this.#turn += 1;
+    this.#timers.clearAll();
+  }
+
+  /** Skips the time since the last look. Call this when media stopped or started on purpose, which looks like a freeze. */
+  skip() {
+    this.#before = null;
+  }
+
+  #begin() {
+    this.#before = null;
+    this.#turn += 1;
+    this.#wait();
+  }
+
+  #wait() {
+    this.#timers.set('look', everyMs, () => this.#look());
+  }
+
+  async #look() {
+    const { count, judge, changed } = this.#options;
+    const turn = this.#turn;
+    const counters = await count().catch(() => null);
+    if (turn !== this.#turn) return;
+    const before = this.#before;
+    this.#before = counters;
+    this.#wait();
+    if (!counters || !before) return;
+    const { shown } = this.#steady;
+    this.#steady = steadied(this.#steady, judge(before, counters));
+    if (this.#steady.shown.level !== shown.level || this.#steady.shown.reason !== shown.reason) changed();
+  }
+}

@@ -1,0 +1,143 @@
+// How well media travels, in three levels with a reason, as people can understand it. Judges the counters of WebRTC statistics
+// at two moments; keeps nothing itself.
+
+/** @typedef {'good' | 'fair' | 'poor'} Level */
+/**
+ * Why a level is not good: packets are lost; they are late; too few fit through the network; the video stood still; the device
+ * cannot encode as fast as requested; the server sends no video; there is no connection.
+ * @typedef {'loss' | 'delay' | 'bandwidth' | 'freezes' | 'device' | 'paused' | 'reconnecting'} Reason
+ */
+/** @typedef {{level: Level, reason: Reason | null}} Judgment */
+/**
+ * @typedef {object} Condition in OpenTok's words
+ * @property {Level} networkCondition
+ * @property {Reason | null} networkConditionReason null if it is good
+ * @property {'local' | 'remote' | null} networkDegradationSource on whose side; null if it is good or unknown
+ */
+
+/** @type {Judgment} */
+export const good = Object.freeze({ level: 'good', reason: null });
+const levels = /** @type {const} */ (['good', 'fair', 'poor']);
+
+/** @param {Judgment} judgment */
+const rankOf = ({ level }) => levels.indexOf(level);
+
+/** @param {Judgment[]} judgments @returns {Judgment} the first of the worst ones */
+export function worst(judgments) {
+  return judgments.reduce((one, other) => (rankOf(other) > rankOf(one) ? other : one), good);
+}
+
+/**
+ * The values from which a level is fair, and from which it is poor.
+ *
+ * - Loss: audio hides about 2 % well, and video without retransmission breaks from there on; from 8 % on speech is hard to follow.
+ * - Round trip: people begin to interrupt each other at 300 ms; conversation becomes turn-taking at 700 ms.
+ * - Jitter: half of what a jitter buffer adds as delay.
+ * - Freezes: the share of the time in which the video stood still.
+ * - Limited: the share of the time in which the encoder reduced the quality.
+ */
+const limits = /** @type {const} */ ({
+  loss: [0.02, 0.08], concealed: [0.02, 0.1], roundTrip: [0.3, 0.7], jitter: [0.05, 0.15], freezes: [0.05, 0.25], limited: [0.5, Infinity],
+});
+/** With fewer packets than this, one loss says nothing. */
+const leastPackets = 20;
+/** Below this, in bit/s, a video is no more than a slide show. */
+const leastBitrate = 150_000;
+
+/** @param {keyof typeof limits} name @param {Reason} reason @param {number | undefined} value @returns {Judgment} */
+function judge(name, reason, value = 0) {
+  const [fair, poor] = limits[name];
+  if (!(value >= fair)) return good;
+  return { level: value >= poor ? 'poor' : 'fair', reason };
+}
+
+/**
+ * The counters of received media. Times are in seconds.
+ * @typedef {{at: number, received: number, lost: number, frozen: number, concealed: number, samples: number, jitter?: number, roundTrip?: number}} ReceivedCounters
+ */
+
+/**
+ * Judges the media received between two moments.
+ * @param {ReceivedCounters} before @param {ReceivedCounters} after
+ * @returns {Judgment}
+ */
+export function receivedCondition(before, after) {
+  const elapsed = after.at - before.at;
+  if (!(elapsed > 0)) return good;
+  const lost = Math.max(0, after.lost - before.lost);
+  const packets = lost + Math.max(0, after.received - before.received);
+  const samples = after.samples - before.samples;
+  return worst([
+    judge('loss', 'loss', packets < leastPackets ? 0 : lost / packets),
+    judge('concealed', 'loss', samples > 0 ? (after.concealed - before.concealed) / samples : 0),
+    judge('roundTrip', 'delay', after.roundTrip),
+    judge('jitter', 'delay', after.jitter),
+    judge('freezes', 'freezes', (after.frozen - before.frozen) / elapsed),
+  ]);
+}
+
+/**
+ * The state and counters of sent media. Times are in seconds, the bitrate in bit/s.
+ * @typedef {{at: number, limitedByNetwork: number, limitedByDevice: number, sendsVideo: boolean, lossRatio?: number, roundTrip?: number, available?: number}} SentCounters
+ */
+
+/**
+ * Judges the media sent between two moments.
+ * @param {SentCounters} before @param {SentCounters} after
+ * @returns {Judgment}
+ */
+export function sentCondition(before, after) {
+  const elapsed = after.at - before.at;
+  if (!(elapsed > 0)) return good;
+  const isSlow = after.sendsVideo && after.available !== undefined && after.available < leastBitrate;
+  return worst([
+    judge('loss', 'loss', after.lossRatio),
+    isSlow ? { level: 'poor', reason: 'bandwidth' } : judge('limited', 'bandwidth', (after.limitedByNetwork - before.limitedByNetwork) / elapsed),
+    judge('roundTrip', 'delay', after.roundTrip),
+    judge('limited', 'device', (after.limitedByDevice - before.limitedByDevice) / elapsed),
+  ]);
+}
+
+/**
+ * Combines what is known about a stream that is received.
+ * @param {object} known
+ * @param {Judgment} known.received our own judgment of the received media
+ * @param {Judgment} known.uplink the server's judgment of the publisher's uplink
+ * @param {boolean} known.isPaused the server sends no video, because our network is too slow
+ * @param {boolean} known.isWarned the server will pause the video if our network gets worse
+ * @param {boolean} known.isLost there is no connection
+ * @returns {Condition}
+ */
+export function streamCondition({ received, uplink, isPaused, isWarned, isLost }) {
+  if (isLost) return condition({ level: 'poor', reason: 'reconnecting' }, null);
+  if (isPaused) return condition({ level: 'poor', reason: 'paused' }, 'local');
+  const local = worst([received, isWarned ? { level: 'fair', reason: 'bandwidth' } : good]);
+  // What the publisher loses makes the video stand still here, too. Loss and delay are measured to the server only.
+  const isTheirs = rankOf(uplink) > rankOf(local) || (local.reason === 'freezes' && uplink.level !== 'good');
+  if (isTheirs) return condition({ level: worst([uplink, local]).level, reason: uplink.reason }, 'remote');
+  return condition(local, 'local');
+}
+
+/** @param {Judgment} judgment @param {Condition['networkDegradationSource']} source @returns {Condition} */
+export function condition({ level, reason }, source) {
+  return { networkCondition: level, networkConditionReason: reason, networkDegradationSource: level === 'good' ? null : source };
+}
+
+/** How many judgments in a row must be worse, or better, before the shown one changes. */
+const inARow = { worse: 2, better: 3 };
+
+/**
+ * Keeps a judgment until several others in a row differ, so that one bad second does not show.
+ * @typedef {{shown: Judgment, worse: number, better: number}} Steadied
+ */
+/** @type {Steadied} */
+export const unjudged = Object.freeze({ shown: good, worse: 0, better: 0 });
+
+/** @param {Steadied} before @param {Judgment} judgment @returns {Steadied} */
+export function steadied(before, judgment) {
+  const difference = rankOf(judgment) - rankOf(before.shown);
+  if (difference === 0) return { shown: judgment, worse: 0, better: 0 };
+  const counts = { worse: difference > 0 ? before.worse + 1 : 0, better: difference < 0 ? before.better + 1 : 0 };
+  const isDue = counts.worse >= inARow.worse || counts.better >= inARow.better;
+  return isDue ? { shown: judgment, worse: 0, better: 0 } : { shown: before.shown, ...counts };
+}
