@@ -151,7 +151,13 @@ const numberedServer = {
   },
   'session.muted': { sessionId: string, active: boolean, streamId: optional(string) },
   'session.mediaModeChanged': { sessionId: string, mediaMode },
-  'session.subscriptionChanged': { ...ofStream, videoPaused: boolean, reason: oneOf('slow', 'codec') },
+  'session.subscriptionChanged': {
+    ...ofStream, videoPaused: boolean, reason: oneOf('slow', 'codec', 'bandwidth', 'size', 'publisher'),
+    rid: optional(string), temporalLayer: optional(integer), warning: optional(boolean),
+  },
+  'session.streamQuality': {
+    ...ofStream, level: oneOf('good', 'fair', 'poor'), reason: optional(oneOf('loss', 'delay', 'bandwidth')),
+  },
   'session.layersWanted': { ...ofStream, rids: list(string) },
   'session.speaking': { sessionId: string, streamId: optional(nullable(string)) },
   'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },
