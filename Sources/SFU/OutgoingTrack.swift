@@ -91,10 +91,13 @@ final class OutgoingTrack {
         isWanted = media.direction.sends
         downlink = peer.downlink
         // Feedback about numbered packets is better than the receiver's own estimate, for which the time is.
-        transportNumberID = downlink == nil ? 0 : extensions[.transportWideCC] ?? 0
-        sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : extensions[.absSendTime] ?? 0
+        transportNumberID = downlink == nil ? 0 : ownID(of: .transportWideCC)
+        sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : ownID(of: .absSendTime)
         if let source { remap(source) }
     }
+
+    /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit the one-byte form.
+    private func ownID(of name: HeaderExtension) -> UInt8 { extensions[name].map { $0 < 15 ? $0 : 0 } ?? 0 }
 
     /// Whether the subscriber could forward packets of this encoding to the client now. A video that cannot be sent needs no
     /// keyframe, and no layer.

@@ -7,7 +7,9 @@ extension Router {
         let before = downlink.control.budget(now: now)
         downlink.control.receive(report, now: now)
         // A video that no longer fits must stop at once: what is in the queue delays the audio.
-        guard let after = downlink.control.budget(now: now), after < before ?? CongestionControl.unlimited else { return }
+        guard let after = downlink.control.budget(now: now), after < before ?? CongestionControl.unlimited else {
+            return
+        }
         peer.idleUntil = MediaTime(nanoseconds: .min)
         downlink.allocatedAt = nil
     }
@@ -55,7 +57,12 @@ extension Router {
     }
 
     /// Whether the subscriber's ticks must not be skipped.
-    func isProbing(_ peer: Peer) -> Bool { peer.isLimited && peer.downlink != nil }
+    func isProbing(_ peer: Peer) -> Bool {
+        guard peer.isLimited, let downlink = peer.downlink, let estimate = downlink.control.estimate else {
+            return false
+        }
+        return estimate < downlink.wanted * 1.1
+    }
 
     // MARK: Padding
 
@@ -94,7 +101,9 @@ extension Router {
 
     /// Sends a packet of padding in the stream of retransmissions, for subscribers that get no video that could be repeated.
     private func sendPadding(_ track: OutgoingTrack, on path: Path, now: MediaTime) -> Int {
-        guard let repairSSRC = track.repairSSRC, let payloadType = track.repairPayloadType else { return Self.maxReport }
+        guard let repairSSRC = track.repairSSRC, let payloadType = track.repairPayloadType else {
+            return Self.maxReport
+        }
         let memory = sink.prepare(Self.maxReport)
         track.repairSequence &+= 1
         var header = RTPHeaderWriter(

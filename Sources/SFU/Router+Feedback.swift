@@ -77,7 +77,8 @@ extension Router {
     /// - Returns: the length of the datagram; 0 if it could not be sent.
     func sendRepair(_ stored: StoredPacket, of track: OutgoingTrack, on path: Path, now: MediaTime) -> Int {
         let (bytes, packet) = (stored.bytes, stored.packet)
-        guard let encoding = track.encoding, let repairSSRC = track.repairSSRC, let codec = encoding.track.codecIndex(packet.payloadType),
+        guard let encoding = track.encoding, let repairSSRC = track.repairSSRC,
+            let codec = encoding.track.codecIndex(packet.payloadType),
             codec < track.codecMap.count, track.codecMap[codec].repairPayloadType != 255
         else { return 0 }
         let memory = sink.prepare(bytes.count + Self.maxGrowth)
@@ -94,7 +95,8 @@ extension Router {
         let isVP8 = encoding.track.codecs[codec].kind == .vp8
         guard headerLength > 0,
             let length = writeRepair(
-                stored.number, of: stored.sequence, isVP8 ? VP8Descriptor(payload) : nil, payload, memory, headerLength, track
+                stored.number, of: stored.sequence, isVP8 ? VP8Descriptor(payload) : nil, payload, memory, headerLength,
+                track
             )
         else { return 0 }
         sink.send(length, on: path)

@@ -24,7 +24,9 @@ import Testing
     @Test func congestionControlTakesAtMost8kBASubscriber() {
         let tables = SentPackets.capacity * 4 + 20 * 8 + 2 * 32
         let total = MemoryLayout<CongestionControl>.size + tables + 200
-        print("Congestion control takes \(total) bytes a subscriber, \(MemoryLayout<CongestionControl>.size) without tables.")
+        print(
+            "Congestion control takes \(total) bytes a subscriber, \(MemoryLayout<CongestionControl>.size) without tables."
+        )
         #expect(total < 8_000)
     }
 }

@@ -32,7 +32,8 @@ struct UplinkQualityTests {
     @Test("one burst of losses changes nothing")
     func burst() {
         #expect(changes([Second(), Second(loss: 0.5), Second(), Second(loss: 0.5), Second()]) == [])
-        #expect(changes(times(2, Second(loss: 0.2)) + times(3, Second()) + times(1, Second(loss: 0.2))) == ["2 poor loss"])
+        #expect(
+            changes(times(2, Second(loss: 0.2)) + times(3, Second()) + times(1, Second(loss: 0.2))) == ["2 poor loss"])
     }
 
     @Test("a stream whose packets are lost is reported, and reported as good again")
@@ -51,7 +52,8 @@ struct UplinkQualityTests {
         }
         #expect(levels() == [])
         let publisher = try #require(clients[1].send).address
-        room.network.filter = { bytes, from, _ in from != publisher || bytes[0] < 128 || bytes[bytes.count / 2] % 5 > 0 }
+        room.network.filter = { bytes, from, _ in from != publisher || bytes[0] < 128 || bytes[bytes.count / 2] % 5 > 0
+        }
         room.run(6000)
         #expect(levels() == ["poor loss"])
         room.network.filter = nil

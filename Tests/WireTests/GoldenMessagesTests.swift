@@ -82,7 +82,8 @@ import Wire
             "stream forceDisconnected", "partner reconnecting", "partner connected", "state idle", "state waiting",
             "state matched", "roulette relayed", "roulette routed", "video true slow", "video false slow",
             "video true codec", "video false bandwidth", "video false size", "video false publisher", "warning true",
-            "warning false", "quality good ", "quality fair delay", "quality fair bandwidth", "quality poor loss", "closed send", "closed receive", "call ringing", "call active",
+            "warning false", "quality good ", "quality fair delay", "quality fair bandwidth", "quality poor loss",
+            "closed send", "closed receive", "call ringing", "call active",
         ]
         #expect(seen == expected)
     }

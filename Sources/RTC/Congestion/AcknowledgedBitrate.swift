@@ -25,7 +25,7 @@ struct AcknowledgedBitrate: Sendable {
         defer { last = max(last ?? arrival, arrival) }
         guard let last, continues else { return }
         bytes += count
-        if arrival > last { span = MediaInterval(nanoseconds: span.nanoseconds + (arrival - last).nanoseconds) }
+        if arrival > last { span = MediaInterval(nanoseconds: span.nanoseconds &+ (arrival - last).nanoseconds) }
         guard span >= (estimate == nil ? Self.firstWindow : Self.window) else { return }
         take(Double(bytes) * 8e6 / Double(span.nanoseconds))
         (bytes, span) = (0, .zero)

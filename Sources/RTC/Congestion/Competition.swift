@@ -12,10 +12,10 @@ struct Competition: Sendable {
     /// Even next to a competitor, a longer queue than this is not tolerated.
     static let longestQueue = MediaInterval.milliseconds(400)
     /// The part of the estimate that is left after losses; TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
-    static let decrease = 0.75
+    static let decrease = 0.8
     /// The part of the packets whose loss counts.
     private static let loss = 0.01
-    private static let shortestInterval = MediaInterval.milliseconds(500)
+    private static let shortestInterval = MediaInterval.milliseconds(700)
 
     private var filled = 0.0
     private var updatedAt: MediaTime?

@@ -141,9 +141,9 @@ extension CongestionControl {
 
     private mutating func unwrap(_ time: Int32) -> MediaInterval {
         let step = reference.map { ((Int64(time) &- $0) << 40) >> 40 } ?? 0
-        let extended = reference.map { $0 + step } ?? Int64(time)
+        let extended = reference.map { $0 &+ step } ?? Int64(time)
         reference = extended
-        return MediaInterval(nanoseconds: (extended - Int64(time)) * 64_000_000)
+        return MediaInterval(nanoseconds: (extended &- Int64(time)) &* 64_000_000)
     }
 
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
@@ -172,7 +172,10 @@ extension CongestionControl {
     public mutating func handleTimeout(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
         let last = max(feedbackAt, reducedAt ?? feedbackAt)
-        guard now - last >= Self.silence else { return }
+        // A receiver that gets nothing has nothing to report.
+        guard now - last >= Self.silence,
+            now - sentPackets.packet(sentPackets.count - 1, now: now).sentAt < Self.silence
+        else { return }
         reducedAt = now
         let base = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         rates.limit(to: max(base * 0.5, Self.smallest))

@@ -41,7 +41,8 @@ struct LossBound: Sendable {
             lower(by: excess, acknowledged, estimate, now: now)
         } else if let bitrate, excess < Self.low {
             let raised = bitrate * (1 + (Self.growth - 1) * min(1, Double((now - since).nanoseconds) / 1e9) * 4)
-            self.bitrate = raised > estimate * 2 ? nil : raised
+            // Far above what is sent, it limits nothing any more.
+            self.bitrate = raised > max(acknowledged ?? .zero, .kilobits(500)) * 4 ? nil : raised
         }
     }
 

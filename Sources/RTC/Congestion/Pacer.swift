@@ -8,11 +8,13 @@ struct Pacer: Sendable {
     /// The largest burst, in time at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
+    /// Bytes that were sent and not yet paid for by time. Bounded, because nothing is added for long times.
     private var debt = 0
+    private static let maxDebt = 50_000
     private var updatedAt: MediaTime?
 
     /// Counts bytes of media.
-    mutating func sent(_ bytes: Int) { debt += bytes }
+    mutating func sent(_ bytes: Int) { debt = min(debt + bytes, Self.maxDebt) }
 
     /// Returns how many bytes may be added now.
     mutating func room(at estimate: Bitrate, now: MediaTime) -> Int {

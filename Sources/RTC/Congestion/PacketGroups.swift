@@ -58,6 +58,7 @@ struct PacketGroups: Sendable {
     private func belongs(_ sentAt: MediaTime, _ arrival: MediaInterval, to group: Group) -> Bool {
         if sentAt - group.firstSent <= Self.span { return true }
         let apart = arrival - group.lastArrival
-        return apart <= Self.burst && apart < sentAt - group.lastSent && arrival - group.firstArrival < Self.longestBurst
+        return apart <= Self.burst && apart < sentAt - group.lastSent
+            && arrival - group.firstArrival < Self.longestBurst
     }
 }

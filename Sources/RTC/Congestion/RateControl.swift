@@ -62,7 +62,7 @@ struct RateControl: Sendable {
         learn(Double(acknowledged.bitsPerSecond) / 1000)
     }
 
-    /// Grows and falls like TCP, next to a flow that fills the queue: by a packet more in each round trip, and by a quarter after
+    /// Grows and falls like TCP, next to a flow that fills the queue: by a packet more in each round trip, and by a fifth after
     /// losses.
     mutating func compete(falls: Bool, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime) {
         defer { changedAt = now }
@@ -73,7 +73,7 @@ struct RateControl: Sendable {
         }
         let (passed, trip) = (changedAt.map { now - $0 } ?? .zero, max(roundTrip, .milliseconds(50)))
         let trips = Double(trip.nanoseconds) / 1e9
-        let perSecond = min(9600 / (trips * trips), Double(estimate.bitsPerSecond) * 0.25 + 50_000)
+        let perSecond = min(9600 / (trips * trips), Double(estimate.bitsPerSecond) * 0.35 + 100_000)
         let raised = estimate + Bitrate(bitsPerSecond: Int64(perSecond * min(1, Double(passed.nanoseconds) / 1e9)))
         guard let acknowledged else { return }
         estimate = max(estimate, min(raised, acknowledged * Self.ahead + Self.slack))

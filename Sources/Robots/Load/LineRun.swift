@@ -20,9 +20,13 @@ public struct LineRun: Sendable {
     /// How much later than the fastest packet audio may arrive. Browsers adapt up to about this.
     private static let playoutDelay = MediaInterval.milliseconds(200)
 
+    /// The server's URL.
     public var server: String
+    /// The session to join.
     public var session: SessionID
+    /// A token for the session, with the role of a publisher.
     public var token: String
+    /// How long to stay, in seconds.
     public var seconds: Int
 
     public init(server: String, session: SessionID, token: String, seconds: Int) {
@@ -37,6 +41,7 @@ public struct LineRun: Sendable {
         return (client, joined.streams)
     }
 
+    /// Publishes in three layers until the time is over.
     public func publish() async throws {
         let (client, _) = try await enter()
         let loop = try RobotLoop()
@@ -55,6 +60,7 @@ public struct LineRun: Sendable {
         loop.stop()
     }
 
+    /// Watches all streams that are in the session now.
     /// - Parameter report: called after each second.
     public func watch(_ report: @escaping @Sendable (Int, Second) -> Void) async throws {
         let (client, streams) = try await enter()

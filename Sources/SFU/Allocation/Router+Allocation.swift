@@ -35,12 +35,12 @@ extension Router {
         // much: then the queue would delay the audio, too.
         let video = peer.downlink.map { $0.media - $0.audio } ?? .zero
         let isFlooded = video > budget * 1.25
+        var (lowers, raises) = (false, false)
         for demand in demands {
             let track = peer.outgoing[demand.slot]
-            let isLower = demand.current.map { now in demand.choice.map { $0 < now } ?? true } ?? false
+            let isLower = demand.current.map { sent in demand.choice.map { $0 < sent } ?? true } ?? false
             let isHigher = demand.choice.map { choice in demand.current.map { $0 < choice } ?? true } ?? false
-            if isLower { peer.downlink?.lowered(now: now) }
-            if isHigher { peer.downlink?.raisedAt = now }
+            (lowers, raises) = (lowers || isLower, raises || isHigher)
             guard let choice = demand.choice, let source = track.source else {
                 track.allow(0, 0)
                 continue
@@ -53,6 +53,8 @@ extension Router {
                 source.needsSelection = true
             }
         }
+        if lowers { peer.downlink?.lowered(now: now) }
+        if raises { peer.downlink?.raisedAt = now }
     }
 
     // MARK: Demands
@@ -67,7 +69,7 @@ extension Router {
             addSteps(of: track, source, now: now)
             guard steps.count > first else { continue }
             var demand = VideoDemand(slot: slot, steps: first..<steps.count)
-            demand.current = track.isPaused ? nil : current(of: track, in: demand.steps)
+            demand.current = current(of: track, in: demand.steps)
             demand.rank = VideoDemand.Rank(
                 priority: track.preference.priority,
                 isSpeaking: speakers[publication.session]?.current == publication.stream, area: track.preference.area)
@@ -75,11 +77,13 @@ extension Router {
         }
     }
 
+    /// The step of the previous allocation. It may still wait for its layer, but the bitrate is reserved.
     private func current(of track: OutgoingTrack, in range: Range<Int>) -> Int? {
-        guard let layer = (track.target ?? track.encoding)?.index else { return range.last }
-        let filter = track.temporalFilter.wanted
-        return range.last { steps[$0].layer == layer && steps[$0].temporalLayer <= filter }
-            ?? range.first { steps[$0].layer == layer } ?? range.last
+        guard !track.isPaused else { return nil }
+        return range.last {
+            track.allowedLayers >> UInt8(steps[$0].layer) & 1 == 1
+                && steps[$0].temporalLayer <= track.allowedTemporalLayer
+        } ?? range.first
     }
 
     /// Adds the layers up to the one that the subscriber would get on an unlimited line, from the smallest, and for the
@@ -132,7 +136,9 @@ extension IncomingTrack {
     /// One bit for each layer that the publisher sends, or would send if asked; all layers if it sends none.
     func availableLayers(now: MediaTime) -> UInt8 {
         var mask: UInt8 = 0
-        for index in layers.indices where layers[index].isMissingUntil.map({ $0 <= now }) ?? true { mask |= 1 << UInt8(index) }
+        for index in layers.indices where layers[index].isMissingUntil.map({ $0 <= now }) ?? true {
+            mask |= 1 << UInt8(index)
+        }
         return mask == 0 ? .max : mask
     }
 

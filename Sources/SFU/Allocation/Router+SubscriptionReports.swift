@@ -16,7 +16,10 @@ extension Router {
             let former = subscription.reported
             subscription.reported = state
             // Everyone starts with some layer. That is not a change, unless a better one did not fit.
-            if former.layer == nil, state.pause == former.pause, !state.isWarned, track.reason != .bandwidth { continue }
+            if former.layer == nil, state.pause == former.pause, !state.isWarned, track.reason != .bandwidth {
+                track.reason = .publisher
+                continue
+            }
             subscription.reportedAt = now
             report(subscription, of: track, from: former, to: state)
         }

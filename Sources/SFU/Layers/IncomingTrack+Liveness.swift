@@ -35,7 +35,8 @@ extension IncomingTrack {
             let isWanted = announcement.wanted >> UInt8(index) & 1 == 1
             layers[index].wantedSince = isWanted ? layers[index].wantedSince ?? now : nil
             if layers[index].isAlive { layers[index].isMissingUntil = nil }
-            guard !layers[index].isAlive, let since = layers[index].wantedSince, now - since > Self.arrivalTimeout else {
+            guard !layers[index].isAlive, let since = layers[index].wantedSince, now - since > Self.arrivalTimeout
+            else {
                 continue
             }
             layers[index].isMissingUntil = now + Self.absence

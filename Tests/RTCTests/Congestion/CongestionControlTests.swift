@@ -34,7 +34,9 @@ struct CongestionControlTests {
     func steps(seed: UInt64) throws {
         let steps = [(0, 2500.0), (20_000, 800), (40_000, 1600), (60_000, 500), (80_000, 2500)]
         let path = try run("steps", Conditions(steps: steps.map { (from: $0.0, rate: $0.1) }), seconds: 100, seed: seed)
-        for (from, to) in [(24.0, 40.0), (50, 60), (64, 80), (92, 100)] { follows(path, from: from, to: to, seed: seed) }
+        for (from, to) in [(24.0, 40.0), (50, 60), (64, 80), (92, 100)] {
+            follows(path, from: from, to: to, seed: seed)
+        }
     }
 
     @Test("a queue of one second stays shorter than 200 ms", arguments: 1...3 as ClosedRange<UInt64>)

@@ -68,8 +68,10 @@ final class SimulatedGallery {
     func layers(of watcher: Int, last milliseconds: Int64) throws -> [UInt32?] {
         try publishers.indices.map { slot in
             let video = try watchers[watcher].video(slot)
-            return video.arrivals.last { !$0.isRetransmission && room.network.now - $0.at < .milliseconds(milliseconds) }
-                .map { $0.tag.label % 10 }
+            return video.arrivals.last {
+                !$0.isRetransmission && room.network.now - $0.at < .milliseconds(milliseconds)
+            }
+            .map { $0.tag.label % 10 }
         }
     }
 
