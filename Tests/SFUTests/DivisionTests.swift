@@ -95,6 +95,13 @@ struct DivisionTests {
         #expect(divide(1000, [Video([700], speaks: true), Video(Self.three, area: 1)]) == [0, 0])
     }
 
+    @Test("a video without layers is not paused by a small fall of the estimate")
+    func tolerance() {
+        #expect(divide(600, [Video([700], current: 0)]) == [0])
+        #expect(divide(520, [Video([700], current: 0)]) == [nil])
+        #expect(divide(760, [Video([700])]) == [nil] && divide(780, [Video([700])]) == [0])
+    }
+
     @Test("while nothing may be raised, videos only fall")
     func held() {
         #expect(divide(5000, [Video(Self.three, current: 1), Video(Self.three)], mayRaise: false) == [1, nil])

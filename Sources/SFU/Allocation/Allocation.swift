@@ -44,6 +44,8 @@ enum Allocation {
     private static let headroom = 1.1
     /// How much more than the budget what is sent now may take, for the same reason.
     private static let tolerance = 1.05
+    /// The same for a video without layers: it could only be paused, for which one fall of the estimate is too little.
+    private static let toleranceWithoutLayers = 1.33
 
     /// Chooses a step for each demand.
     ///
@@ -58,15 +60,17 @@ enum Allocation {
         _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], mayRaise: Bool = true
     ) {
         demands.sort { $0.rank > $1.rank }
-        var left = Double(budget.bitsPerSecond)
+        let budget = Double(budget.bitsPerSecond)
+        var spent = 0.0
         /// Moves a demand to a step if the difference fits.
         func take(_ step: Int, _ demand: inout VideoDemand) -> Bool {
             let isRaise = demand.current.map { step > $0 } ?? true
             guard mayRaise || !isRaise else { return false }
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
             let more = Double(steps[step].bitrate.bitsPerSecond) - former
-            guard isRaise ? more * headroom <= left : more <= left * tolerance else { return false }
-            left -= more
+            let tolerated = budget * (demand.steps.count == 1 ? toleranceWithoutLayers : tolerance)
+            guard isRaise ? spent + more * headroom <= budget : spent + more <= tolerated else { return false }
+            spent += more
             demand.choice = step
             return true
         }

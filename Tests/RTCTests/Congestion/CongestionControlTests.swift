@@ -74,7 +74,7 @@ struct CongestionControlTests {
     @Test("a queue too short to show a delay is noticed by its losses", arguments: 1...3 as ClosedRange<UInt64>)
     func short(seed: UInt64) throws {
         var conditions = Conditions(1500)
-        conditions.queue = 25
+        conditions.queue = 60
         let path = try run("short-queue", conditions, seconds: 60, seed: seed)
         follows(path, from: 15, to: 60, seed: seed)
         #expect(Double(path.lostPackets) < 0.15 * Double(path.sentPackets), "seed \(seed): \(path.lostPackets)")
