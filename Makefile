@@ -1,5 +1,5 @@
 # One target for each task. CI uses the same targets. `make help` lists them.
-.PHONY: help run test test-all test-changed check bench fuzz soak asan tsan screenshots
+.PHONY: help run test test-all test-changed check bench fuzz soak asan tsan screenshots plots
 
 help:
 	@echo "make run          build and start the server; ends by printing its URL"
@@ -11,6 +11,7 @@ help:
 	@echo "make fuzz         fuzz every parser for five seconds, guided by coverage"
 	@echo "make soak         run a million model events, and fuzz every parser for ten minutes"
 	@echo "make asan, tsan   run the Swift tests with the address or the thread sanitizer"
+	@echo "make plots        draw the simulations of congestion control, in artifacts/plots"
 	@echo "make screenshots  save screenshots of every state of the pages in artifacts/screenshots"
 
 run: ; @scripts/run
@@ -24,3 +25,4 @@ soak: ; @scripts/soak
 asan: ; @scripts/sanitize address
 tsan: ; @scripts/sanitize thread
 screenshots: ; @scripts/screenshots
+plots: ; @scripts/plots

@@ -63,6 +63,10 @@ public final class RobotConnection: @unchecked Sendable {
     var negotiation: RobotNegotiation
     private var bySSRC: [UInt32: RobotReception] = [:]
     var midExtension: UInt8?
+    /// The id of the transport-wide sequence numbers in received packets, and the arrivals to report.
+    var transportExtension: UInt8?
+    var arrivals: TransportFeedback?
+    private var arrivalsAt: MediaTime?
     private var transportSequence: UInt16 = 0
     private var reportAt: MediaTime?
     private var feedbackAt: MediaTime?
@@ -107,6 +111,7 @@ public final class RobotConnection: @unchecked Sendable {
     private func take(_ bytes: UnsafeMutableRawBufferPointer, _ now: MediaTime) {
         let whole = UnsafeRawBufferPointer(bytes)
         guard let header = RTPPacket(whole) else { return malformed += 1 }
+        noteArrival(header, whole, now)
         guard let reception = bySSRC[header.ssrc] ?? bind(header, whole) else { return strayPackets += 1 }
         guard header.ssrc != reception.repairSSRC else { return takeRetransmission(header, bytes, reception, now) }
         let number = reception.take(header, length: bytes.count, at: now)
@@ -116,6 +121,21 @@ public final class RobotConnection: @unchecked Sendable {
             over: self
         )
     }
+
+    /// Records the arrival of a packet for the sender's congestion control.
+    private func noteArrival(_ header: RTPPacket, _ bytes: UnsafeRawBufferPointer, _ now: MediaTime) {
+        guard sendsFeedback, let transportExtension, let range = header.headerExtension(transportExtension, in: bytes),
+            let number = HeaderExtensions.transportSequenceNumber(UnsafeRawBufferPointer(rebasing: bytes[range]))
+        else { return }
+        if arrivals == nil { arrivals = TransportFeedback() }
+        arrivals?.receive(number, at: now)
+        guard arrivalsAt == nil else { return }
+        arrivalsAt = now + Self.arrivalInterval
+        reschedule()
+    }
+
+    /// The time between two reports of arrivals, as in libwebrtc.
+    private static let arrivalInterval = MediaInterval.milliseconds(50)
 
     /// Restores the original packet from a retransmission. Moves the header over the original sequence number, which precedes
     /// the payload (RFC 4588 §4).
@@ -228,6 +248,10 @@ public final class RobotConnection: @unchecked Sendable {
         if isConnected {
             if let source, let due = source.nextDue, due <= now { source.produce(over: self, now: now) }
             if let due = feedbackAt, due <= now { sendFeedback(now) }
+            if let due = arrivalsAt, due <= now {
+                arrivalsAt = nil
+                sendArrivals()
+            }
             if let due = reportAt, due <= now {
                 reportAt = now + Self.reportInterval
                 report(now)
@@ -268,6 +292,7 @@ public final class RobotConnection: @unchecked Sendable {
         if isConnected {
             consider(source?.nextDue)
             consider(feedbackAt)
+            consider(arrivalsAt)
             consider(reportAt)
         }
         nextTimeout = next

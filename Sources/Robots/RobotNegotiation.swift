@@ -172,6 +172,7 @@ extension RobotConnection {
             }
             guard media.direction.receives else { continue }
             if let id = media.extensions[.mid] { midExtension = id }
+            if let id = media.extensions[.transportWideCC] { transportExtension = id }
             let reception = reception(media.mid) ?? RobotReception(media, sendsFeedback: sendsFeedback)
             if !receptions.contains(where: { $0 === reception }) { receptions.append(reception) }
             (reception.codecs, reception.msid) = (media.codecs, media.msid ?? media.remoteSources.first?.msid)

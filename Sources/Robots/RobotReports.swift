@@ -75,6 +75,16 @@ extension RobotConnection {
         scheduleFeedback(at: next)
     }
 
+    /// Reports the arrivals of packets. A second needs only a few reports; the limit bounds the work if numbers jump.
+    func sendArrivals() {
+        for _ in 0..<8 where arrivals?.hasNews ?? false {
+            sendControl { writer in
+                _ = arrivals?.writeFeedback(
+                    sender: reportSSRC, media: receptions.lazy.compactMap(\.ssrc).first ?? 0, to: &writer)
+            }
+        }
+    }
+
     /// Sends sender and receiver reports, once per second.
     func report(_ now: MediaTime) {
         let blocks = receptions.compactMap { $0.reportBlock(at: now) }

@@ -32,6 +32,8 @@ final class IncomingTrack {
     /// Whether layers must be selected again for all subscribers.
     var needsSelection = false
     var announcement = LayerAnnouncement()
+    var uplink = UplinkQuality()
+    var judgedAt: MediaTime?
     /// The published stream that this track belongs to.
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []
@@ -141,6 +143,9 @@ final class IncomingEncoding {
     /// The most recent sender report from the publisher.
     var report: SourceReport?
     var firSequence: UInt8 = 0
+    /// The numbers of packets and losses when the uplink was last judged.
+    var judgedPackets: Int64 = 0
+    var judgedLosses: Int64 = 0
 
     /// The first of the pending packets, and the subscriber who gets them next.
     struct Turn {

@@ -26,8 +26,10 @@ public enum RouterEvent: Equatable, Sendable {
     case failed(client: Key, Side, PeerFailure)
     /// A peer connection can now carry media, or no longer can because no connectivity check has arrived for too long.
     case connected(client: Key, Side, Bool)
-    /// A subscriber's video was paused or resumed.
-    case videoPaused(stream: Key, session: String, client: Key, paused: Bool, PauseReason)
+    /// What a subscriber gets of a stream's video has changed.
+    case subscriptionChanged(SubscriptionChange)
+    /// How well a stream reaches the server has changed. The reason is nil if the level is good.
+    case streamQuality(stream: Key, session: String, UplinkLevel, UplinkTrouble?)
     /// The encodings of a stream that subscribers need, as RIDs in the publisher's order. The publisher may stop sending the
     /// other encodings. Empty if the stream has no subscribers.
     case layersWanted(stream: Key, session: String, client: Key, rids: [String])
@@ -44,9 +46,59 @@ public enum PeerFailure: Equatable, Sendable {
     case handshake
 }
 
-public enum PauseReason: Equatable, Sendable {
-    /// The subscriber's connection is congested: the queue of data to send is too long.
+/// A pause, the end of a pause, another layer or a warning, for one subscription.
+public struct SubscriptionChange: Equatable, Sendable {
+    /// The stream that the client has subscribed to.
+    public var stream: Key
+    /// The id of the session that the stream is in.
+    public var session: String
+    /// The subscriber.
+    public var client: Key
+    /// Whether the subscriber gets no video for now.
+    public var isPaused: Bool
+    /// Why this changed. For a pause, also when it ends: `slow` or `codec`.
+    public var reason: SubscriptionReason
+    /// The RID of the layer that is forwarded; nil if there is only one, and while paused.
+    public var rid: String?
+    /// The highest temporal layer that is forwarded, 0 to 3; nil if all are.
+    public var temporalLayer: Int?
+    /// Whether the video will be paused if the subscriber's connection gets worse; nil if this has not changed.
+    public var warning: Bool?
+}
+
+/// Why a subscriber gets no video, or another layer of it.
+public enum SubscriptionReason: String, Equatable, Sendable {
+    /// The subscriber's connection carries too little for this video, or the queue of data to send is too long.
     case slow
     /// The subscriber cannot decode the published codec.
     case codec
+    /// The bitrate that the subscriber's connection carries has changed.
+    case bandwidth
+    /// The subscriber has asked for another size or frame rate.
+    case size
+    /// The publisher has started or stopped sending a layer.
+    case publisher
+}
+
+/// How well a stream reaches the server.
+public enum UplinkLevel: String, Comparable, Sendable {
+    /// Nothing is lost that matters.
+    case good
+    /// People may notice it.
+    case fair
+    /// People cannot miss it.
+    case poor
+
+    public static func < (left: UplinkLevel, right: UplinkLevel) -> Bool { left.rank < right.rank }
+    private var rank: Int { self == .good ? 2 : self == .fair ? 1 : 0 }
+}
+
+/// What keeps a stream from reaching the server well.
+public enum UplinkTrouble: String, Equatable, Sendable {
+    /// Packets are lost.
+    case loss
+    /// Packets arrive late and unevenly.
+    case delay
+    /// The publisher does not send layers that subscribers need.
+    case bandwidth
 }

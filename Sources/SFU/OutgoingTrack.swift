@@ -6,13 +6,18 @@ final class OutgoingTrack {
     // The fields that each packet needs are stored together, because with many subscribers few cache lines stay in the
     // processor's cache.
     let ssrc: UInt32
-    /// Whether forwarding is paused because of congestion.
+    /// Whether forwarding is paused because the allocation has nothing left for this video.
     var isPaused = false
+    /// The subscriber's ids of the extensions that the server writes itself; 0 for none.
+    private(set) var transportNumberID: UInt8 = 0
+    private(set) var sendTimeID: UInt8 = 0
     var temporalFilter = TemporalLayerFilter()
     var packets: UInt32 = 0
     var octets: UInt32 = 0
     /// The peer's transport, stored here too to save an indirection.
     let transport: PeerTransport
+    /// The peer's congestion control; nil if the client gives no feedback for it.
+    private(set) var downlink: Downlink?
     /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
     /// The encoding to switch to at its next keyframe; nil while the subscriber cannot take any.
@@ -35,17 +40,33 @@ final class OutgoingTrack {
     private(set) weak var source: IncomingTrack?
     weak var subscription: Subscription?
     var preference = VideoPreference() {
-        didSet { if preference != oldValue { source?.needsSelection = true } }
+        didSet {
+            guard preference != oldValue else { return }
+            source?.needsSelection = true
+            reason = .size
+        }
     }
+    /// One bit for each layer that the subscriber's connection carries, and the highest temporal layer.
+    private(set) var allowedLayers: UInt8 = .max
+    private(set) var allowedTemporalLayer = PendingPacket.noLayer
+    /// Whether the video would be paused if the connection carried a third less.
+    var isAtRisk = false
+    /// The reason for the next change of the layer.
+    var reason = SubscriptionReason.publisher
     /// Whether the client's description says that the transceiver receives.
     private(set) var isWanted = true
     /// Whether forwarding is stopped because the subscriber cannot decode the source's codec.
     private(set) var isRefused = false
     /// The reason why no video is sent, to be reported to the subscriber; nil if video is sent.
-    var pause: PauseReason? { isPaused ? .slow : isRefused ? .codec : nil }
+    var pause: SubscriptionReason? { isPaused ? .slow : isRefused ? .codec : nil }
     /// The times of recent retransmissions; nil until the first retransmission request.
     var retransmissionTimes: RetransmissionTimes?
     var repairSequence: UInt16
+    /// The values of `octets` and `packets` when the bitrate was last measured.
+    var measuredOctets: UInt32 = 0
+    var measuredPackets: UInt32 = 0
+    /// The payload type of retransmissions of the first codec that has any.
+    var repairPayloadType: UInt8? { codecs.lazy.compactMap(\.rtxPayloadType).first }
     var reportedAt: MediaTime?
     /// The packets and octets that were already counted against the bandwidth limits.
     var metered: (packets: UInt32, octets: UInt32) = (0, 0)
@@ -63,14 +84,22 @@ final class OutgoingTrack {
     @inline(__always)
     func warm() -> UInt64 {
         UInt64(ssrc) &+ UInt64(bitPattern: rewriting.firstSequence) &+ rewriting.warm() &+ (encoding == nil ? 0 : 1)
+            &+ (downlink?.warm() ?? 0)
     }
 
     func update(_ media: NegotiatedMedia) {
         codecs = media.codecs
         extensions = media.extensions
         isWanted = media.direction.sends
+        downlink = peer.downlink
+        // Feedback about numbered packets is better than the receiver's own estimate, for which the time is.
+        transportNumberID = downlink == nil ? 0 : ownID(of: .transportWideCC)
+        sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : ownID(of: .absSendTime)
         if let source { remap(source) }
     }
+
+    /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit the one-byte form.
+    private func ownID(of name: HeaderExtension) -> UInt8 { extensions[name].map { $0 < 15 ? $0 : 0 } ?? 0 }
 
     /// Whether the subscriber could forward packets of this encoding to the client now. A video that cannot be sent needs no
     /// keyframe, and no layer.
@@ -122,6 +151,20 @@ final class OutgoingTrack {
     func refuse() {
         if encoding != nil { pauseForwarding() }
         isRefused = true
+    }
+
+    /// Limits the video to what the subscriber's connection carries.
+    /// - Parameters:
+    ///   - layers: one bit for each layer that may be forwarded; 0 pauses the video.
+    ///   - temporalLayer: the highest temporal layer.
+    func allow(_ layers: UInt8, _ temporalLayer: UInt8) {
+        guard layers != allowedLayers || temporalLayer != allowedTemporalLayer else { return }
+        (allowedLayers, allowedTemporalLayer) = (layers, temporalLayer)
+        isPaused = layers == 0
+        if isPaused { pauseForwarding() }
+        reason = .bandwidth
+        // The selection requests the keyframe with which the video continues.
+        source?.needsSelection = true
     }
 
     private func remap(_ source: IncomingTrack) {

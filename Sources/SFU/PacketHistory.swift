@@ -59,3 +59,12 @@ final class PacketHistory {
         return (UnsafeRawBufferPointer(rebasing: memory[start..<start + slots[index].length]), packet)
     }
 }
+
+/// A packet of the history, and the sequence number with which a subscriber got it.
+struct StoredPacket {
+    var number: UInt16
+    /// The extended sequence number at the publisher.
+    var sequence: Int64
+    var bytes: UnsafeRawBufferPointer
+    var packet: RTPPacket
+}

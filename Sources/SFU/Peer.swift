@@ -31,6 +31,10 @@ final class Peer {
     var clockOffset: MediaInterval?
     /// Whether the queue of data to send to the subscriber is too long.
     var isBehind = false
+    /// The congestion control of what the client receives; nil if it gives no feedback for it.
+    var downlink: Downlink?
+    /// Whether the allocation limits the client's videos.
+    var isLimited = false
     var hasFailed = false
     /// The connection state that was last reported to the router's owner.
     var wasConnected = false

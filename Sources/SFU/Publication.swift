@@ -20,6 +20,15 @@ final class Publication {
     func forwards(_ kind: MediaKind) -> Bool { kind == .audio ? forwardsAudio : forwardsVideo }
 }
 
+/// The state of a subscription's video that its client knows.
+struct ReportedSubscription: Equatable, Sendable {
+    var pause: SubscriptionReason?
+    /// The index of the layer that is forwarded; nil before the first.
+    var layer: Int?
+    var temporalLayer: UInt8 = PendingPacket.noLayer
+    var isWarned = false
+}
+
 /// One client's subscription to a stream, and the transceivers that receive it.
 final class Subscription {
     unowned let publication: Publication
@@ -28,9 +37,9 @@ final class Subscription {
     var audio: Bool
     var video: Bool
     var preference = VideoPreference()
-    /// The pause that was most recently reported to the client, and the time of that report.
-    var reportedPause: PauseReason?
-    var pauseReportedAt: MediaTime?
+    /// What was most recently reported to the client, and when.
+    var reported = ReportedSubscription()
+    var reportedAt: MediaTime?
 
     init(publication: Publication, client: Key, mids: Mids, audio: Bool, video: Bool) {
         (self.publication, self.client, self.mids) = (publication, client, mids)

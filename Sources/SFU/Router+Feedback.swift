@@ -16,9 +16,13 @@ extension Router {
                 receiveKeyframeRequest(request.media, from: peer, now: now)
             case .fir(let request) where peer.side == .receive:
                 for entry in request.entries { receiveKeyframeRequest(entry.ssrc, from: peer, now: now) }
+            case .transportFeedback(let report) where peer.side == .receive:
+                receive(report, from: peer, now: now)
+            case .remb(let estimate) where peer.side == .receive:
+                peer.downlink?.control.receive(
+                    remb: Bitrate(bitsPerSecond: Int64(clamping: estimate.bitrate)))
             case .malformed: counters.malformed &+= 1
-            // Bandwidth estimates and statistics are not used yet. A BYE is ignored, because streams are ended through
-            // signaling.
+            // A BYE is ignored, because streams are ended through signaling.
             default: break
             }
         }
@@ -55,7 +59,7 @@ extension Router {
     }
 
     private func retransmit(_ number: UInt16, of track: OutgoingTrack, on path: Path, now: MediaTime) {
-        guard let repairSSRC = track.repairSSRC, let encoding = track.encoding,
+        guard track.repairSSRC != nil, let encoding = track.encoding,
             let sequence = track.rewriting.source(of: number)
         else { return }
         guard let (bytes, packet) = encoding.history?.packet(sequence, now: now) else {
@@ -63,10 +67,20 @@ extension Router {
             if encoding.history?.isPast(sequence) ?? false { encoding.keyframes.requestRefresh(now: now) }
             return
         }
-        guard let codec = encoding.track.codecIndex(packet.payloadType), codec < track.codecMap.count,
-            track.codecMap[codec].repairPayloadType != 255,
-            mayRetransmit(sequence, bytes.count, of: track, encoding, now: now)
-        else { return }
+        guard mayRetransmit(sequence, bytes.count, of: track, encoding, now: now) else { return }
+        let stored = StoredPacket(number: number, sequence: sequence, bytes: bytes, packet: packet)
+        guard sendRepair(stored, of: track, on: path, now: now) > 0 else { return }
+        counters.packetsRetransmitted &+= 1
+    }
+
+    /// Sends a packet again in the stream of retransmissions (RFC 4588).
+    /// - Returns: the length of the datagram; 0 if it could not be sent.
+    func sendRepair(_ stored: StoredPacket, of track: OutgoingTrack, on path: Path, now: MediaTime) -> Int {
+        let (bytes, packet) = (stored.bytes, stored.packet)
+        guard let encoding = track.encoding, let repairSSRC = track.repairSSRC,
+            let codec = encoding.track.codecIndex(packet.payloadType),
+            codec < track.codecMap.count, track.codecMap[codec].repairPayloadType != 255
+        else { return 0 }
         let memory = sink.prepare(bytes.count + Self.maxGrowth)
         track.repairSequence &+= 1
         var header = RTPHeaderWriter(
@@ -75,21 +89,25 @@ extension Router {
             ssrc: repairSSRC, twoByteExtensions: packet.extensionProfile & 0xfff0 == 0x1000
         )
         copyExtensions(of: packet, bytes, to: &header, track)
+        addTiming(packet.payloadRange.count + 2, to: &header, track, now: now)
         let headerLength = header.finish()
         let payload = UnsafeRawBufferPointer(rebasing: bytes[packet.payloadRange])
         let isVP8 = encoding.track.codecs[codec].kind == .vp8
         guard headerLength > 0,
             let length = writeRepair(
-                number, of: sequence, isVP8 ? VP8Descriptor(payload) : nil, payload, memory, headerLength, track
+                stored.number, of: stored.sequence, isVP8 ? VP8Descriptor(payload) : nil, payload, memory, headerLength,
+                track
             )
-        else { return }
+        else { return 0 }
         sink.send(length, on: path)
-        counters.packetsRetransmitted &+= 1
+        return length
     }
 
     private func mayRetransmit(
         _ sequence: Int64, _ length: Int, of track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime
     ) -> Bool {
+        // On a full path, the receiver asks again later.
+        guard track.downlink?.control.mayAdd(bytes: length, now: now) ?? true else { return false }
         if track.retransmissionTimes == nil { track.retransmissionTimes = RetransmissionTimes() }
         guard track.retransmissionTimes?.take(sequence, now: now) ?? false else { return false }
         guard track.budget.spend(length + Self.repairGrowth) else {
@@ -146,7 +164,7 @@ extension Router {
 
     private static let reportInterval = MediaInterval.seconds(1)
     /// The maximum length of the reports in a datagram in bytes, before encryption.
-    private static let maxReport = 1200
+    static let maxReport = 1200
 
     /// Converts the publisher's most recent sender report to the server's clock and the subscriber's numbers; nil if the
     /// publisher has sent none.

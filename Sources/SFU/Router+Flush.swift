@@ -37,8 +37,9 @@ extension Router {
             if track.kind == .video {
                 // The first turn of a flush serves one subscriber at least.
                 let most = max(budget / turn.packets, budget == settings.longestFlush ? 1 : 0)
-                end = min(end, turn.subscriber + most)
-                budget -= (end - turn.subscriber) * turn.packets
+                let served = track.end(of: turn, of: encoding, most)
+                end = served.end
+                budget -= served.count * turn.packets
             }
             if turn.subscriber < end { forward(turn, upTo: end, of: encoding, now: now) }
             guard end == track.subscribers.count else {
@@ -92,5 +93,27 @@ extension Router {
         encoding.isHeld = true
         encoding.turn?.packets = turned
         if turned == 0 { encoding.turn = nil }
+    }
+}
+
+extension IncomingTrack {
+    /// Finds where a turn ends that serves at most this many subscribers. Those who get nothing of the encoding, because they
+    /// have another layer or are paused, do not count.
+    /// - Returns: the index after the last subscriber, and how many get something.
+    func end(of turn: IncomingEncoding.Turn, of encoding: IncomingEncoding, _ most: Int) -> (end: Int, count: Int) {
+        var count = 0
+        for index in turn.subscriber..<subscribers.count where subscribers[index].takes(encoding) {
+            if count == most { return (index, count) }
+            count += 1
+        }
+        return (subscribers.count, count)
+    }
+}
+
+extension OutgoingTrack {
+    /// Whether packets of this encoding are sent to the subscriber now.
+    @inline(__always)
+    func takes(_ encoding: IncomingEncoding) -> Bool {
+        (self.encoding === encoding || target === encoding) && !isPaused && transport.selectedPath != nil
     }
 }

@@ -61,6 +61,9 @@ extension Router {
                 if track.forwardsExtension(id) { pending.hasExtensions = true }
             }
         }
+        if !isRecovered {
+            track.layers[encoding.index].rates.count(bytes: bytes.count + Downlink.overhead, pending.temporalLayer)
+        }
         if packet.marker, !isRecovered { track.layers[encoding.index].rates.count(pending.temporalLayer) }
         if track.kind == .audio { hear(packet, bytes, track, now: now) }
         if track.needsSelection { select(track) }
@@ -205,7 +208,7 @@ extension Router {
                 layerZero: pending.layerZero, now: now
             )
         else { return }
-        guard let length = write(pending, as: codec, numbers, to: subscriber, over: sender) else {
+        guard let length = write(pending, as: codec, numbers, to: subscriber, over: sender, now: now) else {
             counters.packetsDropped &+= 1
             return
         }
@@ -231,7 +234,7 @@ extension Router {
 
     private func write(
         _ pending: PendingPacket, as codec: MappedCodec, _ numbers: Rewriting.Numbers, to subscriber: OutgoingTrack,
-        over sender: SRTPSender
+        over sender: SRTPSender, now: MediaTime
     ) -> Int? {
         let memory = sink.prepare(pending.bytes.count + Self.maxGrowth)
         var header = RTPHeaderWriter(
@@ -240,6 +243,7 @@ extension Router {
             ssrc: subscriber.ssrc, twoByteExtensions: pending.packet.extensionProfile & 0xfff0 == 0x1000
         )
         if pending.hasExtensions { copyExtensions(of: pending.packet, pending.bytes, to: &header, subscriber) }
+        addTiming(pending.packet.payloadRange.count, to: &header, subscriber, now: now)
         let headerLength = header.finish()
         guard headerLength > 0 else { return nil }
         pending.renumber(numbers)

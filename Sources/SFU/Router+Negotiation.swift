@@ -149,6 +149,9 @@ extension Router {
     }
 
     private func applyOutgoing(_ media: NegotiatedMedia, to peer: Peer) {
+        if peer.downlink == nil, media.extensions[.transportWideCC] != nil || media.codecs.contains(where: \.remb) {
+            peer.downlink = Downlink()
+        }
         if let known = peer.outgoing(media.mid) { return known.update(media) }
         guard let source = media.localSource else { return }
         let track = OutgoingTrack(
@@ -162,7 +165,7 @@ extension Router {
             repair: UInt16.random(in: 0..<0x8000, using: &generator)
         )
         track.update(media)
-        track.isPaused = peer.isBehind && media.kind == .video
+        if peer.isBehind, media.kind == .video { track.allow(0, 0) }
         peer.add(track)
     }
 

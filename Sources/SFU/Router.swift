@@ -48,6 +48,9 @@ public final class Router {
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
     var lost: [UInt16] = []
     var events: [RouterEvent] = []
+    /// What one subscriber wants to show, and the ways to send it, stored here to reuse the memory.
+    var demands: [VideoDemand] = []
+    var steps: [VideoStep] = []
     public internal(set) var counters = RouterCounters()
 
     /// The two peer connections of a client connection.
@@ -205,13 +208,15 @@ public final class Router {
         }
         guard peer.transport.isWritable else { return }
         switch peer.side {
-        case .send: sendFeedback(to: peer, now: now)
+        case .send:
+            sendFeedback(to: peer, now: now)
+            judgeUplink(of: peer, now: now)
         case .receive:
-            updateCongestionPause(of: peer, now: now)
-            reportPauses(of: peer, now: now)
+            updateDownlink(of: peer, now: now)
+            reportSubscriptions(of: peer, now: now)
             sendSenderReports(to: peer, now: now)
             // A TCP connection does not become idle, because its queue must be checked at every tick. UDP has no queue.
-            guard peer.transport.selectedPath?.isTCP == false else { return }
+            guard peer.transport.selectedPath?.isTCP == false, !isProbing(peer) else { return }
             let rest = now + Self.subscriberInterval
             peer.idleUntil = peer.transport.nextTimeout.map { min($0, rest) } ?? rest
         }
@@ -258,6 +263,18 @@ public struct RouterCounters: Equatable, Sendable {
     public var nacksReceived: UInt64 = 0
     public var keyframesRequested: UInt64 = 0
     public var malformed: UInt64 = 0
+    /// Bytes that were sent only to find out what subscribers' connections carry.
+    public var paddingBytes: UInt64 = 0
+    /// Pauses, and ends of pauses, because the subscriber's connection cannot keep up.
+    public var changesForSlowness: UInt64 = 0
+    /// Pauses, and ends of pauses, because the subscriber cannot decode the codec.
+    public var changesForCodec: UInt64 = 0
+    /// Other layers because the bitrate that the subscriber's connection carries has changed.
+    public var changesForBandwidth: UInt64 = 0
+    /// Other layers because the subscriber has asked for another size or frame rate.
+    public var changesForSize: UInt64 = 0
+    /// Other layers because the publisher has started or stopped sending one.
+    public var changesForPublisher: UInt64 = 0
 
     public init() {}
 }

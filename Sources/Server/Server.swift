@@ -87,7 +87,10 @@ public struct ConfabServer: Sendable {
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
         let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes)
-        media?.deliver { event in gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) } }
+        media?.deliver { [logger] event in
+            event.log(to: logger)
+            gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) }
+        }
         endpoints.tell(gateway)
         try await restoreModeration(to: gateway)
         try await restoreCalls(to: gateway)

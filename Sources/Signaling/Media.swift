@@ -31,7 +31,10 @@ public enum MediaEvent: Equatable, Sendable {
     case closed(ConnectionID, MediaSide, WireError)
     /// Whether media can now flow over this side's peer connection.
     case connected(ConnectionID, MediaSide, Bool)
-    case videoPaused(StreamID, SessionID, subscriber: ConnectionID, paused: Bool, reason: PauseReason)
+    /// What a subscriber gets of a stream's video has changed.
+    case subscriptionChanged(SessionNotice.SubscriptionChanged, subscriber: ConnectionID)
+    /// How well a stream reaches the server has changed.
+    case streamQuality(SessionNotice.StreamQuality)
     /// The simulcast layers (by rid) of a publisher that at least one subscriber needs.
     case layersWanted(StreamID, SessionID, publisher: ConnectionID, rids: [String])
     /// Whether a session has reached its bandwidth limit or that of the server.
@@ -49,8 +52,9 @@ public enum MediaEvent: Equatable, Sendable {
         case .closed(let client, let side, let error):
             .client(client, .deliver(.media(.closed(.init(side: side, error)))))
         case .connected(let client, _, let isConnected): .client(client, .connected(isConnected))
-        case .videoPaused(let stream, let session, let subscriber, let paused, let reason):
-            .session(session, .videoPaused(stream, subscriber, paused, reason))
+        case .subscriptionChanged(let news, let subscriber):
+            .session(news.session, .subscriptionChanged(news, subscriber))
+        case .streamQuality(let quality): .session(quality.session, .streamQuality(quality))
         case .layersWanted(let stream, let session, let publisher, let rids):
             .session(session, .layersWanted(stream, publisher, rids))
         case .full(let session, let isFull): .session(session, .full(isFull))

@@ -13,6 +13,35 @@ public struct NetworkConditions {
     }
 }
 
+/// A slow link to one host: datagrams wait in a queue while the link is busy, and are lost if the queue is full.
+public struct SimulatedLink {
+    /// The number of bits that the link carries in a second.
+    public var bitsPerSecond: Int64
+    /// The longest time that a datagram waits.
+    public var longestQueue: MediaInterval
+    /// The longest wait and the number of datagrams lost since they were last reset.
+    public var longestWait = MediaInterval.zero
+    public var lost = 0
+    private var freeAt = MediaTime(nanoseconds: 0)
+
+    public init(bitsPerSecond: Int64, longestQueue: MediaInterval = .milliseconds(300)) {
+        (self.bitsPerSecond, self.longestQueue) = (bitsPerSecond, longestQueue)
+    }
+
+    /// Returns how long a datagram waits and takes; nil if it is lost.
+    mutating func delay(of bytes: Int, now: MediaTime) -> MediaInterval? {
+        let start = max(now, freeAt)
+        guard start - now <= longestQueue else {
+            lost += 1
+            return nil
+        }
+        // The headers of UDP and IP take 28 bytes.
+        freeAt = start + MediaInterval(nanoseconds: Int64(bytes + 28) * 8_000_000_000 / bitsPerSecond)
+        longestWait = max(longestWait, freeAt - now)
+        return freeAt - now
+    }
+}
+
 /// Hosts connected by a network in simulated time. A seed determines the whole run.
 public final class SimulatedMediaNetwork {
     private struct Flight {
@@ -30,6 +59,8 @@ public final class SimulatedMediaNetwork {
     private var flying: [Flight] = []
     fileprivate var hosts: [SimulatedHost] = []
     public private(set) var sent = 0
+    /// The slow links, by the address of the host behind them.
+    public var links: [TransportAddress: SimulatedLink] = [:]
     /// A function that is called with each datagram before the datagram enters the network, and returns false to drop it.
     public var filter: (([UInt8], _ from: TransportAddress, _ to: TransportAddress) -> Bool)?
 
@@ -52,7 +83,12 @@ public final class SimulatedMediaNetwork {
         if copies == 1, Int.random(in: 0..<1000, using: &random) < weather.duplicates { copies = 2 }
         for _ in 0..<copies {
             let delay = Int64.random(in: weather.delay, using: &random)
-            insert(Flight(at: now + .milliseconds(delay), bytes: bytes, from: from, to: to))
+            var at = now + .milliseconds(delay)
+            if links[to] != nil {
+                guard let wait = links[to]?.delay(of: bytes.count, now: now) else { continue }
+                at = MediaTime(nanoseconds: at.nanoseconds + wait.nanoseconds)
+            }
+            insert(Flight(at: at, bytes: bytes, from: from, to: to))
         }
     }
 

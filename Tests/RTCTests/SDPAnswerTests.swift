@@ -107,7 +107,7 @@ import Testing
         #expect(negotiated.answer.contains("a=rid:2 recv pt=96;max-fps=30\r\na=simulcast:recv ~2\r\n"))
     }
 
-    @Test func sentMediaHasSourcesButNoLayersAndNoCongestionControl() throws {
+    @Test func sentMediaHasSourcesAndCongestionControlButNoLayers() throws {
         let text = try String(decoding: SDPSample.bytes("offer_chromium156"), as: UTF8.self)
             .replacing("a=sendonly", with: "a=recvonly")
         let (negotiated, answer) = try negotiate(SessionDescription(parsing: text), .send)
@@ -123,9 +123,27 @@ import Testing
         #expect(answer.sections[0].sources.map(\.ssrc) == [1000], "audio has no RTX")
         #expect(negotiated.media[0].localSource?.rtxSSRC == nil)
         #expect(negotiated.media[1].localSource == SDPSample.source("1"))
-        #expect(negotiated.media[1].extensions == [.playoutDelay: 5, .mid: 4])
-        #expect(!negotiated.answer.contains("transport-cc"))
-        #expect(negotiated.media[1].codecs.allSatisfy { !$0.transportCC && $0.nack && $0.remb })
+        #expect(
+            negotiated.media[1].extensions == [.playoutDelay: 5, .mid: 4, .absSendTime: 2, .transportWideCC: 3])
+        #expect(negotiated.answer.contains("a=rtcp-fb:96 transport-cc"))
+        #expect(negotiated.media[1].codecs.allSatisfy { $0.transportCC && $0.nack && $0.remb })
+    }
+
+    @Test func packetsToASubscriberAreNumberedOnlyIfItSendsFeedbackAboutTheNumbers() throws {
+        let text = try String(decoding: SDPSample.bytes("offer_chromium156"), as: UTF8.self)
+            .replacing("a=sendonly", with: "a=recvonly")
+        let silent = text.split(separator: "\n").filter {
+            !$0.hasSuffix("transport-cc\r") && !$0.hasSuffix("transport-cc")
+        }
+        .joined(separator: "\n")
+        let (without, _) = try negotiate(SessionDescription(parsing: silent + "\n"), .send)
+        #expect(without.media.allSatisfy { $0.extensions[.transportWideCC] == nil })
+        #expect(without.media[1].extensions[.absSendTime] == 2)
+        let unnumbered = text.split(separator: "\n").filter { !$0.contains("transport-wide-cc") }.joined(
+            separator: "\n")
+        let (other, answer) = try negotiate(SessionDescription(parsing: unnumbered + "\n"), .send)
+        #expect(other.media.allSatisfy { $0.codecs.allSatisfy { !$0.transportCC } })
+        #expect(!answer.text.contains("transport-cc"))
     }
 
     @Test func unwantedMediaIsInactive() throws {

@@ -243,7 +243,7 @@ import Testing
         room.run(2000)
         #expect(audio.arrivals.count > audioCount + 90 && video.arrivals.count == videoCount)
         func event(_ paused: Bool) -> RouterEvent {
-            .videoPaused(stream: clients[1].stream, session: "s", client: clients[0].key, paused: paused, .slow)
+            .paused(clients[1], for: clients[0], paused, .slow)
         }
         #expect(room.server.events.filter { !$0.isSpeaking } == [event(true)])
         room.server.sink.queued[address] = .milliseconds(200)

@@ -60,7 +60,7 @@ struct EngineTests {
             #expect(sound.arrivals.allSatisfy { $0.extensions.keys.elementsEqual([level]) }, "\(watcher)")
             #expect(picture.arrivals.allSatisfy { $0.extensions.isEmpty }, "\(watcher)")
         }
-        #expect(room.server.events.allSatisfy { if case .videoPaused = $0 { false } else { true } })
+        #expect(room.server.events.allSatisfy { if case .subscriptionChanged = $0 { false } else { true } })
     }
 
     @Test("H.264 that everyone has goes to every engine with H.264, under its number for the nearest profile")

@@ -41,6 +41,24 @@ struct FlushTests {
         #expect(room.router.counters.packetsDropped == 0)
     }
 
+    @Test("subscribers that get nothing of an encoding do not use up a flush")
+    func others() throws {
+        let (room, publisher, watching) = try busyRoom(watchers: 30)
+        room.run(2000)
+        // All but the last subscriber are paused.
+        for client in watching.dropLast() {
+            let slot = try #require(room.router.clients[client.key]?.receive?.outgoing("v0"))
+            slot.allow(0, 0)
+        }
+        room.run(500)
+        var unfinished = 0
+        room.server.flushed = { [router = room.router] _ in if router.hasMore { unfinished += 1 } }
+        room.run(2000)
+        #expect(unfinished == 0)
+        #expect(try watching[29].video().faults() == [])
+        #expect(publisher.camera?.keyframesMade ?? 0 < 10)
+    }
+
     @Test("losses are repaired with the right picture ids", arguments: 1...3 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
         let (room, _, watching) = try busyRoom(seed: seed)

@@ -143,17 +143,13 @@ import Testing
         try room.connect()
         watcher.subscribe(to: publisher)
         room.run(3000)
-        let paused = RouterEvent.videoPaused(
-            stream: publisher.stream, session: "s", client: watcher.key, paused: true, .codec
-        )
+        let paused = RouterEvent.paused(publisher, for: watcher, true, .codec)
         #expect(room.server.events.filter { !$0.isSpeaking } == [paused])
         #expect(try watcher.video().arrivals.isEmpty && watcher.audio().arrivals.count > 100)
         try publisher.publish()
         try room.connect()
         room.run(2000)
-        let resumed = RouterEvent.videoPaused(
-            stream: publisher.stream, session: "s", client: watcher.key, paused: false, .codec
-        )
+        let resumed = RouterEvent.paused(publisher, for: watcher, false, .codec)
         #expect(room.server.events.filter { !$0.isSpeaking } == [paused, resumed])
         #expect(try watcher.video().arrivals.count > 50 && watcher.video().faults() == [])
     }

@@ -93,7 +93,7 @@ struct KeyframeRequestTests {
         room.run(2000)
         #expect(try watcher.video().arrivals.count > 50 && watcher.video().faults() == [])
         let pauses = room.server.events.compactMap { event in
-            if case .videoPaused(_, _, _, let isPaused, .codec) = event { isPaused } else { nil }
+            if case .subscriptionChanged(let change) = event, change.reason == .codec { change.isPaused } else { nil }
         }
         #expect(pauses == [true, false])
     }

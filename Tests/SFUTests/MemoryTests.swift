@@ -20,4 +20,13 @@ import Testing
         #expect(encoding < 32_000 && history < 1_000_000)
         #expect(outgoing + retransmissions < 4096)
     }
+
+    @Test func congestionControlTakesAtMost8kBASubscriber() {
+        let tables = SentPackets.capacity * 4 + 20 * 8 + 2 * 32
+        let total = MemoryLayout<CongestionControl>.size + tables + 200
+        print(
+            "Congestion control takes \(total) bytes a subscriber, \(MemoryLayout<CongestionControl>.size) without tables."
+        )
+        #expect(total < 8_000)
+    }
 }

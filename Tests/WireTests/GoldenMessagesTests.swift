@@ -67,6 +67,9 @@ import Wire
                 if let call = welcome.state.call { seen.insert("call \(call.state)") }
             case .session(.subscriptionChanged(let changed)):
                 seen.insert("video \(changed.videoPaused) \(changed.reason)")
+                if let warning = changed.warning { seen.insert("warning \(warning)") }
+            case .session(.streamQuality(let quality)):
+                seen.insert("quality \(quality.level) \(quality.reason?.rawValue ?? "")")
             case .media(.closed(let closed)): seen.insert("closed \(closed.side)")
             default: break
             }
@@ -78,7 +81,9 @@ import Wire
             "stream forceUnpublished", "stream clientDisconnected", "stream networkDisconnected",
             "stream forceDisconnected", "partner reconnecting", "partner connected", "state idle", "state waiting",
             "state matched", "roulette relayed", "roulette routed", "video true slow", "video false slow",
-            "video true codec", "closed send", "closed receive", "call ringing", "call active",
+            "video true codec", "video false bandwidth", "video false size", "video false publisher", "warning true",
+            "warning false", "quality good ", "quality fair delay", "quality fair bandwidth", "quality poor loss",
+            "closed send", "closed receive", "call ringing", "call active",
         ]
         #expect(seen == expected)
     }
@@ -189,7 +194,7 @@ enum MessageTypes {
         "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",
         "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
         "session.mediaModeChanged", "session.subscriptionChanged", "session.layersWanted", "session.speaking",
-        "media.answer", "media.closed",
+        "session.streamQuality", "media.answer", "media.closed",
         "presence.self", "presence.person", "presence.linkCode", "presence.linked", "presence.unlinked",
         "presence.deleted", "presence.devices", "presence.blocked", "nearby.list", "nearby.changed", "call.placed",
         "call.ringing", "call.incoming", "call.accepted", "call.changed", "call.partner", "call.ended", "call.log",

@@ -137,11 +137,15 @@ private struct Answerer {
         let direction: MediaDirection = isUsed ? (role == .receive ? .recvonly : .sendonly) : .inactive
         var media = NegotiatedMedia(accepting: section, mid: mid, direction: direction)
         media.codecs = codecs
-        if role == .send { for index in codecs.indices { media.codecs[index].transportCC = false } }
         media.allowsMixedExtensions = offer.allowsMixedExtensions || section.allowsMixedExtensions
         for mapping in section.extensions {
             guard let known = mapping.answered(role), media.extensions[known] == nil else { continue }
+            // A subscriber that numbers packets but sends no feedback about them cannot be used.
+            if role == .send, known == .transportWideCC, !codecs.contains(where: \.transportCC) { continue }
             media.extensions[known] = mapping.id
+        }
+        if role == .send, media.extensions[.transportWideCC] == nil {
+            for index in codecs.indices { media.codecs[index].transportCC = false }
         }
         if role == .receive { media.rids = rids(section, codecs) }
         media.localSource = source

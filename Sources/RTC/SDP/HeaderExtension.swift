@@ -20,11 +20,11 @@ public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
     case playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"
     case absCaptureTime = "http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time"
 
-    /// Whether answers accept the extension. When sending, the server adds neither RIDs nor its own timing to packets.
+    /// Whether answers accept the extension. When sending, the server adds no RIDs to packets.
     func isAnswered(_ role: AnswerRole) -> Bool {
         switch self {
-        case .rtpStreamID, .repairedRtpStreamID, .absSendTime, .transportWideCC, .dependencyDescriptor: role == .receive
-        case .mid, .audioLevel, .playoutDelay, .absCaptureTime: true
+        case .rtpStreamID, .repairedRtpStreamID, .dependencyDescriptor: role == .receive
+        case .absSendTime, .transportWideCC, .mid, .audioLevel, .playoutDelay, .absCaptureTime: true
         case .videoOrientation: false
         }
     }

@@ -10,6 +10,12 @@ struct FrameRates: Equatable, Sendable {
     private var hasLayers = false
     /// The number of frames in ten seconds up to and including each temporal layer; nil before the first measurement.
     private(set) var framesPer10s: SIMD4<UInt32>?
+    /// The bytes of the current measurement in each temporal layer, with the overhead of each packet.
+    private var bytes = SIMD4<UInt32>()
+    /// The bytes in a second up to and including each temporal layer, smoothed; nil before the first measurement.
+    private(set) var bytesPerSecond: SIMD4<UInt32>?
+    /// Whether the frames are in temporal layers.
+    var hasTemporalLayers: Bool { hasLayers }
 
     /// Counts a frame. Called when the last packet of the frame arrives.
     mutating func count(_ temporalLayer: UInt8) {
@@ -17,11 +23,32 @@ struct FrameRates: Equatable, Sendable {
         counts[Int(temporalLayer & 3) * (hasLayers ? 1 : 0)] &+= 1
     }
 
+    /// Counts the bytes of a packet. Called for each.
+    @inline(__always)
+    mutating func count(bytes count: Int, _ temporalLayer: UInt8) {
+        let layer = temporalLayer == PendingPacket.noLayer ? 0 : Int(temporalLayer & 3)
+        bytes[layer] &+= UInt32(truncatingIfNeeded: count)
+    }
+
+    /// Smooths the bitrate: a keyframe alone is not a high bitrate.
+    private mutating func measureBytes(_ elapsed: Int64) {
+        var sums = SIMD4<UInt32>()
+        for layer in 0..<4 {
+            let count = UInt64(bytes[layer]) * 1000 / UInt64(max(1, elapsed))
+            sums[layer] = UInt32(clamping: count) &+ (layer > 0 ? sums[layer - 1] : 0)
+        }
+        bytes = .zero
+        guard sums[3] > 0 else { return }
+        guard let former = bytesPerSecond else { return bytesPerSecond = sums }
+        for layer in 0..<4 { sums[layer] = (sums[layer] / 2) &+ (former[layer] / 2) }
+        bytesPerSecond = sums
+    }
+
     /// Updates the rates once per `interval`.
     /// - Returns: true if the rates changed.
     mutating func measure(now: MediaTime) -> Bool {
         guard let since else {
-            (self.since, counts) = (now, .zero)
+            (self.since, counts, bytes) = (now, .zero, .zero)
             return false
         }
         let elapsed = (now - since).milliseconds
@@ -29,6 +56,7 @@ struct FrameRates: Equatable, Sendable {
         var sums = counts &* 10_000 / UInt32(clamping: elapsed)
         for layer in 1..<4 { sums[layer] &+= sums[layer - 1] }
         (self.since, counts) = (now, .zero)
+        measureBytes(elapsed)
         // Keep the rates if no frame arrived, so that turning a video off does not look like a change.
         guard sums[3] > 0, sums != framesPer10s else { return false }
         framesPer10s = sums

@@ -24,6 +24,26 @@ extension IncomingTrack {
         for encoding in encodings { layers[encoding.index].isAlive = isAlive(encoding, newest) }
     }
 
+    /// How long a layer may take to arrive after subscribers began to need it, and how long it is given up after that.
+    private static let (arrivalTimeout, absence) = (MediaInterval.seconds(3), MediaInterval.seconds(10))
+
+    /// Notes which layers the publisher does not send although subscribers need them, for example because its own connection
+    /// is slow. A subscriber's bitrate must not be kept for these.
+    func noteMissingLayers(now: MediaTime) {
+        guard encodings.count > 1 else { return }
+        for index in layers.indices {
+            let isWanted = announcement.wanted >> UInt8(index) & 1 == 1
+            layers[index].wantedSince = isWanted ? layers[index].wantedSince ?? now : nil
+            if layers[index].isAlive { layers[index].isMissingUntil = nil }
+            guard !layers[index].isAlive, let since = layers[index].wantedSince, now - since > Self.arrivalTimeout
+            else {
+                continue
+            }
+            layers[index].isMissingUntil = now + Self.absence
+            layers[index].wantedSince = now
+        }
+    }
+
     /// Whether an encoding that was being received has stopped.
     var hasFallenSilent: Bool {
         guard encodings.count > 1 else { return false }

@@ -8,9 +8,12 @@ public struct VideoPreference: Equatable, Sendable {
     public var height: Int?
     /// The maximum frame rate. It has an effect only if the publisher's encodings differ in frame rate.
     public var frameRate: Int?
+    /// Videos of a higher priority become sharp before the others when the subscriber's network cannot carry all. 0 by default;
+    /// above 0 the video is pinned.
+    public var priority = 0
 
-    public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil) {
-        (self.width, self.height, self.frameRate) = (width, height, frameRate)
+    public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil, priority: Int = 0) {
+        (self.width, self.height, self.frameRate, self.priority) = (width, height, frameRate, priority)
     }
 
     /// Whether a picture of this size fills the box. If the preference contains no box, no picture is large enough.
@@ -25,6 +28,10 @@ struct Layer: Equatable, Sendable {
     var size: PictureSize?
     var isAlive = false
     var rates = FrameRates()
+    /// When subscribers began to need the layer; nil while none do.
+    var wantedSince: MediaTime?
+    /// Until this time the layer is not expected, because the publisher does not send it although it is needed.
+    var isMissingUntil: MediaTime?
 }
 
 extension Layer {
@@ -38,12 +45,14 @@ extension Layer {
     ///   - current: the layer that the subscriber receives now. A small change of that layer's frame rate does not cause a
     ///     switch.
     ///   - aliveOnly: whether to skip layers that currently send nothing.
+    ///   - allowed: one bit for each layer that may be selected.
     /// - Returns: the index of the selected layer; nil only if there is no layer to choose.
     static func best(
-        of layers: [Layer], for preference: VideoPreference, current: Int?, aliveOnly: Bool
+        of layers: [Layer], for preference: VideoPreference, current: Int?, aliveOnly: Bool, allowed: UInt8 = .max
     ) -> Int? {
         var best: (index: Int, size: PictureSize, isMet: Bool, isSlow: Bool)?
         for index in layers.indices where layers[index].isAlive || !aliveOnly {
+            guard allowed >> UInt8(index) & 1 == 1 else { continue }
             let size = layers[index].size ?? guess(index, among: layers)
             let isMet = preference.isMet(by: size)
             let isSlow =

@@ -18,8 +18,12 @@ extension Router {
     private func select(for subscriber: OutgoingTrack, of track: IncomingTrack) {
         let current = subscriber.target?.index
         let preference = subscriber.preference
-        let ideal = Layer.best(of: track.layers, for: preference, current: current, aliveOnly: false)
-        let living = Layer.best(of: track.layers, for: preference, current: current, aliveOnly: true)
+        // The allocation says which layers the subscriber's connection carries.
+        let allowed = subscriber.allowedLayers == 0 ? .max : subscriber.allowedLayers
+        let ideal = Layer.best(
+            of: track.layers, for: preference, current: current, aliveOnly: false, allowed: allowed)
+        let living = Layer.best(
+            of: track.layers, for: preference, current: current, aliveOnly: true, allowed: allowed)
         guard let ideal else { return }
         let index = living ?? current ?? ideal
         guard track.encodings.indices.contains(index) else { return }
@@ -36,9 +40,10 @@ extension Router {
                 urgent.append(track.peer)
             }
         }
-        subscriber.temporalFilter.wanted = track.layers[index].rates.temporalLayer(
+        let temporalLayer = track.layers[index].rates.temporalLayer(
             for: preference.frameRate, current: subscriber.temporalFilter.wanted
         )
+        subscriber.temporalFilter.wanted = min(temporalLayer, subscriber.allowedTemporalLayer)
         target.isWatched = true
         subscriber.encoding?.isWatched = true
         track.announcement.wanted |= 1 << UInt8(ideal) | 1 << UInt8(index)
@@ -53,6 +58,7 @@ extension Router {
                 track.needsSelection = true
             }
             if track.hasFallenSilent { track.needsSelection = true }
+            track.noteMissingLayers(now: now)
             if track.needsSelection { select(track) }
             if track.encodings.count > 1 { announce(track, now: now) }
         }

@@ -13,8 +13,8 @@ struct MediaMetrics: Sendable {
         private let last = Mutex(UInt64(0))
 
         /// - Parameter isNew: whether the metric never had the old name.
-        init(_ name: String, isNew: Bool = false) {
-            counter = Counter(label: name + "_total")
+        init(_ name: String, isNew: Bool = false, dimensions: [(String, String)] = []) {
+            counter = Counter(label: name + "_total", dimensions: dimensions)
             old = isNew ? nil : Gauge(label: name)
         }
 
@@ -38,12 +38,19 @@ struct MediaMetrics: Sendable {
         "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
     ]
     private static let waits = "confab_media_socket_waits"
+    private static let padding = "confab_media_padding_bytes"
+    private static let changes = "confab_media_subscription_changes"
+    private static let added = [
+        waits + "_total": "Times that sending media waited because a socket's buffer was full.",
+        padding + "_total": "Bytes sent only to find out what subscribers' connections carry.",
+        changes + "_total": "Changes of what subscribers get of a video, by reason.",
+    ]
 
     /// Help texts, by metric name.
     static let help = meanings.reduce(into: [String: String]()) { help, entry in
         help[entry.key + "_total"] = entry.value
         help[entry.key] = "Will be removed in the next version: use \(entry.key)_total."
-    }.merging([waits + "_total": "Times that sending media waited because a socket's buffer was full."]) { $1 }
+    }.merging(added) { $1 }
 
     private let received = Total("confab_media_packets_received")
     private let forwarded = Total("confab_media_packets_forwarded")
@@ -53,6 +60,10 @@ struct MediaMetrics: Sendable {
     private let stray = Total("confab_media_datagrams_stray")
     private let unsent = Total("confab_media_datagrams_unsent")
     private let waited = Total(waits, isNew: true)
+    private let padded = Total(padding, isNew: true)
+    private let changed = ["slow", "codec", "bandwidth", "size", "publisher"].map {
+        Total(changes, isNew: true, dimensions: [("reason", $0)])
+    }
 
     func record(_ counters: MediaCounters) {
         let media = counters.router
@@ -64,5 +75,11 @@ struct MediaMetrics: Sendable {
         stray.record(media.strayDatagrams)
         unsent.record(counters.lost)
         waited.record(counters.waits)
+        padded.record(media.paddingBytes)
+        let changes = [
+            media.changesForSlowness, media.changesForCodec, media.changesForBandwidth, media.changesForSize,
+            media.changesForPublisher,
+        ]
+        for (total, count) in zip(changed, changes) { total.record(count) }
     }
 }

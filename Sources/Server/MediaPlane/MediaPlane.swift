@@ -194,11 +194,19 @@ extension MediaEvent {
             self = .closed(ConnectionID(client), MediaSide(side), WireError(failure))
         case .connected(let client, let side, let isConnected):
             self = .connected(ConnectionID(client), MediaSide(side), isConnected)
-        case .videoPaused(let stream, let session, let client, let paused, let reason):
-            self = .videoPaused(
-                StreamID(stream), SessionID(session) ?? .unset, subscriber: ConnectionID(client), paused: paused,
-                reason: reason == .slow ? .slow : .codec
-            )
+        case .subscriptionChanged(let change):
+            var news = SessionNotice.SubscriptionChanged(
+                session: SessionID(change.session) ?? .unset, stream: StreamID(change.stream),
+                videoPaused: change.isPaused,
+                reason: Wire.SubscriptionReason(rawValue: change.reason.rawValue) ?? .slow)
+            (news.rid, news.temporalLayer, news.warning) = (change.rid, change.temporalLayer, change.warning)
+            self = .subscriptionChanged(news, subscriber: ConnectionID(change.client))
+        case .streamQuality(let stream, let session, let level, let trouble):
+            self = .streamQuality(
+                SessionNotice.StreamQuality(
+                    session: SessionID(session) ?? .unset, stream: StreamID(stream),
+                    level: QualityLevel(rawValue: level.rawValue) ?? .good,
+                    reason: trouble.flatMap { QualityReason(rawValue: $0.rawValue) }))
         case .layersWanted(let stream, let session, let client, let rids):
             self = .layersWanted(
                 StreamID(stream), SessionID(session) ?? .unset, publisher: ConnectionID(client), rids: rids

@@ -183,6 +183,15 @@ extension Session {
         turn.send(.session(.subscriptionChanged(news)), to: subscriber)
     }
 
+    /// Tells the publisher and the subscribers of a stream how well it reaches the server.
+    func streamQuality(_ quality: SessionNotice.StreamQuality, _ turn: inout Turn) {
+        guard isRouted, let published = streams[quality.stream] else { return }
+        turn.send(.session(.streamQuality(quality)), to: published.stream.connection)
+        for client in order where published.subscribers[client] != nil && client != published.stream.connection {
+            turn.send(.session(.streamQuality(quality)), to: client)
+        }
+    }
+
     func layersWanted(_ stream: StreamID, _ publisher: ConnectionID, _ rids: [String], _ turn: inout Turn) {
         guard isRouted, streams[stream]?.stream.connection == publisher else { return }
         let event = SessionNotice.LayersWanted(session: id, stream: stream, rids: rids)

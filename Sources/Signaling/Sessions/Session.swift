@@ -27,7 +27,8 @@ public enum SessionEvent: Equatable, Sendable {
     /// A member reports the partner. The report is stored with the last lines of the text chat.
     case report(Report, by: ConnectionID, re: UInt64)
     // From the media plane.
-    case videoPaused(StreamID, ConnectionID, Bool, PauseReason)
+    case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
+    case streamQuality(SessionNotice.StreamQuality)
     case layersWanted(StreamID, ConnectionID, [String])
     case full(Bool)
     case speaking(StreamID?)
@@ -146,7 +147,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .verb(let client, let re, _):
             turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
-            .rosterAcknowledged, .lagging, .videoPaused, .layersWanted, .full, .speaking:
+            .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
             return
         }
     }
@@ -209,10 +210,8 @@ public struct Session: Machine, Equatable, Sendable {
             report.lines = turn.permit == .all ? lines : []
             turn.persist(.report(report))
             turn.ok(Request(client, re))
-        case .videoPaused(let stream, let subscriber, let isPaused, let reason):
-            let news = SessionNotice.SubscriptionChanged(
-                session: id, stream: stream, videoPaused: isPaused, reason: reason)
-            subscriptionChanged(news, to: subscriber, &turn)
+        case .subscriptionChanged(let news, let subscriber): subscriptionChanged(news, to: subscriber, &turn)
+        case .streamQuality(let quality): streamQuality(quality, &turn)
         case .layersWanted(let stream, let publisher, let rids):
             layersWanted(stream, publisher, rids, &turn)
         case .full(let isFull): self.isFull = isFull

@@ -15,7 +15,7 @@ extension SessionNotice {
         }
     }
 
-    /// The start or the end of a pause in a subscriber's video.
+    /// A change of what a subscriber gets of a stream's video: a pause, another layer, or a warning.
     public struct SubscriptionChanged: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
@@ -23,16 +23,48 @@ extension SessionNotice {
         public var stream = StreamID(high: 0, low: 0)
         /// True if the server sends no video for now, false if it sends video again.
         public var videoPaused = true
-        /// The reason for the pause that began or ended.
-        public var reason = PauseReason.slow
+        /// The reason for the change. For a pause, also when it ends: `slow` or `codec`.
+        public var reason = SubscriptionReason.slow
+        /// The RID of the layer that the server forwards now; nil if the stream has no layers, and while paused.
+        public var rid: String?
+        /// The highest temporal layer that the server forwards, 0 to 3; nil if it forwards all.
+        public var temporalLayer: Int?
+        /// True if the video will be paused when the subscriber's network gets worse, false when that is no longer so; nil if
+        /// this has not changed.
+        public var warning: Bool?
         public init() {}
-        public init(session: SessionID, stream: StreamID, videoPaused: Bool, reason: PauseReason) {
+        public init(session: SessionID, stream: StreamID, videoPaused: Bool, reason: SubscriptionReason) {
             (self.session, self.stream, self.videoPaused, self.reason) = (session, stream, videoPaused, reason)
         }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
             try coder.id("streamId", &stream)
             try coder.bool("videoPaused", &videoPaused)
+            try coder.choice("reason", &reason)
+            try coder.string("rid", &rid, max: Limits.name)
+            try coder.integer("temporalLayer", &temporalLayer, in: 0...3)
+            try coder.bool("warning", &warning)
+        }
+    }
+
+    /// How well a publisher's media reaches the server, for the publisher and the subscribers of the stream.
+    public struct StreamQuality: Payload {
+        /// The session that the stream is in.
+        public var session = SessionID.unset
+        /// The stream whose upload is judged.
+        public var stream = StreamID(high: 0, low: 0)
+        /// The new level.
+        public var level = QualityLevel.good
+        /// What is wrong; nil if the level is good.
+        public var reason: QualityReason?
+        public init() {}
+        public init(session: SessionID, stream: StreamID, level: QualityLevel, reason: QualityReason?) {
+            (self.session, self.stream, self.level, self.reason) = (session, stream, level, reason)
+        }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.session(&session)
+            try coder.id("streamId", &stream)
+            try coder.choice("level", &level)
             try coder.choice("reason", &reason)
         }
     }
@@ -71,10 +103,36 @@ extension SessionNotice {
     }
 }
 
-/// The reason why a subscriber receives no video although the stream has video.
-public enum PauseReason: String, Hashable, Sendable, CaseIterable {
-    /// The subscriber's connection cannot keep up.
+/// The reason why a subscriber gets no video, or another layer of it.
+public enum SubscriptionReason: String, Hashable, Sendable, CaseIterable {
+    /// The subscriber's connection cannot keep up, so the video is paused, or was until now.
     case slow
-    /// The subscriber cannot decode the codec.
+    /// The subscriber cannot decode the codec, so the video is paused, or was until now.
     case codec
+    /// The bitrate that the subscriber's connection carries has changed, and another layer fits it.
+    case bandwidth
+    /// The subscriber has asked for another size or frame rate.
+    case size
+    /// The publisher has started or stopped sending a layer.
+    case publisher
+}
+
+/// How well a stream reaches the server.
+public enum QualityLevel: String, Hashable, Sendable, CaseIterable {
+    /// Nothing is lost that matters.
+    case good
+    /// People may notice it.
+    case fair
+    /// People cannot miss it.
+    case poor
+}
+
+/// What keeps a stream from reaching the server well.
+public enum QualityReason: String, Hashable, Sendable, CaseIterable {
+    /// Packets are lost on the way to the server.
+    case loss
+    /// Packets arrive late and unevenly.
+    case delay
+    /// The publisher cannot send all layers that subscribers need.
+    case bandwidth
 }

@@ -35,8 +35,10 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     /// A relayed session became a routed one. Streams keep their ids. Clients must now send `update` for their streams and
     /// `subscribe` for their subscriptions, both with mids.
     case mediaModeChanged(MediaModeChanged)
-    /// Tells a subscriber in a routed session that the server pauses or resumes video.
+    /// Tells a subscriber in a routed session that the server pauses or resumes video, or forwards another layer.
     case subscriptionChanged(SubscriptionChanged)
+    /// Tells a stream's publisher and subscribers in a routed session how well the stream reaches the server.
+    case streamQuality(StreamQuality)
     /// Tells the publisher in a routed session which simulcast layers are needed.
     case layersWanted(LayersWanted)
     /// Tells the members of a routed session who is speaking.
@@ -62,6 +64,7 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
         case .muted(let payload): try visitor.message("session.muted", payload)
         case .mediaModeChanged(let payload): try visitor.message("session.mediaModeChanged", payload)
         case .subscriptionChanged(let payload): try visitor.message("session.subscriptionChanged", payload)
+        case .streamQuality(let payload): try visitor.message("session.streamQuality", payload)
         case .layersWanted(let payload): try visitor.message("session.layersWanted", payload)
         case .speaking(let payload): try visitor.message("session.speaking", payload)
         }
@@ -86,6 +89,7 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
         .init("session.muted", Self.muted),
         .init("session.mediaModeChanged", Self.mediaModeChanged),
         .init("session.subscriptionChanged", Self.subscriptionChanged),
+        .init("session.streamQuality", Self.streamQuality),
         .init("session.layersWanted", Self.layersWanted),
         .init("session.speaking", Self.speaking),
     ]

@@ -36,6 +36,10 @@ final class SimulatedConnection {
     var nacksSent = 0
     /// If true, the subscriber sends no automatic feedback.
     var isMute = false
+    /// The arrivals of packets with transport-wide sequence numbers, and when to report them next.
+    private var transportFeedback = TransportFeedback()
+    private var transportFeedbackAt: MediaTime?
+    private(set) var transportNumbers: [UInt16] = []
 
     init(
         _ client: Key, _ side: Side, of server: SimulatedServer, at address: TransportAddress, _ offered: [OfferedMedia]
@@ -105,6 +109,7 @@ final class SimulatedConnection {
             guard let source = media.remoteSources.first, bySSRC[source.ssrc] == nil else { continue }
             let slot = SimulatedSlot(mid: media.mid, kind: media.kind, source: source)
             slot.redundant = Set(media.codecs.filter { $0.kind == .red }.map(\.payloadType))
+            slot.transportIDs = Set([.transportWideCC, .absSendTime].compactMap { media.extensions[$0] })
             slots.append(slot)
             bySSRC[source.ssrc] = slot
             if let repair = source.rtxSSRC { bySSRC[repair] = slot }
@@ -123,8 +128,25 @@ final class SimulatedConnection {
             let bytes = UnsafeRawBufferPointer(rebasing: datagram[..<length])
             guard let packet = RTPPacket(bytes), let slot = bySSRC[packet.ssrc] else { return strayPackets += 1 }
             receivedBytes[packet.ssrc, default: 0] += datagram.count
+            noteNumber(packet, bytes, in: slot)
             slot.take(packet, bytes, at: now)
         case .rtcp(let length): hear(UnsafeRawBufferPointer(rebasing: datagram[..<length]))
+        }
+    }
+
+    private func noteNumber(_ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, in slot: SimulatedSlot) {
+        guard let id = answered.first(where: { $0.mid == slot.mid })?.extensions[.transportWideCC],
+            let range = packet.headerExtension(id, in: bytes), range.count == 2
+        else { return }
+        transportNumbers.append(bytes.bigEndian16(at: range.lowerBound))
+        transportFeedback.receive(bytes.bigEndian16(at: range.lowerBound), at: now)
+    }
+
+    private func sendTransportFeedback() {
+        guard transportFeedbackAt.map({ now - $0 >= .milliseconds(50) }) ?? true else { return }
+        transportFeedbackAt = now
+        for _ in 0..<4 where transportFeedback.hasNews {
+            sendControl { _ = transportFeedback.writeFeedback(sender: 1, media: 1, to: &$0) }
         }
     }
 
@@ -157,6 +179,7 @@ final class SimulatedConnection {
         guard isConnected else { return }
         for source in sources { for packet in source.produce(now: now) { send(packet, of: source) } }
         for slot in slots where !isMute { complain(of: slot) }
+        if side == .receive, !isMute { sendTransportFeedback() }
         guard reportAt <= now else { return }
         reportAt = now + .seconds(1)
         report()

@@ -66,6 +66,17 @@ final class SimulatedLayers {
     }
 }
 
+extension RouterEvent {
+    /// The start or the end of a pause of a video without layers.
+    static func paused(
+        _ publisher: SimulatedClient, for watcher: SimulatedClient, _ isPaused: Bool, _ reason: SubscriptionReason
+    ) -> RouterEvent {
+        .subscriptionChanged(
+            SubscriptionChange(
+                stream: publisher.stream, session: "s", client: watcher.key, isPaused: isPaused, reason: reason))
+    }
+}
+
 extension SimulatedSlot {
     /// The longest freeze of the video in milliseconds.
     var longestGap: Int64 {

@@ -26,6 +26,8 @@ final class SimulatedSlot {
     let repairSSRC: UInt32?
     /// The payload types of redundant audio (RFC 2198).
     var redundant: Set<UInt8> = []
+    /// The ids of extensions that concern the transport. They are not in `arrivals`.
+    var transportIDs: Set<UInt8> = []
     private var statistics: ReceiverStatistics
     var missing = NACKGenerator()
     private(set) var arrivals: [Arrival] = []
@@ -71,7 +73,9 @@ final class SimulatedSlot {
         if descriptor?.isKeyframeStart ?? false, payload.count > length + 9, payload[length + 2] == 0x9d { length += 9 }
         guard let tag = PayloadTag(UnsafeRawBufferPointer(rebasing: payload[length...])) else { return unreadable += 1 }
         var extensions: [UInt8: [UInt8]] = [:]
-        packet.forEachHeaderExtension(in: bytes) { extensions[$0] = Array(bytes[$1]) }
+        packet.forEachHeaderExtension(in: bytes) {
+            if !transportIDs.contains($0) { extensions[$0] = Array(bytes[$1]) }
+        }
         arrivals.append(
             Arrival(
                 number: number, timestamp: packet.timestamp, picture: descriptor?.pictureID,

@@ -68,6 +68,8 @@ final class SimulatedSource {
 
     /// The picture size in the source's keyframes, if any.
     var size: PictureSize?
+    /// The number of packets in a picture that is no keyframe. A packet has about 600 bytes.
+    var packetsInPicture = 1...3
     var frameInterval = MediaInterval.milliseconds(33)
     /// The temporal layers of successive pictures. `threeLayers` is libvpx's pattern: each picture refers to the
     /// previous picture in a lower layer. A picture that allows a switch up (`Y`, `isSync`) refers to no picture in its
@@ -157,7 +159,7 @@ final class SimulatedSource {
         position += 1
         if layer == 0 { layerZero &+= 1 }
         if isKeyframe { keyframesMade += 1 }
-        let count = isKeyframe ? 6 : Int.random(in: 1...3, using: &random)
+        let count = isKeyframe ? 6 : Int.random(in: packetsInPicture, using: &random)
         return (0..<count).map { index in
             // The bits X and S, the bits I, L and T, a 15-bit picture ID, TL0PICIDX, TID and Y (RFC 7741 §4.2).
             let first: UInt8 = index == 0 ? 0x90 : 0x80

@@ -210,17 +210,16 @@ import Wire
         bob.subscribe(session, stream.id, mids: mids)
         bob.take()
         for isPaused in [true, false] {
-            stage.handle(
-                .media(
-                    .videoPaused(
-                        stream.id, session, subscriber: bob.connection, paused: isPaused, reason: .slow)))
-            let changed = SessionNotice.SubscriptionChanged(
+            var changed = SessionNotice.SubscriptionChanged(
                 session: session, stream: stream.id, videoPaused: isPaused, reason: .slow)
+            changed.rid = isPaused ? nil : "q"
+            stage.handle(.media(.subscriptionChanged(changed, subscriber: bob.connection)))
             #expect(bob.take() == [.session(.subscriptionChanged(changed))])
         }
         bob.unsubscribe(session, stream.id)
-        stage.handle(
-            .media(.videoPaused(stream.id, session, subscriber: bob.connection, paused: true, reason: .codec)))
+        let late = SessionNotice.SubscriptionChanged(
+            session: session, stream: stream.id, videoPaused: true, reason: .codec)
+        stage.handle(.media(.subscriptionChanged(late, subscriber: bob.connection)))
         #expect(bob.take() == [], "the pause crossed the unsubscribe")
     }
 
@@ -247,6 +246,24 @@ import Wire
         verb.hasVideo = true
         #expect(bob.ask(.session(.publish(verb)))?.type == "session.published")
         stage.handle(.media(.full(stage.room(.routed), true)))
+    }
+
+    @Test func theQualityOfAStreamIsToldToItsPublisherAndItsSubscribers() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        let poor = SessionNotice.StreamQuality(session: session, stream: stream.id, level: .poor, reason: .loss)
+        (_, _) = (ada.take(), bob.take())
+        stage.handle(.media(.streamQuality(poor)))
+        #expect(ada.take() == [.session(.streamQuality(poor))])
+        #expect(bob.take() == [], "bob has not subscribed")
+        bob.subscribe(session, stream.id, mids: mids)
+        (_, _) = (ada.take(), bob.take())
+        stage.handle(.media(.streamQuality(poor)))
+        #expect(ada.take() == [.session(.streamQuality(poor))])
+        #expect(bob.take() == [.session(.streamQuality(poor))])
+        ada.unpublish(session, stream.id)
+        (_, _) = (ada.take(), bob.take())
+        stage.handle(.media(.streamQuality(poor)))
+        #expect(ada.take() + bob.take() == [], "the stream has ended")
     }
 
     @Test func activeSpeakersAreAnnouncedToAll() throws {

@@ -155,7 +155,9 @@ const numberedServer = {
     ...ofStream, videoPaused: boolean, reason: oneOf('slow', 'codec', 'bandwidth', 'size', 'publisher'),
     rid: optional(string), temporalLayer: optional(integer), warning: optional(boolean),
   },
-  'session.streamQuality': { ...ofStream, level: oneOf('good', 'fair', 'poor'), reason: optional(oneOf('loss', 'delay', 'bandwidth')) },
+  'session.streamQuality': {
+    ...ofStream, level: oneOf('good', 'fair', 'poor'), reason: optional(oneOf('loss', 'delay', 'bandwidth')),
+  },
   'session.layersWanted': { ...ofStream, rids: list(string) },
   'session.speaking': { sessionId: string, streamId: optional(nullable(string)) },
   'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },

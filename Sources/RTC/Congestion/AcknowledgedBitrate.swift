@@ -1,0 +1,45 @@
+/// The bitrate at which packets reach the receiver, from feedback (draft-ietf-rmcat-gcc-02 §5.5: R_hat).
+///
+/// Bytes are counted over 150 ms of the receiver's clock. A sample moves the result the more the better it agrees with it, as in
+/// libwebrtc's `BitrateEstimator`. Feedback that is lost leaves a gap in time and in bytes: both are left out.
+struct AcknowledgedBitrate: Sendable {
+    private static let window = MediaInterval.milliseconds(150)
+    /// The first sample is longer, because everything after it depends on it.
+    private static let firstWindow = MediaInterval.milliseconds(500)
+    /// How little one sample is trusted; in relation to its distance from the result.
+    private static let uncertainty = 10.0
+    /// The growth of the variance with each sample.
+    private static let growth = 5.0
+
+    private var bytes = 0
+    private var span = MediaInterval.zero
+    private var last: MediaInterval?
+    /// In kilobits per second.
+    private var estimate: Double?
+    private var variance = 50.0
+
+    var bitrate: Bitrate? { estimate.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
+
+    /// - Parameter continues: whether nothing was sent between this packet and the previous one added.
+    mutating func add(bytes count: Int, arrival: MediaInterval, continues: Bool) {
+        defer { last = max(last ?? arrival, arrival) }
+        guard let last, continues else { return }
+        bytes += count
+        if arrival > last { span = MediaInterval(nanoseconds: span.nanoseconds &+ (arrival - last).nanoseconds) }
+        guard span >= (estimate == nil ? Self.firstWindow : Self.window) else { return }
+        take(Double(bytes) * 8e6 / Double(span.nanoseconds))
+        (bytes, span) = (0, .zero)
+    }
+
+    private mutating func take(_ sample: Double) {
+        guard let estimate else { return self.estimate = sample }
+        let distance = Self.uncertainty * abs(estimate - sample) / max(1, estimate)
+        let sampleVariance = distance * distance
+        let predicted = variance + Self.growth
+        self.estimate = max(0, (sampleVariance * estimate + predicted * sample) / (sampleVariance + predicted))
+        variance = sampleVariance * predicted / (sampleVariance + predicted)
+    }
+
+    /// Sets the result to what a probe has measured.
+    mutating func restart(at bitrate: Bitrate) { estimate = Double(bitrate.bitsPerSecond) / 1000 }
+}

@@ -1,0 +1,220 @@
+/// Estimates the bitrate that the path to one receiver carries, from its feedback about packets with transport-wide sequence
+/// numbers, or from its own estimate (REMB) if it sends no such feedback.
+///
+/// The method is Google's congestion control as published (draft-ietf-rmcat-gcc-02), with what libwebrtc has changed since: a
+/// trend line, probes, and losses that are not congestion. Four things differ, because a server forwards what others encode.
+/// The estimate is unlimited until the path shows its first congestion, so that a good line is never held back. It falls further
+/// for a moment when the path's bitrate has dropped, to drain the queue. Lost feedback changes nothing, because bitrates are
+/// measured only over what was reported. Media is not paced.
+///
+/// ```swift
+/// let number = control.sent(bytes: length, at: now)
+/// control.receive(report, now: now)
+/// if let estimate = control.estimate { … }
+/// ```
+public struct CongestionControl: Sendable {
+    /// The estimate before the first congestion. It counts as unlimited.
+    public static let unlimited = Bitrate.kilobits(1_000_000)
+    /// The smallest estimate, which carries one voice.
+    public static let smallest = Bitrate.kilobits(30)
+    /// Without feedback for this long, although packets were sent, the path is assumed to be blocked.
+    private static let silence = MediaInterval.seconds(1)
+    /// A shorter queue is not distinguished from jitter.
+    private static let noticed = MediaInterval.milliseconds(15)
+    /// A queue that is drained, and for how long at most.
+    private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
+
+    // First, because every packet needs them.
+    private var sentPackets = SentPackets()
+    private var pacer = Pacer()
+    private var groups = PacketGroups()
+    private var trend = DelayTrend()
+    private var acknowledged = AcknowledgedBitrate()
+    private var rates = RateControl(estimate: CongestionControl.unlimited)
+    private var loss = LossBound()
+    private var competition = Competition()
+    private var queue = QueueDelay()
+    private var probing = Probing()
+    /// The receiver's own estimate (REMB).
+    private var remb: Bitrate?
+    /// The highest extended number that was reported.
+    private var reported: Int64 = -1
+    /// The end of the reference times of earlier reports, in units of 64 ms; they wrap in 24 bits.
+    private var reference: Int64?
+    private var feedbackAt: MediaTime?
+    private var reducedAt: MediaTime?
+    private var drainUntil: MediaTime?
+    private var paddingAt: MediaTime?
+    /// How much padding is due, in bytes; negative after a packet that was longer than that.
+    private var paddingDue = 0
+    /// The time from sending a packet until its arrival is reported.
+    public private(set) var roundTrip = MediaInterval.milliseconds(200)
+
+    public init() {}
+}
+
+extension CongestionControl {
+    /// The bitrate for everything that is sent to the receiver; nil while nothing limits it.
+    public var estimate: Bitrate? {
+        let lowest = min(rates.estimate, remb ?? Self.unlimited, loss.bitrate ?? Self.unlimited)
+        return lowest < Self.unlimited ? max(lowest, Self.smallest) : nil
+    }
+
+    /// The bitrate for media now. It is below the estimate while a queue is drained.
+    public func budget(now: MediaTime) -> Bitrate? {
+        guard let estimate, isDraining(now: now), !competition.isPresent else { return estimate }
+        return max(estimate * 0.6, Self.smallest)
+    }
+
+    private func isDraining(now: MediaTime) -> Bool {
+        drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
+    }
+
+    /// The time that packets wait on the path, as far as feedback has shown it.
+    public var queueDelay: MediaInterval { queue.current }
+    /// The part of the packets that were lost recently, 0 to 1.
+    public var lossRatio: Double { loss.recent }
+    /// The bitrate that arrives at the receiver; nil if unknown.
+    public var acknowledgedBitrate: Bitrate? { acknowledged.bitrate }
+    /// Whether a queue is being drained, or a probe's result has not been verified yet.
+    public func isUnsettled(now: MediaTime) -> Bool {
+        probing.isVerifying(now: now) || isDraining(now: now)
+    }
+    public var hasFeedback: Bool { feedbackAt != nil || remb != nil }
+
+    /// Reads the memory that `sent` needs.
+    @inline(__always)
+    public func warm() -> UInt64 { sentPackets.warm() }
+
+    /// Records a packet that is sent now.
+    /// - Parameter bytes: its length with the header and without the authentication tag.
+    /// - Returns: its transport-wide sequence number.
+    public mutating func sent(bytes: Int, at now: MediaTime) -> UInt16 {
+        pacer.sent(bytes)
+        return sentPackets.add(bytes: bytes, at: now)
+    }
+
+    /// Sets the receiver's own estimate of all that it receives.
+    public mutating func receive(remb: Bitrate) { self.remb = feedbackAt == nil ? remb : nil }
+
+    /// Handles feedback. Packets that it does not know, and those that it has heard of already, change nothing.
+    public mutating func receive(_ report: TransportFeedbackReport, now: MediaTime) {
+        (feedbackAt, remb) = (now, nil)
+        let offset = unwrap(report.referenceTime)
+        var (arrived, lost) = (0, 0)
+        var (lowest, newest): (MediaInterval?, MediaTime?)
+        var isFirst = true
+        // A report that arrives out of order has only numbers that are known already.
+        let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
+        let isNewest = sentPackets.extended(end).map { $0 > reported } ?? true
+        report.forEachPacket { number, arrival in
+            guard let number = sentPackets.extended(number) else { return }
+            // Nothing was left out if this report begins where the previous one ended.
+            let continues = !isFirst || number <= reported + 1
+            isFirst = false
+            guard let arrival else {
+                if number > reported { lost += 1 }
+                reported = max(reported, number)
+                return
+            }
+            let packet = sentPackets.packet(number, now: now)
+            guard !packet.hasArrived else { return }
+            // It was counted as lost, but only came late.
+            if number <= reported { lost -= 1 }
+            sentPackets.markArrived(number)
+            let at = arrival + offset
+            arrived += 1
+            if isNewest { acknowledged.add(bytes: packet.bytes, arrival: at, continues: continues) }
+            reported = max(reported, number)
+            let oneWay = QueueDelay.oneWay(packet.sentAt, at)
+            lowest = min(lowest ?? oneWay, oneWay)
+            newest = max(newest ?? packet.sentAt, packet.sentAt)
+            probing.add(number, packet, arrival: at)
+            if let difference = groups.add(sentAt: packet.sentAt, arrival: at) {
+                trend.add(difference, hasQueue: queue.current > Self.noticed, now: now)
+            }
+        }
+        if let lowest { queue.add(lowest, now: now) }
+        if let newest { roundTrip = now - newest }
+        update(arrived: arrived, lost: lost, now: now)
+    }
+
+    private mutating func unwrap(_ time: Int32) -> MediaInterval {
+        let step = reference.map { ((Int64(time) &- $0) << 40) >> 40 } ?? 0
+        let extended = reference.map { $0 &+ step } ?? Int64(time)
+        reference = extended
+        return MediaInterval(nanoseconds: (extended &- Int64(time)) &* 64_000_000)
+    }
+
+    private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
+        let former = rates.estimate
+        competition.update(queue: queue.current, isDraining: isDraining(now: now), now: now)
+        if competition.isPresent {
+            let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
+            rates.compete(falls: falls, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
+        } else {
+            rates.update(trend.usage, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
+        }
+        loss.add(
+            arrived: arrived, lost: lost, acknowledged: acknowledged.bitrate, estimate: rates.estimate, now: now)
+        if rates.decreasedAt == now {
+            probing.congested(now: now)
+            // The path has become much slower, or was never as fast as what was sent: a long queue stands.
+            if rates.estimate < former * 0.7 { drainUntil = now + Self.draining }
+        }
+        if let result = probing.takeResult(reported: reported, estimate: rates.estimate, now: now) {
+            rates.raise(to: result)
+            acknowledged.restart(at: result)
+        }
+    }
+
+    /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times a second.
+    public mutating func handleTimeout(now: MediaTime) {
+        guard let feedbackAt, sentPackets.count - 1 > reported else { return }
+        let last = max(feedbackAt, reducedAt ?? feedbackAt)
+        // A receiver that gets nothing has nothing to report.
+        guard now - last >= Self.silence,
+            now - sentPackets.packet(sentPackets.count - 1, now: now).sentAt < Self.silence
+        else { return }
+        reducedAt = now
+        let base = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
+        rates.limit(to: max(base * 0.5, Self.smallest))
+        probing.congested(now: now)
+    }
+
+    // MARK: What the server adds
+
+    /// Whether a retransmission may be sent now. If not, the receiver asks again later.
+    public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {
+        guard let estimate else { return true }
+        return pacer.room(at: estimate, now: now) >= bytes
+    }
+
+    /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.
+    /// Must be called at every tick while `wanted` is above the estimate.
+    /// - Parameters:
+    ///   - wanted: the bitrate that would be sent if the path carried it.
+    ///   - media: the bitrate of media that is sent now.
+    public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
+        defer { paddingAt = now }
+        guard let estimate, feedbackAt != nil, wanted > estimate, drainUntil.map({ now >= $0 }) ?? true else {
+            probing.cancel()
+            paddingDue = 0
+            return 0
+        }
+        probing.endIfDue(before: sentPackets.count, now: now)
+        probing.begin(wanted: wanted, estimate: estimate, next: sentPackets.count, now: now)
+        let isProbing = probing.probe?.isSending ?? false
+        guard isProbing || probing.isVerifying(now: now), let paddingAt else {
+            paddingDue = 0
+            return 0
+        }
+        let target = isProbing ? probing.probe?.target ?? estimate : estimate
+        guard target > media else { return 0 }
+        paddingDue += (target - media).bytes(in: min(now - paddingAt, .milliseconds(50)))
+        return max(0, paddingDue)
+    }
+
+    /// Must be called with the number of bytes of padding that were sent.
+    public mutating func padded(bytes: Int) { paddingDue -= bytes }
+}

@@ -1,0 +1,58 @@
+/// Limits the estimate when packets are lost because of congestion, as in queues that are too short to show a delay
+/// (draft-ietf-rmcat-gcc-02 §6).
+///
+/// The draft takes every loss above 10 % as congestion and stops growing above 2 %, so that a radio link that loses 3 % of all
+/// packets at any bitrate never grows. As libwebrtc does since 2021, in a simpler way, losses that do not depend on the bitrate
+/// are learned and left out.
+struct LossBound: Sendable {
+    /// Losses are counted over this time, and at least this many packets.
+    private static let window = MediaInterval.milliseconds(200)
+    private static let packets = 20
+    /// Losses above the usual ones that make the limit fall, and those below which it grows again.
+    private static let (high, low) = (0.10, 0.03)
+    /// The largest part of the packets that may count as lost for other reasons than congestion.
+    private static let maxInherent = 0.08
+    private static let growth = 1.05
+
+    /// The limit; nil while losses do not limit anything.
+    private(set) var bitrate: Bitrate?
+    /// The part of the packets that is lost whatever the bitrate is.
+    private(set) var inherent = 0.0
+    /// The part of the packets that was lost recently.
+    private(set) var recent = 0.0
+    private var (arrived, lost) = (0, 0)
+    private var since: MediaTime?
+    private var loweredAt: MediaTime?
+
+    mutating func add(arrived: Int, lost: Int, acknowledged: Bitrate?, estimate: Bitrate, now: MediaTime) {
+        self.arrived += arrived
+        self.lost += lost
+        guard let since else { return self.since = now }
+        // Packets that came late were counted as lost before.
+        let lost = max(0, self.lost)
+        let count = self.arrived + lost
+        guard now - since >= Self.window, count >= Self.packets else { return }
+        let loss = Double(lost) / Double(count)
+        (self.arrived, self.lost, self.since) = (0, 0, now)
+        recent += (loss - recent) * 0.3
+        inherent = recent < inherent ? recent : min(Self.maxInherent, inherent + (recent - inherent) * 0.02)
+        let excess = recent - inherent
+        if excess > Self.high {
+            lower(by: excess, acknowledged, estimate, now: now)
+        } else if let bitrate, excess < Self.low {
+            let raised = bitrate * (1 + (Self.growth - 1) * min(1, Double((now - since).nanoseconds) / 1e9) * 4)
+            // Far above what is sent, it limits nothing any more.
+            self.bitrate = raised > max(acknowledged ?? .zero, .kilobits(500)) * 4 ? nil : raised
+        }
+    }
+
+    private mutating func lower(by excess: Double, _ acknowledged: Bitrate?, _ estimate: Bitrate, now: MediaTime) {
+        if let loweredAt, now - loweredAt < .milliseconds(500) { return }
+        loweredAt = now
+        // What was sent is what arrived and what was lost.
+        let sent = acknowledged.map { $0 * (1 / max(0.1, 1 - recent)) } ?? estimate
+        let base = min(bitrate ?? estimate, sent)
+        // What arrives did fit.
+        bitrate = min(base, max(base * (1 - 0.5 * min(1, excess)), (acknowledged ?? .zero) * RateControl.decrease))
+    }
+}

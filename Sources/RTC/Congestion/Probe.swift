@@ -1,0 +1,130 @@
+/// A short time in which more is sent than the estimate allows, to find out whether the path carries it.
+///
+/// Without it the estimate could never exceed what the current layers need by much, because nothing larger is ever sent. All
+/// packets of the time count, media and repeated ones.
+struct Probe: Sendable {
+    /// Long enough to tell the bitrate from bursts, short enough that a queue grows by no more than a tenth of a second.
+    static let length = MediaInterval.milliseconds(120)
+    /// How long after the end of the probe its last packets may still be reported.
+    private static let reportTimeout = MediaInterval.seconds(2)
+    /// The part of a probe's packets that must arrive.
+    private static let sufficient = 0.8
+    /// If less than this part of the sent bitrate arrives, the path was full.
+    private static let full = 0.9
+    /// The part of a full path's bitrate that is used.
+    private static let margin = 0.95
+
+    let target: Bitrate
+    let startedAt: MediaTime
+    private let first: Int64
+    private(set) var last: Int64?
+    private var (sentBytes, packets) = (0, 0)
+    private var arrivedBytes = 0
+    private var (firstBytes, lastBytes) = (0, 0)
+    private var (firstSent, lastSent) = (MediaTime(nanoseconds: 0), MediaTime(nanoseconds: 0))
+    private var (firstArrival, lastArrival) = (MediaInterval.zero, MediaInterval.zero)
+
+    /// - Parameter first: the extended number of the first packet sent from now on.
+    init(target: Bitrate, first: Int64, now: MediaTime) {
+        (self.target, self.first, startedAt) = (target, first, now)
+    }
+
+    /// Ends the sending.
+    /// - Parameter next: the extended number of the first packet that does not belong to the probe.
+    mutating func end(before next: Int64) { last = last ?? next - 1 }
+
+    var isSending: Bool { last == nil }
+
+    func isOver(now: MediaTime) -> Bool { now - startedAt > Self.length + Self.reportTimeout }
+
+    mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
+        guard number >= first, last.map({ number <= $0 }) ?? true else { return }
+        if packets == 0 || packet.sentAt < firstSent { (firstSent, firstBytes) = (packet.sentAt, packet.bytes) }
+        if packets == 0 { firstArrival = arrival }
+        if packets == 0 || packet.sentAt >= lastSent { (lastSent, lastBytes) = (packet.sentAt, packet.bytes) }
+        firstArrival = min(firstArrival, arrival)
+        lastArrival = max(lastArrival, arrival)
+        arrivedBytes += packet.bytes
+        packets += 1
+    }
+
+    /// What the probe has shown, once enough of it was reported; nil before, or if it was too small to tell.
+    /// - Parameter reported: the highest extended number that feedback has reported.
+    func result(reported: Int64) -> Bitrate? {
+        guard let last, reported >= last, packets >= 5, Double(packets) >= Self.sufficient * Double(last - first + 1),
+            lastSent - firstSent >= .milliseconds(20), lastArrival > firstArrival
+        else { return nil }
+        let sent = Bitrate(bytes: arrivedBytes - lastBytes, in: lastSent - firstSent)
+        let arrived = Bitrate(bytes: arrivedBytes - firstBytes, in: lastArrival - firstArrival)
+        return arrived < sent * Self.full ? arrived * Self.margin : min(arrived, sent)
+    }
+}
+
+/// Decides when to probe, and how fast.
+///
+/// A result above the estimate is kept, and verified: for a second padding fills the estimate, so that a path that only took a
+/// burst shows a queue before anybody relies on it. Probes that found nothing are repeated less and less often.
+struct Probing: Sendable {
+    /// The time without congestion before a probe, and its growth after probes that found nothing.
+    private static let (shortest, longest) = (MediaInterval.milliseconds(1500), MediaInterval.seconds(4))
+    private static let verification = MediaInterval.milliseconds(700)
+    /// How long after a verified result the next probe starts.
+    private static let next = MediaInterval.milliseconds(100)
+
+    private(set) var probe: Probe?
+    private var interval = Self.shortest
+    private var dueAt: MediaTime?
+    private var verifiedAt: MediaTime?
+    private var succeeded = false
+
+    /// Whether padding should fill the estimate now.
+    func isVerifying(now: MediaTime) -> Bool { verifiedAt.map { now < $0 } ?? false }
+
+    /// Must be called when a queue grows.
+    mutating func congested(now: MediaTime) {
+        if probe != nil || isVerifying(now: now) || succeeded { interval = min(interval * 2, Self.longest) }
+        (probe, verifiedAt, succeeded) = (nil, nil, false)
+        dueAt = now + interval
+    }
+
+    /// Starts a probe if one is due.
+    /// - Parameter wanted: the bitrate that would be used if the path carried it, above the estimate.
+    mutating func begin(wanted: Bitrate, estimate: Bitrate, next number: Int64, now: MediaTime) {
+        if let probe, probe.isOver(now: now) { failed(now: now) }
+        guard probe == nil, !isVerifying(now: now) else { return }
+        guard let dueAt else { return self.dueAt = now + Self.shortest }
+        guard now >= dueAt else { return }
+        let factor = succeeded ? 2.0 : 1.5
+        probe = Probe(target: min(wanted, estimate * factor), first: number, now: now)
+    }
+
+    mutating func cancel() { probe = nil }
+
+    mutating func endIfDue(before number: Int64, now: MediaTime) {
+        if let probe, now - probe.startedAt >= Probe.length { self.probe?.end(before: number) }
+    }
+
+    mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
+        if probe != nil { probe?.add(number, packet, arrival: arrival) }
+    }
+
+    /// Returns the result of a probe that has just been reported completely, if it is above the estimate.
+    mutating func takeResult(reported: Int64, estimate: Bitrate, now: MediaTime) -> Bitrate? {
+        guard let probe, let result = probe.result(reported: reported) else { return nil }
+        guard result > estimate * 1.05 else {
+            failed(now: now)
+            return nil
+        }
+        self.probe = nil
+        interval = Self.shortest
+        (succeeded, verifiedAt) = (true, now + Self.verification)
+        dueAt = now + Self.verification + Self.next
+        return result
+    }
+
+    private mutating func failed(now: MediaTime) {
+        (probe, succeeded) = (nil, false)
+        interval = min(interval * 2, Self.longest)
+        dueAt = now + interval
+    }
+}

@@ -1,0 +1,126 @@
+/// Increases and decreases the estimate (draft-ietf-rmcat-gcc-02 §5.5): by a factor while the capacity is unknown, slowly near
+/// the bitrate at which a queue grew before, and down to 85 % of what arrives when a queue grows.
+struct RateControl: Sendable {
+    /// The part of the acknowledged bitrate that is left after a decrease.
+    static let decrease = 0.85
+    /// The growth in a second while the capacity is unknown.
+    private static let growth = 1.08
+    /// How far the estimate may be above what arrives, because more than that was never tried.
+    private static let ahead = 1.5
+    private static let slack = Bitrate.kilobits(10)
+
+    private enum Phase { case hold, increase }
+
+    private var phase = Phase.hold
+    /// The mean and the variance of the bitrates at which queues grew, in kilobits per second; the variance is in relation to
+    /// the mean.
+    private var mean: Double?
+    private var variance = 0.4
+    private var changedAt: MediaTime?
+    private(set) var decreasedAt: MediaTime?
+    private(set) var estimate: Bitrate
+
+    init(estimate: Bitrate) { self.estimate = estimate }
+
+    /// Raises the estimate to what a probe has shown.
+    mutating func raise(to bitrate: Bitrate) { estimate = max(estimate, bitrate) }
+
+    /// Lowers the estimate to what another limit allows.
+    mutating func limit(to bitrate: Bitrate) { estimate = min(estimate, bitrate) }
+
+    mutating func update(
+        _ usage: DelayTrend.Usage, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime
+    ) {
+        defer { changedAt = now }
+        switch usage {
+        case .over:
+            if mayDecrease(acknowledged, roundTrip, now: now) { decrease(to: acknowledged, now: now) }
+            phase = .hold
+        case .under: phase = .hold
+        case .normal:
+            if phase == .hold {
+                phase = .increase
+            } else {
+                increase(acknowledged, roundTrip, for: changedAt.map { now - $0 } ?? .zero)
+            }
+        }
+    }
+
+    /// Whether the previous decrease has had time to show an effect.
+    private func mayDecrease(_ acknowledged: Bitrate?, _ roundTrip: MediaInterval, now: MediaTime) -> Bool {
+        guard let decreasedAt else { return true }
+        let wait = min(max(roundTrip, .milliseconds(10)), .milliseconds(200))
+        return now - decreasedAt >= wait || acknowledged.map { $0 < estimate * 0.5 } ?? false
+    }
+
+    private mutating func decrease(to acknowledged: Bitrate?, now: MediaTime) {
+        decreasedAt = now
+        guard let acknowledged else { return estimate = estimate * 0.5 }
+        var lower = acknowledged * Self.decrease
+        if lower > estimate, let mean { lower = Bitrate(bitsPerSecond: Int64(mean * 1000 * Self.decrease)) }
+        estimate = min(estimate, lower)
+        learn(Double(acknowledged.bitsPerSecond) / 1000)
+    }
+
+    /// Grows and falls like TCP, next to a flow that fills the queue: by a packet more in each round trip, and by a fifth after
+    /// losses.
+    mutating func compete(falls: Bool, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime) {
+        defer { changedAt = now }
+        (phase, mean) = (.hold, nil)
+        guard !falls else {
+            decreasedAt = now
+            return estimate = min(estimate, acknowledged ?? estimate) * Competition.decrease
+        }
+        let (passed, trip) = (changedAt.map { now - $0 } ?? .zero, max(roundTrip, .milliseconds(50)))
+        let trips = Double(trip.nanoseconds) / 1e9
+        let perSecond = min(9600 / (trips * trips), Double(estimate.bitsPerSecond) * 0.35 + 100_000)
+        let raised = estimate + Bitrate(bitsPerSecond: Int64(perSecond * min(1, Double(passed.nanoseconds) / 1e9)))
+        guard let acknowledged else { return }
+        estimate = max(estimate, min(raised, acknowledged * Self.ahead + Self.slack))
+    }
+
+    /// Whether the acknowledged bitrate is near those at which queues grew. One far from them starts a new search.
+    private func isNear(_ kilobits: Double) -> Bool {
+        guard let mean else { return false }
+        return abs(kilobits - mean) <= 3 * (variance * mean).squareRoot()
+    }
+
+    private mutating func learn(_ kilobits: Double) {
+        guard let mean, isNear(kilobits) else {
+            (mean, variance) = (kilobits, 0.4)
+            return
+        }
+        let new = 0.95 * mean + 0.05 * kilobits
+        let error = new - kilobits
+        variance = min(max(0.95 * variance + 0.05 * error * error / max(1, new), 0.4), 2.5)
+        self.mean = new
+    }
+
+    private mutating func increase(_ acknowledged: Bitrate?, _ roundTrip: MediaInterval, for passed: MediaInterval) {
+        let seconds = min(1, Double(passed.nanoseconds) / 1e9)
+        if let mean, let acknowledged {
+            let kilobits = Double(acknowledged.bitsPerSecond) / 1000
+            if kilobits > mean, !isNear(kilobits) { self.mean = nil }
+        }
+        var raised = estimate
+        if mean != nil {
+            // One packet more in each response time, which is a round trip and the time to notice.
+            let response = Double((roundTrip + .milliseconds(100)).nanoseconds) / 1e9
+            let perSecond = max(4000, min(1200 * 8, Double(estimate.bitsPerSecond) / 30) / response)
+            raised = raised + Bitrate(bitsPerSecond: Int64(perSecond * seconds))
+        } else {
+            var factor = 1.0
+            // The power of the growth, for the short times between reports.
+            factor += (Self.growth - 1) * seconds
+            raised = raised * factor
+        }
+        guard let acknowledged else { return }
+        estimate = max(estimate, min(raised, acknowledged * Self.ahead + Self.slack))
+    }
+}
+
+extension MediaInterval {
+    static func + (left: MediaInterval, right: MediaInterval) -> MediaInterval {
+        MediaInterval(nanoseconds: left.nanoseconds &+ right.nanoseconds)
+    }
+}

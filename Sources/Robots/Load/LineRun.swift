@@ -1,0 +1,133 @@
+import Foundation
+import RTC
+import Wire
+
+/// One robot in a session, for measurements over shaped network links: it publishes in three layers, or watches everyone and
+/// prints what arrives.
+public struct LineRun: Sendable {
+    /// What a watcher received in one second.
+    public struct Second: Sendable {
+        /// Bytes with RTP headers, in kilobits.
+        public var kilobits = 0.0
+        /// The RID of each stream's layer; "-" for a video that stood still.
+        public var layers: [String] = []
+        /// The part of the audio that was missing or came too late to be played, in percent.
+        public var concealed = 0.0
+        /// The largest delay of the audio above the smallest so far, in milliseconds.
+        public var delay = 0.0
+    }
+
+    /// How much later than the fastest packet audio may arrive. Browsers adapt up to about this.
+    private static let playoutDelay = MediaInterval.milliseconds(200)
+
+    /// The server's URL.
+    public var server: String
+    /// The session to join.
+    public var session: SessionID
+    /// A token for the session, with the role of a publisher.
+    public var token: String
+    /// How long to stay, in seconds.
+    public var seconds: Int
+
+    public init(server: String, session: SessionID, token: String, seconds: Int) {
+        (self.server, self.session, self.token, self.seconds) = (server, session, token, seconds)
+    }
+
+    private func enter() async throws -> (RobotClient, [StreamInfo]) {
+        var hello = Hello()
+        hello.client = "confab-line"
+        let client = try await RobotClient.connect(to: server, hello: hello)
+        let joined = try await client.join(session, token: token)
+        return (client, joined.streams)
+    }
+
+    /// Publishes in three layers until the time is over.
+    public func publish() async throws {
+        let (client, _) = try await enter()
+        let loop = try RobotLoop()
+        let connection = try await client.openMedia(.send, on: loop) { connection in
+            var video = OfferedMedia.video(mid: "v", .sendonly)
+            video.rids = LayeredSource.layers.map(\.rid)
+            return connection.offer([.audio(mid: "a", .sendonly), video])
+        }
+        try await loop.run { connection.source = LayeredSource(of: connection, now: loop.now) }
+        var publish = SessionVerb.Publish()
+        (publish.session, publish.mids) = (session, MediaMids(audio: "a", video: "v"))
+        _ = try await client.publish(publish)
+        try await Task.sleep(for: .seconds(seconds))
+        try await loop.run { loop.end(connection) }
+        await client.close()
+        loop.stop()
+    }
+
+    /// Watches all streams that are in the session now.
+    /// - Parameter report: called after each second.
+    public func watch(_ report: @escaping @Sendable (Int, Second) -> Void) async throws {
+        let (client, streams) = try await enter()
+        let loop = try RobotLoop()
+        let meter = LineMeterBox(count: streams.count)
+        let connection = try await client.openMedia(.receive, on: loop) { connection in
+            connection.handler = meter.meter
+            return connection.offer(
+                streams.indices.flatMap { slot in
+                    [OfferedMedia.audio(mid: "a\(slot)", .recvonly), .video(mid: "v\(slot)", .recvonly)]
+                })
+        }
+        for (slot, stream) in streams.enumerated() {
+            let mids = MediaMids(audio: "a\(slot)", video: "v\(slot)")
+            try await client.subscribe(.init(session: session, stream: stream.id, mids: mids))
+        }
+        let begun = ContinuousClock.now
+        for second in 1...max(1, seconds) {
+            try await Task.sleep(until: begun + .seconds(second), clock: .continuous)
+            report(second, try await loop.run { meter.meter.take(after: Self.playoutDelay) })
+        }
+        try await loop.run { loop.end(connection) }
+        await client.close()
+        loop.stop()
+    }
+}
+
+/// Carries the meter to the robots' thread, the only one that uses it.
+private final class LineMeterBox: @unchecked Sendable {
+    let meter: LineMeter
+    init(count: Int) { meter = LineMeter(count: count) }
+}
+
+private final class LineMeter: RobotHandler {
+    private let count: Int
+    private var bytes = 0
+    private var layers: [String: Int] = [:]
+    private var delays: [MediaInterval] = []
+    private var fastest: MediaInterval?
+
+    init(count: Int) { self.count = count }
+
+    func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
+        bytes += packet.bytes.count
+        guard !packet.isRetransmission else { return }
+        if reception.kind == .video {
+            layers[reception.mid] = LayeredSource.layer(of: packet.payload) ?? layers[reception.mid]
+            return
+        }
+        guard let sent = LoadSource.sentAt(packet.payload, .audio) else { return }
+        let delay = packet.at - sent
+        fastest = min(fastest ?? delay, delay)
+        delays.append(delay)
+    }
+
+    func take(after playoutDelay: MediaInterval) -> LineRun.Second {
+        var second = LineRun.Second()
+        second.kilobits = Double(bytes) * 8 / 1000
+        second.layers = (0..<count).map { slot in
+            layers["v\(slot)"].map { LayeredSource.layers[$0].rid } ?? "-"
+        }
+        let least = fastest ?? .zero
+        let onTime = delays.count { $0 - least <= playoutDelay }
+        // 50 packets a second for each stream.
+        second.concealed = max(0, 100 - 100 * Double(onTime) / Double(max(1, 50 * count)))
+        second.delay = Double((delays.max() ?? least).nanoseconds - least.nanoseconds) / 1e6
+        (bytes, layers, delays) = (0, [:], [])
+        return second
+    }
+}

@@ -1,0 +1,96 @@
+import RTC
+
+/// One way to send a subscriber a video: a layer, and up to which of its temporal layers.
+struct VideoStep: Equatable, Sendable {
+    /// The layer's index in the track's `layers`.
+    var layer: Int
+    /// `PendingPacket.noLayer` if all temporal layers are sent.
+    var temporalLayer: UInt8
+    var bitrate: Bitrate
+}
+
+/// One video that a subscriber wants to show.
+struct VideoDemand: Equatable, Sendable {
+    /// The place of the transceiver in the peer's `outgoing`.
+    var slot = 0
+    /// The steps from the smallest to the one that the subscriber would get on an unlimited line, as a range of the list that
+    /// is passed to `Allocation.distribute`. Each takes more than the one before.
+    var steps: Range<Int>
+    /// The step that is sent now; nil if none is.
+    var current: Int?
+    /// Who comes first: whoever the application has pinned, then the active speaker, then the larger picture.
+    var rank = Rank()
+    /// The step to send; nil to pause the video.
+    var choice: Int?
+
+    struct Rank: Comparable, Sendable {
+        var priority = 0
+        var isSpeaking = false
+        /// The area of the box in which the picture is shown, in pixels.
+        var area = 0
+
+        /// Whether the video is in focus, so that it becomes sharp before the others.
+        var isInFocus: Bool { priority > 0 || isSpeaking }
+
+        static func < (left: Rank, right: Rank) -> Bool {
+            (left.priority, left.isSpeaking ? 1 : 0, left.area) < (right.priority, right.isSpeaking ? 1 : 0, right.area)
+        }
+    }
+}
+
+/// Divides a subscriber's bitrate among the videos it wants. It is a pure function of its arguments.
+enum Allocation {
+    /// How much more than a step takes must be free before a subscriber gets it, so that choices do not flap.
+    private static let headroom = 1.1
+    /// How much more than the budget what is sent now may take, for the same reason.
+    private static let tolerance = 1.05
+    /// The same for a video without layers: it could only be paused, for which one fall of the estimate is too little.
+    private static let toleranceWithoutLayers = 1.33
+
+    /// Chooses a step for each demand.
+    ///
+    /// A moving picture of everyone is worth more than a sharp one of somebody. So every demand first gets its smallest step, in
+    /// the order of rank, and what does not fit is paused. Then the videos in focus get the best step that fits, and the rest
+    /// is given to the others, step by step in turn.
+    ///
+    /// - Parameters:
+    ///   - budget: the bitrate for all videos; audio has been deducted already.
+    ///   - mayRaise: whether a video may get more than it has now.
+    static func distribute(
+        _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], mayRaise: Bool = true
+    ) {
+        demands.sort { $0.rank > $1.rank }
+        let budget = Double(budget.bitsPerSecond)
+        var spent = 0.0
+        /// Moves a demand to a step if the difference fits.
+        func take(_ step: Int, _ demand: inout VideoDemand) -> Bool {
+            let isRaise = demand.current.map { step > $0 } ?? true
+            guard mayRaise || !isRaise else { return false }
+            let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
+            let more = Double(steps[step].bitrate.bitsPerSecond) - former
+            let tolerated = budget * (demand.steps.count == 1 ? toleranceWithoutLayers : tolerance)
+            guard isRaise ? spent + more * headroom <= budget : spent + more <= tolerated else { return false }
+            spent += more
+            demand.choice = step
+            return true
+        }
+        for index in demands.indices {
+            demands[index].choice = nil
+            if let smallest = demands[index].steps.first { _ = take(smallest, &demands[index]) }
+        }
+        for index in demands.indices where demands[index].rank.isInFocus {
+            guard let choice = demands[index].choice else { continue }
+            for step in demands[index].steps.reversed() where step > choice {
+                if take(step, &demands[index]) { break }
+            }
+        }
+        var isChanging = true
+        while isChanging {
+            isChanging = false
+            for index in demands.indices {
+                guard let choice = demands[index].choice, choice + 1 < demands[index].steps.upperBound else { continue }
+                if take(choice + 1, &demands[index]) { isChanging = true }
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import RTC
+
+/// Divides a subscriber's bitrate among its videos; `Allocation` decides how.
+extension Router {
+    /// - Parameter budget: the bitrate for everything that the subscriber receives; nil if nothing limits it.
+    func allocate(_ budget: Bitrate?, to peer: Peer, now: MediaTime) {
+        guard let budget else { return release(peer, now: now) }
+        collectDemands(of: peer, now: now)
+        let audio = peer.downlink?.audio ?? .zero
+        let video = max(.zero, budget - audio)
+        peer.downlink?.wanted = demands.reduce(audio) { total, demand in
+            demand.steps.last.map { total + steps[$0].bitrate } ?? total
+        }
+        let mayRaise = peer.downlink?.mayRaise(now: now) ?? true
+        // Who would be paused if the connection carried less?
+        var atRisk = demands
+        Allocation.distribute(video * 0.7, among: &atRisk, steps, mayRaise: mayRaise)
+        Allocation.distribute(video, among: &demands, steps, mayRaise: mayRaise)
+        for demand in atRisk { peer.outgoing[demand.slot].isAtRisk = demand.choice == nil }
+        peer.isLimited = true
+        apply(demands, to: peer, video, now: now)
+    }
+
+    /// Ends all limits.
+    private func release(_ peer: Peer, now: MediaTime) {
+        peer.isLimited = false
+        for track in peer.outgoing where track.kind == .video {
+            track.allow(.max, PendingPacket.noLayer)
+            track.isAtRisk = false
+        }
+    }
+
+    private func apply(_ demands: [VideoDemand], to peer: Peer, _ budget: Bitrate, now: MediaTime) {
+        // While a subscriber waits for the keyframe of a smaller layer, the larger one continues, unless that would be far too
+        // much: then the queue would delay the audio, too.
+        let video = peer.downlink.map { $0.media - $0.audio } ?? .zero
+        let isFlooded = video > budget * 1.25
+        var (lowers, raises) = (false, false)
+        for demand in demands {
+            let track = peer.outgoing[demand.slot]
+            let isLower = demand.current.map { sent in demand.choice.map { $0 < sent } ?? true } ?? false
+            let isHigher = demand.choice.map { choice in demand.current.map { $0 < choice } ?? true } ?? false
+            (lowers, raises) = (lowers || isLower, raises || isHigher)
+            guard let choice = demand.choice, let source = track.source else {
+                track.allow(0, 0)
+                continue
+            }
+            let step = steps[choice]
+            track.allow(source.layers(upTo: step.layer), step.temporalLayer)
+            if isLower, isFlooded, let encoding = track.encoding, encoding.index != step.layer {
+                track.pauseForwarding()
+                track.target = nil
+                source.needsSelection = true
+            }
+        }
+        if lowers { peer.downlink?.lowered(now: now) }
+        if raises { peer.downlink?.raisedAt = now }
+    }
+
+    // MARK: Demands
+
+    /// Collects what the subscriber wants to show in `demands`, and the ways to send it in `steps`.
+    private func collectDemands(of peer: Peer, now: MediaTime) {
+        demands.removeAll(keepingCapacity: true)
+        steps.removeAll(keepingCapacity: true)
+        for (slot, track) in peer.outgoing.enumerated() where track.kind == .video {
+            guard let source = track.source, let publication = track.subscription?.publication else { continue }
+            let first = steps.count
+            addSteps(of: track, source, now: now)
+            guard steps.count > first else { continue }
+            var demand = VideoDemand(slot: slot, steps: first..<steps.count)
+            demand.current = current(of: track, in: demand.steps)
+            demand.rank = VideoDemand.Rank(
+                priority: track.preference.priority,
+                isSpeaking: speakers[publication.session]?.current == publication.stream, area: track.preference.area)
+            demands.append(demand)
+        }
+    }
+
+    /// The step of the previous allocation. It may still wait for its layer, but the bitrate is reserved.
+    private func current(of track: OutgoingTrack, in range: Range<Int>) -> Int? {
+        guard !track.isPaused else { return nil }
+        return range.last {
+            track.allowedLayers >> UInt8(steps[$0].layer) & 1 == 1
+                && steps[$0].temporalLayer <= track.allowedTemporalLayer
+        } ?? range.first
+    }
+
+    /// Adds the layers up to the one that the subscriber would get on an unlimited line, from the smallest, and for the
+    /// smallest also its temporal layers.
+    private func addSteps(of track: OutgoingTrack, _ source: IncomingTrack, now: MediaTime) {
+        let available = source.availableLayers(now: now)
+        guard
+            let ideal = Layer.best(
+                of: source.layers, for: track.preference, current: nil, aliveOnly: false, allowed: available)
+        else { return }
+        let first = steps.count
+        let largest = source.area(ideal)
+        var below = -1
+        while let layer = source.smallestLayer(above: below, upTo: largest, among: available) {
+            below = source.area(layer)
+            let rates = source.layers[layer].rates
+            let cap = rates.temporalLayer(for: track.preference.frameRate, current: track.temporalFilter.wanted)
+            if steps.count == first, rates.hasTemporalLayers {
+                for temporal in 0..<min(cap, 3) { addStep(layer, temporal, source, after: first) }
+            }
+            addStep(layer, cap, source, after: first)
+        }
+    }
+
+    private func addStep(_ layer: Int, _ temporal: UInt8, _ source: IncomingTrack, after first: Int) {
+        let bitrate = source.bitrate(layer, upTo: temporal)
+        // What takes more and shows less is never chosen.
+        while steps.count > first, let last = steps.last, last.bitrate >= bitrate { steps.removeLast() }
+        steps.append(VideoStep(layer: layer, temporalLayer: temporal, bitrate: bitrate))
+    }
+}
+
+extension VideoPreference {
+    /// The area of the box in which the picture is shown, in pixels; a full screen if the subscriber has stated none.
+    var area: Int {
+        switch (width, height) {
+        case (let width?, let height?): clamped(width) * clamped(height)
+        case (let width?, nil): clamped(width) * clamped(width) * 9 / 16
+        case (nil, let height?): clamped(height) * clamped(height) * 16 / 9
+        case (nil, nil): 1920 * 1080
+        }
+    }
+
+    private func clamped(_ length: Int) -> Int { min(max(length, 0), 16_384) }
+}
+
+extension IncomingTrack {
+    func area(_ layer: Int) -> Int { Int((layers[layer].size ?? Layer.guess(layer, among: layers)).area) }
+
+    /// One bit for each layer that the publisher sends, or would send if asked; all layers if it sends none.
+    func availableLayers(now: MediaTime) -> UInt8 {
+        var mask: UInt8 = 0
+        for index in layers.indices where layers[index].isMissingUntil.map({ $0 <= now }) ?? true {
+            mask |= 1 << UInt8(index)
+        }
+        return mask == 0 ? .max : mask
+    }
+
+    /// One bit for each layer that is no larger than this one.
+    func layers(upTo layer: Int) -> UInt8 {
+        guard layers.indices.contains(layer) else { return .max }
+        var mask: UInt8 = 0
+        for index in layers.indices where area(index) <= area(layer) { mask |= 1 << UInt8(index) }
+        return mask
+    }
+
+    func smallestLayer(above: Int, upTo largest: Int, among available: UInt8) -> Int? {
+        var best: Int?
+        for index in layers.indices where available >> UInt8(index) & 1 == 1 {
+            let area = area(index)
+            guard area > above, area <= largest, best.map({ area < self.area($0) }) ?? true else { continue }
+            best = index
+        }
+        return best
+    }
+
+    /// The bitrate of a layer up to a temporal layer, as measured when it was last received.
+    func bitrate(_ layer: Int, upTo temporal: UInt8) -> Bitrate {
+        if let bytes = layers[layer].rates.bytesPerSecond {
+            return Bitrate(bitsPerSecond: Int64(bytes[Int(min(temporal, 3))]) * 8)
+        }
+        // What browsers use for a picture of this size: 500 kbit/s for 640 × 360.
+        return Bitrate(bitsPerSecond: Int64(area(layer)) * 2 + 40_000)
+    }
+}

@@ -1,0 +1,75 @@
+import RTC
+
+/// Tells subscribers what they get and why.
+extension Router {
+    /// The minimum time between two events for a subscription, in case a publisher changes its codec with every packet.
+    private static let eventInterval = MediaInterval.seconds(1)
+
+    /// Reports which of the subscriber's videos were paused or resumed, switched to another layer, or are about to be paused.
+    func reportSubscriptions(of peer: Peer, now: MediaTime) {
+        for track in peer.outgoing where track.kind == .video {
+            guard let subscription = track.subscription else { continue }
+            let state = state(of: track, since: subscription.reported)
+            guard state != subscription.reported,
+                subscription.reportedAt.map({ now - $0 >= Self.eventInterval }) ?? true
+            else { continue }
+            let former = subscription.reported
+            subscription.reported = state
+            // Everyone starts with some layer. That is not a change, unless a better one did not fit.
+            if former.layer == nil, state.pause == former.pause, !state.isWarned, track.reason != .bandwidth {
+                track.reason = .publisher
+                continue
+            }
+            subscription.reportedAt = now
+            report(subscription, of: track, from: former, to: state)
+        }
+    }
+
+    private func state(of track: OutgoingTrack, since former: ReportedSubscription) -> ReportedSubscription {
+        var state = former
+        state.pause = track.pause
+        state.isWarned = track.isAtRisk && track.pause == nil
+        guard track.pause == nil, let encoding = track.encoding else { return state }
+        state.layer = encoding.index
+        let isLimited = encoding.track.layers[encoding.index].rates.hasTemporalLayers
+        state.temporalLayer = isLimited ? track.temporalFilter.wanted : PendingPacket.noLayer
+        return state
+    }
+
+    private func report(
+        _ subscription: Subscription, of track: OutgoingTrack, from former: ReportedSubscription,
+        to state: ReportedSubscription
+    ) {
+        var reason = state.isWarned != former.isWarned ? SubscriptionReason.bandwidth : track.reason
+        if state.pause != former.pause { reason = state.pause ?? former.pause ?? .slow }
+        if state.layer != former.layer || state.temporalLayer != former.temporalLayer {
+            if state.pause == former.pause { reason = track.reason }
+            track.reason = .publisher
+        }
+        count(reason)
+        let isPaused = state.pause != nil
+        let hasLayers = track.source.map { $0.encodings.count > 1 } ?? false
+        events.append(
+            .subscriptionChanged(
+                SubscriptionChange(
+                    stream: subscription.publication.stream, session: subscription.publication.session,
+                    client: subscription.client, isPaused: isPaused, reason: reason,
+                    rid: isPaused || !hasLayers ? nil : state.layer.flatMap { track.source?.rid(of: $0) },
+                    temporalLayer: isPaused || state.temporalLayer > 3 ? nil : Int(state.temporalLayer),
+                    warning: state.isWarned == former.isWarned ? nil : state.isWarned)))
+    }
+
+    private func count(_ reason: SubscriptionReason) {
+        switch reason {
+        case .slow: counters.changesForSlowness &+= 1
+        case .codec: counters.changesForCodec &+= 1
+        case .bandwidth: counters.changesForBandwidth &+= 1
+        case .size: counters.changesForSize &+= 1
+        case .publisher: counters.changesForPublisher &+= 1
+        }
+    }
+}
+
+extension IncomingTrack {
+    func rid(of layer: Int) -> String? { encodings.indices.contains(layer) ? encodings[layer].rid : nil }
+}

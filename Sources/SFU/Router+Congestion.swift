@@ -1,0 +1,146 @@
+import RTC
+
+/// Congestion control towards subscribers: what they tell about the path, and what the server adds to find out more.
+extension Router {
+    func receive(_ report: TransportFeedbackReport, from peer: Peer, now: MediaTime) {
+        guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses else { return }
+        let before = downlink.control.budget(now: now)
+        downlink.control.receive(report, now: now)
+        // A video that no longer fits must stop at once: what is in the queue delays the audio.
+        guard let after = downlink.control.budget(now: now), after < before ?? CongestionControl.unlimited else {
+            return
+        }
+        peer.idleUntil = MediaTime(nanoseconds: .min)
+        downlink.allocatedAt = nil
+    }
+
+    /// The maximum number of packets in a report, twice as many as are remembered. A report of few bytes can claim far more.
+    private static let maxStatuses = 2 * SentPackets.capacity
+
+    /// Updates what the subscriber's connection carries, and divides it among the subscriber's videos if it is limited.
+    func updateDownlink(of peer: Peer, now: MediaTime) {
+        updateQueue(of: peer)
+        let downlink = peer.downlink
+        downlink?.control.handleTimeout(now: now)
+        if let downlink { measure(peer, downlink, now: now) }
+        let budget = peer.isBehind ? .zero : downlink?.control.budget(now: now)
+        guard budget != nil || peer.isLimited else { return }
+        if let at = downlink?.allocatedAt, budget != nil, now - at < Downlink.interval { return pad(peer, now: now) }
+        downlink?.allocatedAt = now
+        allocate(budget, to: peer, now: now)
+        pad(peer, now: now)
+    }
+
+    /// Notes whether the queue of a TCP connection is too long. It is not once it is half that long.
+    private func updateQueue(of peer: Peer) {
+        guard let path = peer.transport.selectedPath, path.isTCP || peer.isBehind else { return }
+        let queued = sink.queuedTime(on: path)
+        peer.isBehind = peer.isBehind ? queued * 2 > settings.longestQueue : queued > settings.longestQueue
+    }
+
+    /// Measures what is sent to the subscriber, in the bytes that its connection carries.
+    private func measure(_ peer: Peer, _ downlink: Downlink, now: MediaTime) {
+        guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
+        guard now - at >= Downlink.interval * 5 else { return }
+        downlink.measuredAt = now
+        var (all, audio) = (0, 0)
+        for track in peer.outgoing {
+            let bytes = Int(track.octets &- track.measuredOctets)
+            let packets = Int(track.packets &- track.measuredPackets)
+            (track.measuredOctets, track.measuredPackets) = (track.octets, track.packets)
+            let count = bytes + packets * (RTPPacket.fixedHeaderLength + Downlink.overhead)
+            all += count
+            if track.kind == .audio { audio += count }
+        }
+        downlink.media = Bitrate(bytes: all, in: now - at)
+        downlink.audio = Bitrate(bytes: audio, in: now - at)
+    }
+
+    /// Whether the subscriber's ticks must not be skipped.
+    func isProbing(_ peer: Peer) -> Bool {
+        guard peer.isLimited, let downlink = peer.downlink, let estimate = downlink.control.estimate else {
+            return false
+        }
+        return estimate < downlink.wanted * 1.1
+    }
+
+    // MARK: Padding
+
+    /// Retransmits recent video packets to probe the path while the subscriber gets less than it wants.
+    private func pad(_ peer: Peer, now: MediaTime) {
+        guard let downlink = peer.downlink, peer.isLimited, !peer.isBehind, let path = peer.transport.selectedPath
+        else { return }
+        let due = downlink.control.padding(wanted: downlink.wanted * 1.1, media: downlink.media, now: now)
+        guard due > 0 else { return }
+        var sent = 0
+        for track in peer.outgoing where sent < due { sent += pad(track, upTo: due - sent, on: path, now: now) }
+        if let track = peer.outgoing.first(where: { $0.repairSSRC != nil && $0.repairPayloadType != nil }) {
+            for _ in 0..<Self.maxPadding where sent < due { sent += sendPadding(track, on: path, now: now) }
+        }
+        counters.paddingBytes &+= UInt64(sent)
+        downlink.control.padded(bytes: sent)
+    }
+
+    /// The maximum number of padding packets in a tick. They have at most 255 bytes (RFC 3550 §5.1).
+    private static let maxPadding = 64
+
+    /// - Returns: the number of bytes sent.
+    private func pad(_ track: OutgoingTrack, upTo room: Int, on path: Path, now: MediaTime) -> Int {
+        guard track.repairSSRC != nil, let encoding = track.encoding else { return 0 }
+        var sent = 0
+        for back in 0..<Int64(Self.maxPadding) where sent < room {
+            let number = UInt16(truncatingIfNeeded: track.rewriting.lastSequence - back)
+            guard let sequence = track.rewriting.source(of: number),
+                let (bytes, packet) = encoding.history?.packet(sequence, now: now)
+            else { break }
+            let stored = StoredPacket(number: number, sequence: sequence, bytes: bytes, packet: packet)
+            sent += sendRepair(stored, of: track, on: path, now: now)
+        }
+        return sent
+    }
+
+    /// Sends a packet of padding in the stream of retransmissions, for subscribers that get no video that could be repeated.
+    private func sendPadding(_ track: OutgoingTrack, on path: Path, now: MediaTime) -> Int {
+        guard let repairSSRC = track.repairSSRC, let payloadType = track.repairPayloadType else {
+            return Self.maxReport
+        }
+        let memory = sink.prepare(Self.maxReport)
+        track.repairSequence &+= 1
+        var header = RTPHeaderWriter(
+            into: memory, payloadType: payloadType, marker: false, sequenceNumber: track.repairSequence,
+            timestamp: track.rewriting.lastTimestamp, ssrc: repairSSRC
+        )
+        addTiming(255, to: &header, track, now: now)
+        let headerLength = header.finish()
+        memory[0] |= 0x20
+        let length = withUnsafeTemporaryAllocation(byteCount: 255, alignment: 1) { padding -> Int? in
+            padding.initializeMemory(as: UInt8.self, repeating: 0)
+            padding[254] = 255
+            return track.transport.protect(
+                memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0),
+                payload: UnsafeRawBufferPointer(padding)
+            )
+        }
+        guard let length else { return Self.maxReport }
+        sink.send(length, on: path)
+        return length
+    }
+
+    // MARK: Header extensions
+
+    /// Numbers a packet for the subscriber's feedback, or writes its time if the subscriber estimates the bitrate itself.
+    /// - Parameter payload: the number of bytes after the header.
+    @inline(__always)
+    func addTiming(
+        _ payload: Int, to header: inout RTPHeaderWriter, _ subscriber: OutgoingTrack, now: MediaTime
+    ) {
+        guard let downlink = subscriber.downlink else { return }
+        if subscriber.transportNumberID != 0 {
+            let bytes = payload + RTPPacket.fixedHeaderLength + 8 + Downlink.overhead
+            header.addTransportSequenceNumber(
+                downlink.control.sent(bytes: bytes, at: now), id: subscriber.transportNumberID)
+        } else if subscriber.sendTimeID != 0 {
+            header.addAbsoluteSendTime(wallClock(now).absoluteSendTime, id: subscriber.sendTimeID)
+        }
+    }
+}

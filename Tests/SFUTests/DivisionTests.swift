@@ -1,0 +1,124 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+/// How a subscriber's bitrate is divided among its videos.
+@Suite("Division of a subscriber's bitrate")
+struct DivisionTests {
+    /// A video with steps of these bitrates in kilobits per second.
+    struct Video: Sendable {
+        var steps: [Int64]
+        var current: Int?
+        var rank = VideoDemand.Rank()
+
+        init(_ steps: [Int64], current: Int? = nil, speaks: Bool = false, area: Int = 0, priority: Int = 0) {
+            (self.steps, self.current) = (steps, current)
+            rank = VideoDemand.Rank(priority: priority, isSpeaking: speaks, area: area)
+        }
+    }
+
+    /// Returns the chosen step of each video, in their order.
+    private func divide(_ kilobits: Int64, _ videos: [Video], mayRaise: Bool = true) -> [Int?] {
+        var steps: [VideoStep] = []
+        var demands: [VideoDemand] = []
+        for (slot, video) in videos.enumerated() {
+            let first = steps.count
+            for (layer, bitrate) in video.steps.enumerated() {
+                steps.append(VideoStep(layer: layer, temporalLayer: 255, bitrate: .kilobits(bitrate)))
+            }
+            demands.append(
+                VideoDemand(
+                    slot: slot, steps: first..<steps.count, current: video.current.map { $0 + first },
+                    rank: video.rank))
+        }
+        Allocation.distribute(.kilobits(kilobits), among: &demands, steps, mayRaise: mayRaise)
+        var choices: [Int?] = Array(repeating: nil, count: videos.count)
+        for demand in demands { choices[demand.slot] = demand.choice.map { $0 - demand.steps.lowerBound } }
+        return choices
+    }
+
+    private static let three: [Int64] = [100, 300, 900]
+
+    @Test(
+        "one video gets the best step that fits with some headroom",
+        arguments: [
+            (0, nil), (109, nil), (110, 0), (319, 0), (330, 1), (959, 1), (1000, 2), (100_000, 2),
+        ] as [(Int64, Int?)])
+    func one(_ budget: Int64, _ expected: Int?) {
+        #expect(divide(budget, [Video(Self.three)]) == [expected])
+    }
+
+    @Test(
+        "what is sent now may stay a little below its bitrate",
+        arguments: [
+            (890, 2, 2), (860, 2, 2), (850, 2, 1), (290, 1, 1), (280, 1, 0), (96, 0, 0), (94, 0, nil), (950, 1, 1),
+        ] as [(Int64, Int, Int?)])
+    func stays(_ budget: Int64, _ current: Int, _ expected: Int?) {
+        #expect(divide(budget, [Video(Self.three, current: current)]) == [expected])
+    }
+
+    @Test("everyone moves before anybody is sharp, and those without focus share the rest in turn")
+    func shared() {
+        let videos = [Video(Self.three), Video(Self.three), Video(Self.three)]
+        #expect(divide(335, videos) == [0, 0, 0])
+        #expect(divide(600, videos) == [1, 0, 0])
+        #expect(divide(1000, videos) == [1, 1, 1])
+        #expect(divide(3000, videos) == [2, 2, 2])
+    }
+
+    @Test("who does not fit is paused, the smallest picture first")
+    func paused() {
+        let videos = [Video(Self.three, area: 10), Video(Self.three, area: 30), Video(Self.three, area: 20)]
+        #expect(divide(330, videos) == [0, 0, 0])
+        #expect(divide(230, videos) == [nil, 0, 0])
+        #expect(divide(115, videos) == [nil, 0, nil])
+        #expect(divide(50, videos) == [nil, nil, nil])
+    }
+
+    @Test("the active speaker becomes sharp before larger pictures, and what is pinned before the speaker")
+    func focus() {
+        let videos = [
+            Video(Self.three, area: 1000), Video(Self.three, speaks: true, area: 10),
+            Video(Self.three, area: 10, priority: 1),
+        ]
+        #expect(divide(550, videos) == [0, 0, 1])
+        #expect(divide(1200, videos) == [0, 0, 2])
+        #expect(divide(1450, videos) == [0, 1, 2])
+        #expect(divide(115, videos) == [nil, nil, 0])
+    }
+
+    @Test("a video without layers is sent or paused as a whole")
+    func single() {
+        #expect(divide(800, [Video([700]), Video(Self.three, area: 1)]) == [nil, 1])
+        #expect(divide(1000, [Video([700], speaks: true), Video(Self.three, area: 1)]) == [0, 0])
+    }
+
+    @Test("a video without layers is not paused by a small fall of the estimate")
+    func tolerance() {
+        #expect(divide(600, [Video([700], current: 0)]) == [0])
+        #expect(divide(520, [Video([700], current: 0)]) == [nil])
+        #expect(divide(760, [Video([700])]) == [nil] && divide(780, [Video([700])]) == [0])
+    }
+
+    @Test("while nothing may be raised, videos only fall")
+    func held() {
+        #expect(divide(5000, [Video(Self.three, current: 1), Video(Self.three)], mayRaise: false) == [1, nil])
+        #expect(divide(500, [Video(Self.three, current: 2)], mayRaise: false) == [1])
+    }
+
+    @Test("a choice is stable: dividing again with it changes nothing", arguments: 1...3 as ClosedRange<UInt64>)
+    func stable(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<300 {
+            var videos = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+                Video(Self.three, speaks: Bool.random(using: &random), area: Int.random(in: 0...3, using: &random))
+            }
+            let budget = Int64.random(in: 0...4000, using: &random)
+            let first = divide(budget, videos)
+            for (index, choice) in first.enumerated() { videos[index].current = choice }
+            #expect(divide(budget, videos) == first, "seed \(seed): \(budget) kbit/s, \(videos)")
+        }
+    }
+}

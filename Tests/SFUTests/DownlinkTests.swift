@@ -1,0 +1,65 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+@Suite("Numbered packets to subscribers")
+struct DownlinkTests {
+    @Test("every packet to a subscriber has the next transport-wide number, whatever its stream")
+    func numbers() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(3)
+        for (slot, other) in [1, 2].enumerated() { clients[0].subscribe(to: clients[other], slot: slot) }
+        clients[1].subscribe(to: clients[0])
+        room.run(3000)
+        for client in clients.prefix(2) {
+            let numbers = try #require(client.receive).transportNumbers
+            #expect(numbers.count > 200)
+            #expect(numbers == (0..<numbers.count).map { UInt16(truncatingIfNeeded: $0) })
+        }
+        let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
+        #expect(control.hasFeedback && control.estimate == nil && control.queueDelay < .milliseconds(5))
+        #expect((10...200).contains(control.roundTrip.milliseconds))
+    }
+
+    @Test("without transport-wide feedback, packets carry their time and the receiver's own estimate counts")
+    func remb() throws {
+        let room = try SimulatedRoom()
+        let (publisher, watcher) = (room.client(), room.client())
+        try publisher.publish()
+        var video = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
+        var audio = Codec(.opus, payloadType: 109)
+        (video.transportCC, audio.transportCC) = (false, false)
+        try watcher.watch(audio: audio, video: video)
+        try room.connect()
+        watcher.subscribe(to: publisher)
+        room.run(2000)
+        let receive = try #require(watcher.receive)
+        let slot = try watcher.video()
+        #expect(slot.faults() == [] && slot.arrivals.count > 60)
+        let downlink = try #require(room.router.clients[watcher.key]?.receive?.downlink)
+        let track = try #require(room.router.clients[watcher.key]?.receive?.outgoing("v0"))
+        #expect(track.transportNumberID == 0 && track.sendTimeID != 0)
+        receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 50_000, sources: [slot.ssrc], to: &$0) }
+        receive.isMute = true
+        room.run(500)
+        #expect(downlink.control.estimate == .kilobits(50) && track.pause == .slow)
+        let count = slot.arrivals.count
+        receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 3_000_000, sources: [slot.ssrc], to: &$0) }
+        room.run(4000)
+        #expect(track.pause == nil && slot.arrivals.count > count + 60)
+    }
+
+    @Test("a subscriber whose feedback stops is not flooded")
+    func silence() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[0].subscribe(to: clients[1])
+        room.run(3000)
+        try #require(clients[0].receive).isMute = true
+        room.run(4000)
+        let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
+        #expect(try #require(control.estimate) < .kilobits(150))
+    }
+}

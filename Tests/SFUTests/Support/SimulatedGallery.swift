@@ -1,0 +1,79 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+/// A session in which several people publish their cameras in three layers, and others watch all of them.
+final class SimulatedGallery {
+    let room: SimulatedRoom
+    private(set) var publishers: [SimulatedClient] = []
+    private(set) var watchers: [SimulatedClient] = []
+
+    /// Publisher number p labels the packets of its layers 10 * p (the largest) to 10 * p + 2.
+    init(seed: UInt64 = 1, publishers count: Int = 3, watchers watching: Int = 2) throws {
+        room = try SimulatedRoom(seed: seed)
+        for _ in 0..<watching {
+            let watcher = room.client()
+            try watcher.watch(slots: count)
+            watchers.append(watcher)
+        }
+        for _ in 0..<count {
+            let publisher = room.client()
+            try publisher.publish(video: nil)
+            publishers.append(publisher)
+        }
+        try room.connect()
+        for (index, publisher) in publishers.enumerated() { try addLayers(to: publisher, index + 1) }
+        for watcher in watchers {
+            for (slot, publisher) in publishers.enumerated() { watcher.subscribe(to: publisher, slot: slot) }
+        }
+    }
+
+    /// About 1100, 400 and 180 kbit/s.
+    private func addLayers(to publisher: SimulatedClient, _ number: Int) throws {
+        let send = try #require(publisher.send)
+        let sizes: [(UInt16, UInt16, ClosedRange<Int>)] = [(640, 360, 6...8), (320, 180, 2...3), (160, 90, 1...1)]
+        let codec = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
+        var layers: [SimulatedSource] = []
+        for (index, (width, height, packets)) in sizes.enumerated() {
+            let layer = SimulatedSource(
+                mid: "v", kind: .video, label: UInt32(10 * number + index), codec: codec, random: &room.random)
+            layer.rid = ["f", "h", "q"][index]
+            layer.size = PictureSize(width: width, height: height)
+            layer.packetsInPicture = packets
+            send.add(layer)
+            layers.append(layer)
+        }
+        var section = send.section(layers[0], send.offered[0].extensions)
+        section.rids = layers.compactMap(\.rid)
+        send.offered.append(section)
+        try send.negotiate()
+        room.router.publish(
+            publisher.stream, session: "s", client: publisher.key, mids: Mids(audio: "a", video: "v"), audio: true,
+            video: true)
+    }
+
+    /// Puts a watcher behind a slow link, or, with nil, ends that.
+    func squeeze(_ watcher: Int, to bitsPerSecond: Int64?, queue: MediaInterval = .milliseconds(300)) throws {
+        let address = try #require(watchers[watcher].receive).address
+        room.network.links[address] = bitsPerSecond.map { SimulatedLink(bitsPerSecond: $0, longestQueue: queue) }
+    }
+
+    func link(_ watcher: Int) throws -> SimulatedLink? {
+        room.network.links[try #require(watchers[watcher].receive).address]
+    }
+
+    /// The layers (0 for the largest) of a watcher's videos in the last milliseconds; nil for a video that stands still.
+    func layers(of watcher: Int, last milliseconds: Int64) throws -> [UInt32?] {
+        try publishers.indices.map { slot in
+            let video = try watchers[watcher].video(slot)
+            return video.arrivals.last {
+                !$0.isRetransmission && room.network.now - $0.at < .milliseconds(milliseconds)
+            }
+            .map { $0.tag.label % 10 }
+        }
+    }
+
+    func receivedBytes(_ watcher: Int) -> Int { watchers[watcher].receive?.receivedBytes.values.reduce(0, +) ?? 0 }
+}

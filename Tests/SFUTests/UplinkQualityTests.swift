@@ -1,0 +1,63 @@
+import RTC
+import TestSupport
+import Testing
+
+@testable import SFU
+
+@Suite("Quality of a publisher's upload")
+struct UplinkQualityTests {
+    typealias Second = UplinkQuality.Second
+
+    /// Returns the levels after each second at which they changed.
+    private func changes(_ seconds: [Second]) -> [String] {
+        var quality = UplinkQuality()
+        return seconds.enumerated().compactMap { index, second in
+            guard quality.add(second) else { return nil }
+            return "\(index + 1) \(quality.level) \(quality.trouble?.rawValue ?? "-")"
+        }
+    }
+
+    private func times(_ count: Int, _ second: Second) -> [Second] { Array(repeating: second, count: count) }
+
+    @Test("changes after two bad or four good seconds, and says why")
+    func levels() {
+        #expect(changes(times(3, Second(loss: 0.05))) == ["2 fair loss"])
+        #expect(changes(times(3, Second(loss: 0.2))) == ["2 poor loss"])
+        #expect(changes(times(3, Second(jitter: .milliseconds(80)))) == ["2 fair delay"])
+        #expect(changes(times(3, Second(jitter: .milliseconds(300)))) == ["2 poor delay"])
+        #expect(changes(times(3, Second(lacksLayer: true))) == ["2 fair bandwidth"])
+        #expect(changes(times(2, Second(loss: 0.2)) + times(6, Second())) == ["2 poor loss", "6 good -"])
+    }
+
+    @Test("one burst of losses changes nothing")
+    func burst() {
+        #expect(changes([Second(), Second(loss: 0.5), Second(), Second(loss: 0.5), Second()]) == [])
+        #expect(
+            changes(times(2, Second(loss: 0.2)) + times(3, Second()) + times(1, Second(loss: 0.2))) == ["2 poor loss"])
+    }
+
+    @Test("a stream whose packets are lost is reported, and reported as good again")
+    func reported() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[0].subscribe(to: clients[1])
+        room.run(5000)
+        func levels() -> [String] {
+            room.server.events.compactMap { event in
+                guard case .streamQuality(let stream, "s", let level, let trouble) = event,
+                    stream == clients[1].stream
+                else { return nil }
+                return "\(level) \(trouble?.rawValue ?? "-")"
+            }
+        }
+        #expect(levels() == [])
+        let publisher = try #require(clients[1].send).address
+        room.network.filter = { bytes, from, _ in from != publisher || bytes[0] < 128 || bytes[bytes.count / 2] % 5 > 0
+        }
+        room.run(6000)
+        #expect(levels() == ["poor loss"])
+        room.network.filter = nil
+        room.run(8000)
+        #expect(levels() == ["poor loss", "good -"])
+    }
+}
