@@ -119,6 +119,9 @@ describe('A subscriber whose program sets no size', () => {
     return { ben, stream, wish, ...watch, asked: () => ben.client.askedFor('session.subscribe').length };
   }
 
+  /** A subscriber without video counts as connected even if the publisher is silent. @param {string[]} events */
+  const withoutConnected = (events) => events.filter((event) => event !== 'connected');
+
   test('requests the size at which it is shown, from the first request on', async () => {
     const { wish, asked, video } = await watching();
     assert.deepEqual([wish(), asked()], [640, 1]);
@@ -146,7 +149,7 @@ describe('A subscriber whose program sets no size', () => {
     view.scroll(video, true);
     await settled();
     assert.equal(wish(), 640);
-    assert.deepEqual(events, [], 'the program is told nothing of it');
+    assert.deepEqual(withoutConnected(events), [], 'the program is told nothing of it');
     assert.equal(subscriber.element.classList.contains('OT_audio-only'), false);
   });
 
@@ -199,7 +202,7 @@ describe('A subscriber whose program sets no size', () => {
     view.scroll(video, true);
     await settled();
     assert.equal(wish(), 'none');
-    assert.deepEqual(events, ['videoDisabled subscribeToVideo']);
+    assert.deepEqual(withoutConnected(events), ['videoDisabled subscribeToVideo']);
     subscriber.subscribeToVideo(true);
     await settled();
     assert.equal(wish(), 640);
