@@ -40,8 +40,7 @@ package enum SocketOptions {
         return descriptor
     }
 
-    /// Makes the kernel note when each datagram arrives, for the times of arrival in `DatagramIO`. This costs about as much as a
-    /// look at the clock for each datagram.
+    /// Makes the kernel note when each datagram arrives, for the times of arrival in `DatagramIO`.
     package static func stampArrivals(_ descriptor: Int32) {
         #if os(Linux)
         confab_stamp_arrivals(descriptor)

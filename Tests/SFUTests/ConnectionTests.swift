@@ -152,7 +152,9 @@ import Testing
         #expect(room.server.sink.sentBytes[other] == nil)
         // Somebody on the way takes packets and sends them on from elsewhere: only checks go there, and nobody answers them.
         room.network.filter = { bytes, from, to in
-            guard from == send.address, (128...191).contains(bytes[0]), bytes[1] < 192 || bytes[1] > 223 else { return true }
+            guard from == send.address, (128...191).contains(bytes[0]), bytes[1] < 192 || bytes[1] > 223 else {
+                return true
+            }
             copies.append(bytes)
             return false
         }

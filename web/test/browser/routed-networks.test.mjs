@@ -289,7 +289,7 @@ test('a publisher to whom a NAT gives another port is seen again within 3 s', { 
   t.diagnostic(`15 more frames ${time()} after the change`);
   const after = (await connections(red)).send;
   assert.equal(after.ufrag, send.ufrag, 'without an ICE restart');
-  // A lite agent sends no checks but this one. Firefox counts none.
+  // A lite agent sends no other checks than this one.
   const { requestsReceived, responsesSent } = await red.evaluate(async (number) => {
     const pairs = [...(await window.__peers[number].getStats()).values()].filter(({ type }) => type === 'candidate-pair');
     const sum = (name) => pairs.reduce((total, pair) => total + (pair[name] ?? 0), 0);
