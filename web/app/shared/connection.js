@@ -60,7 +60,8 @@ class Bubble {
     };
     document.addEventListener('pointerdown', away);
     document.addEventListener('focusin', away);
-    for (const name of ['resize', 'blur']) window.addEventListener(name, () => this.close());
+    window.addEventListener('blur', () => this.close());
+    window.addEventListener('resize', () => this.write(element.textContent ?? ''));
     document.addEventListener('scroll', ({ target }) => {
       if (target instanceof Node && target.contains(this.button)) this.close();
     }, { capture: true, passive: true });

@@ -61,7 +61,8 @@ function subscribe(page, options) {
       if (known) resolve(known); else joined.on('streamCreated', (event) => resolve(event.stream));
     });
     const place = document.body.appendChild(document.createElement('div'));
-    window.subscriber = joined.subscribe(stream, place, { width: 640, height: 360, ...more });
+    // The largest layer, however small it is shown.
+    window.subscriber = joined.subscribe(stream, place, { width: 640, height: 360, preferredResolution: null, ...more });
     const video = place.querySelector('video');
     window.painted = [];
     const note = (at, { width, height }) => {
