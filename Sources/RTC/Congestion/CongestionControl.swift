@@ -156,7 +156,8 @@ extension CongestionControl {
             rates.update(trend.usage, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
         }
         loss.add(
-            arrived: arrived, lost: lost, acknowledged: acknowledged.bitrate, estimate: rates.estimate, now: now)
+            arrived: arrived, lost: lost, hasQueue: queue.current > Self.noticed, acknowledged: acknowledged.bitrate,
+            estimate: rates.estimate, now: now)
         if rates.decreasedAt == now {
             probing.congested(now: now)
             // The path has become much slower, or was never as fast as what was sent: a long queue stands.
@@ -171,9 +172,10 @@ extension CongestionControl {
     /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times a second.
     public mutating func handleTimeout(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
-        let last = max(feedbackAt, reducedAt ?? feedbackAt)
-        // A receiver that gets nothing has nothing to report.
-        guard now - last >= Self.silence,
+        // A receiver that got nothing for a while has nothing to report, and what was sent just now takes a round trip.
+        let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
+        let last = max(feedbackAt, reducedAt ?? feedbackAt, sentPackets.packet(oldest, now: now).sentAt)
+        guard now - last >= Self.silence + roundTrip,
             now - sentPackets.packet(sentPackets.count - 1, now: now).sentAt < Self.silence
         else { return }
         reducedAt = now
