@@ -21,6 +21,8 @@ public struct CongestionControl: Sendable {
     private static let silence = MediaInterval.seconds(1)
     /// A shorter queue is not distinguished from jitter.
     private static let noticed = MediaInterval.milliseconds(15)
+    /// A queue that shows that the path carries far less than before.
+    private static let long = MediaInterval.milliseconds(100)
     /// A queue that is drained, and for how long at most.
     private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
 
@@ -153,6 +155,7 @@ extension CongestionControl {
             let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
             rates.compete(falls: falls, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
         } else {
+            rates.isQueueLong = queue.current > Self.long
             rates.update(trend.usage, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
         }
         loss.add(
