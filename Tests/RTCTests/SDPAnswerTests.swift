@@ -132,16 +132,15 @@ import Testing
     @Test func packetsToASubscriberAreNumberedOnlyIfItSendsFeedbackAboutTheNumbers() throws {
         let text = try String(decoding: SDPSample.bytes("offer_chromium156"), as: UTF8.self)
             .replacing("a=sendonly", with: "a=recvonly")
-        let silent = text.split(separator: "\n").filter {
-            !$0.hasSuffix("transport-cc\r") && !$0.hasSuffix("transport-cc")
+        func lines(_ isKept: (Substring) -> Bool) -> String {
+            text.split(whereSeparator: \.isNewline).filter(isKept).joined(separator: "\r\n") + "\r\n"
         }
-        .joined(separator: "\n")
-        let (without, _) = try negotiate(SessionDescription(parsing: silent + "\n"), .send)
+        let silent = lines { !$0.hasSuffix("transport-cc") }
+        let (without, _) = try negotiate(SessionDescription(parsing: silent), .send)
         #expect(without.media.allSatisfy { $0.extensions[.transportWideCC] == nil })
         #expect(without.media[1].extensions[.absSendTime] == 2)
-        let unnumbered = text.split(separator: "\n").filter { !$0.contains("transport-wide-cc") }.joined(
-            separator: "\n")
-        let (other, answer) = try negotiate(SessionDescription(parsing: unnumbered + "\n"), .send)
+        let unnumbered = lines { !$0.contains("transport-wide-cc") }
+        let (other, answer) = try negotiate(SessionDescription(parsing: unnumbered), .send)
         #expect(other.media.allSatisfy { $0.codecs.allSatisfy { !$0.transportCC } })
         #expect(!answer.text.contains("transport-cc"))
     }

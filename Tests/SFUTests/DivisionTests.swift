@@ -44,7 +44,7 @@ struct DivisionTests {
     @Test(
         "one video gets the best step that fits with some headroom",
         arguments: [
-            (0, nil), (109, nil), (110, 0), (319, 0), (330, 1), (959, 1), (1000, 2), (100_000, 2),
+            (0, nil), (109, nil), (111, 0), (319, 0), (330, 1), (959, 1), (1000, 2), (100_000, 2),
         ] as [(Int64, Int?)])
     func one(_ budget: Int64, _ expected: Int?) {
         #expect(divide(budget, [Video(Self.three)]) == [expected])

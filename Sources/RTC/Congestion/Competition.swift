@@ -12,7 +12,7 @@ struct Competition: Sendable {
     /// Even next to a competitor, a longer queue than this is not tolerated.
     static let longestQueue = MediaInterval.milliseconds(400)
     /// The part of the estimate that is left after losses; TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
-    static let decrease = 0.8
+    static let decrease = 0.83
     /// The part of the packets whose loss counts.
     private static let loss = 0.01
     private static let shortestInterval = MediaInterval.milliseconds(700)

@@ -21,6 +21,8 @@ public struct CongestionControl: Sendable {
     private static let silence = MediaInterval.seconds(1)
     /// A shorter queue is not distinguished from jitter.
     private static let noticed = MediaInterval.milliseconds(15)
+    /// A queue that shows that the path carries far less than before.
+    private static let long = MediaInterval.milliseconds(100)
     /// A queue that is drained, and for how long at most.
     private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
 
@@ -153,10 +155,12 @@ extension CongestionControl {
             let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
             rates.compete(falls: falls, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
         } else {
+            rates.isQueueLong = queue.current > Self.long
             rates.update(trend.usage, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
         }
         loss.add(
-            arrived: arrived, lost: lost, acknowledged: acknowledged.bitrate, estimate: rates.estimate, now: now)
+            arrived: arrived, lost: lost, hasQueue: queue.current > Self.noticed, acknowledged: acknowledged.bitrate,
+            estimate: rates.estimate, now: now)
         if rates.decreasedAt == now {
             probing.congested(now: now)
             // The path has become much slower, or was never as fast as what was sent: a long queue stands.
@@ -171,9 +175,10 @@ extension CongestionControl {
     /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times a second.
     public mutating func handleTimeout(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
-        let last = max(feedbackAt, reducedAt ?? feedbackAt)
-        // A receiver that gets nothing has nothing to report.
-        guard now - last >= Self.silence,
+        // A receiver that got nothing for a while has nothing to report, and what was sent just now takes a round trip.
+        let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
+        let last = max(feedbackAt, reducedAt ?? feedbackAt, sentPackets.packet(oldest, now: now).sentAt)
+        guard now - last >= Self.silence + roundTrip,
             now - sentPackets.packet(sentPackets.count - 1, now: now).sentAt < Self.silence
         else { return }
         reducedAt = now

@@ -10,8 +10,10 @@ struct LossBound: Sendable {
     private static let packets = 20
     /// Losses above the usual ones that make the limit fall, and those below which it grows again.
     private static let (high, low) = (0.10, 0.03)
-    /// The largest part of the packets that may count as lost for other reasons than congestion.
-    private static let maxInherent = 0.08
+    /// The largest part of the packets that may count as lost for other reasons than congestion, and how fast that is learned;
+    /// with a queue, and without one.
+    private static let (maxInherent, learning) = (0.08, 0.02)
+    private static let (maxInherentWithoutQueue, learningWithoutQueue) = (0.3, 0.2)
     private static let growth = 1.05
 
     /// The limit; nil while losses do not limit anything.
@@ -24,7 +26,10 @@ struct LossBound: Sendable {
     private var since: MediaTime?
     private var loweredAt: MediaTime?
 
-    mutating func add(arrived: Int, lost: Int, acknowledged: Bitrate?, estimate: Bitrate, now: MediaTime) {
+    /// - Parameter hasQueue: whether packets wait on the path. Without a queue, most losses are the path's own.
+    mutating func add(
+        arrived: Int, lost: Int, hasQueue: Bool, acknowledged: Bitrate?, estimate: Bitrate, now: MediaTime
+    ) {
         self.arrived += arrived
         self.lost += lost
         guard let since else { return self.since = now }
@@ -35,7 +40,13 @@ struct LossBound: Sendable {
         let loss = Double(lost) / Double(count)
         (self.arrived, self.lost, self.since) = (0, 0, now)
         recent += (loss - recent) * 0.3
-        inherent = recent < inherent ? recent : min(Self.maxInherent, inherent + (recent - inherent) * 0.02)
+        if recent < inherent {
+            inherent = recent
+        } else {
+            let most = hasQueue ? max(Self.maxInherent, inherent) : Self.maxInherentWithoutQueue
+            let step = (recent - inherent) * (hasQueue ? Self.learning : Self.learningWithoutQueue)
+            inherent = min(most, inherent + step)
+        }
         let excess = recent - inherent
         if excess > Self.high {
             lower(by: excess, acknowledged, estimate, now: now)

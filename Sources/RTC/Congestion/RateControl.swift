@@ -12,6 +12,7 @@ struct RateControl: Sendable {
     private enum Phase { case hold, increase }
 
     private var phase = Phase.hold
+    private var decreases = 0
     /// The mean and the variance of the bitrates at which queues grew, in kilobits per second; the variance is in relation to
     /// the mean.
     private var mean: Double?
@@ -27,6 +28,10 @@ struct RateControl: Sendable {
 
     /// Lowers the estimate to what another limit allows.
     mutating func limit(to bitrate: Bitrate) { estimate = min(estimate, bitrate) }
+
+    /// Whether a long queue stands. If not, the estimate falls by no more than 15 % at once, because with little to send less
+    /// arrives than the path carries.
+    var isQueueLong = false
 
     mutating func update(
         _ usage: DelayTrend.Usage, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime
@@ -58,6 +63,8 @@ struct RateControl: Sendable {
         guard let acknowledged else { return estimate = estimate * 0.5 }
         var lower = acknowledged * Self.decrease
         if lower > estimate, let mean { lower = Bitrate(bitsPerSecond: Int64(mean * 1000 * Self.decrease)) }
+        if !isQueueLong, decreases > 0 { lower = max(lower, estimate * Self.decrease) }
+        decreases += 1
         estimate = min(estimate, lower)
         learn(Double(acknowledged.bitsPerSecond) / 1000)
     }

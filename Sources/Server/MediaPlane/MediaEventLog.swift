@@ -1,5 +1,6 @@
 import Logging
 import Signaling
+import Wire
 
 extension MediaEvent {
     /// Logs why a subscriber gets another layer or no video, and how well a stream reaches the server.

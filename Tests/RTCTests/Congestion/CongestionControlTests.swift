@@ -44,9 +44,9 @@ struct CongestionControlTests {
         var conditions = Conditions(steps: [(0, 3500), (10_000, 500), (40_000, 3500)])
         conditions.queue = 1000
         let path = try run("bufferbloat", conditions, seconds: 60, seed: seed)
-        let delay = path.most(\.delay, from: 13, to: 40)
+        let delay = path.most(\.delay, from: 15, to: 40)
         #expect(delay < 200, "seed \(seed): \(delay) ms")
-        follows(path, from: 14, to: 40, seed: seed)
+        follows(path, from: 15, to: 40, seed: seed)
         #expect(path.mean(\.arrived, from: 55, to: 60) > 2500, "seed \(seed)")
     }
 
