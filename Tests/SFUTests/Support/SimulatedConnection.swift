@@ -36,6 +36,8 @@ final class SimulatedConnection {
     var nacksSent = 0
     /// If true, the subscriber sends no automatic feedback.
     var isMute = false
+    /// Whether the subscriber reports arrivals for congestion control.
+    var reportsArrivals = true
     /// The arrivals of packets with transport-wide sequence numbers, and when to report them next.
     private var transportFeedback = TransportFeedback()
     private var transportFeedbackAt: MediaTime?
@@ -179,7 +181,7 @@ final class SimulatedConnection {
         guard isConnected else { return }
         for source in sources { for packet in source.produce(now: now) { send(packet, of: source) } }
         for slot in slots where !isMute { complain(of: slot) }
-        if side == .receive, !isMute { sendTransportFeedback() }
+        if side == .receive, reportsArrivals { sendTransportFeedback() }
         guard reportAt <= now else { return }
         reportAt = now + .seconds(1)
         report()
