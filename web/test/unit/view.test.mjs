@@ -119,7 +119,11 @@ describe('A subscriber whose program sets no size', () => {
     return { ben, stream, wish, ...watch, asked: () => ben.client.askedFor('session.subscribe').length };
   }
 
-  /** A subscriber without video counts as connected even if the publisher is silent. @param {string[]} events */
+  /**
+   * A subscriber without video counts as connected even if the publisher is silent.
+   *
+   * @param {string[]} events
+   */
   const withoutConnected = (events) => events.filter((event) => event !== 'connected');
 
   test('requests the size at which it is shown, from the first request on', async () => {
