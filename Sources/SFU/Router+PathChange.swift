@@ -1,6 +1,6 @@
 import RTC
 
-/// Publishers whose address changes in the middle, because a NAT assigned a new one or the client has changed networks.
+/// Clients whose address changes in the middle, because a NAT assigned a new one or the client has changed networks.
 extension Router {
     /// The minimum time between two looks at media from unknown addresses, which cost a search.
     private static let astrayInterval = MediaInterval.milliseconds(20)
@@ -23,11 +23,13 @@ extension Router {
     }
 
     /// Requests keyframes from a publisher whose media comes over another path. Packets that were on the former path are lost,
-    /// and too many to be sent again.
+    /// and too many to be sent again. What is known about the former path to a subscriber says nothing about the new one.
     func noteMove(of peer: Peer) {
         guard let path = peer.transport.selectedPath, path != peer.lastPath else { return }
         defer { peer.lastPath = path }
-        guard peer.lastPath != nil, peer.side == .send else { return }
+        guard peer.lastPath != nil else { return }
+        peer.downlink?.control.pathChanged()
+        guard peer.side == .send else { return }
         for track in peer.incoming where track.kind == .video {
             for encoding in track.encodings where encoding.isWatched { encoding.keyframes.want() }
         }

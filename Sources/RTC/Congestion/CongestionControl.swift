@@ -148,6 +148,14 @@ extension CongestionControl {
         return MediaInterval(nanoseconds: (extended &- Int64(time)) &* 64_000_000)
     }
 
+    /// Forgets everything but the packets' numbers, which continue. Feedback about earlier packets changes nothing.
+    public mutating func pathChanged() {
+        let sent = sentPackets
+        self = CongestionControl()
+        sentPackets = sent
+        reported = sent.count - 1
+    }
+
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
         let former = rates.estimate
         competition.update(queue: queue.current, isDraining: isDraining(now: now), now: now)
