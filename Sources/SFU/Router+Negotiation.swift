@@ -149,9 +149,8 @@ extension Router {
     }
 
     private func applyOutgoing(_ media: NegotiatedMedia, to peer: Peer) {
-        if peer.downlink == nil, media.extensions[.transportWideCC] != nil || media.codecs.contains(where: \.remb) {
-            peer.downlink = Downlink()
-        }
+        let givesFeedback = media.extensions[.transportWideCC] != nil || media.codecs.contains(where: \.remb)
+        if settings.controlsCongestion, peer.downlink == nil, givesFeedback { peer.downlink = Downlink() }
         if let known = peer.outgoing(media.mid) { return known.update(media) }
         guard let source = media.localSource else { return }
         let track = OutgoingTrack(

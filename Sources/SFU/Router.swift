@@ -237,6 +237,8 @@ public struct RouterSettings: Sendable {
     public var longestQueue = MediaInterval.milliseconds(500)
     /// The maximum number of video packets to send in one flush, about 5 ms of work. Others wait no longer for their turn.
     public var longestFlush = 1000
+    /// Whether to estimate what each subscriber's connection carries, and to choose layers by it.
+    public var controlsCongestion = true
     /// The maximum number of publishers of a session whose audio is forwarded. If there are more, the loudest are.
     public var loudestStreams = Int.max
     /// The limits of what is sent to the subscribers of one session, and of all sessions, in bits per second; nil for none.

@@ -86,6 +86,9 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct Media: Sendable, Equatable {
         public var port = 40000
         public var address: IPAddress?
+        /// Whether to choose what subscribers get by what their connections carry. Off, until it is known not to take a busy
+        /// machine for a slow network.
+        public var congestionControl = false
         /// Maximum number of publishers of a session whose audio is forwarded. Few conversations have more voices at once.
         public var loudestStreams = 20
         /// The limits of what is sent to the subscribers of one session, and of all sessions; nil for none.

@@ -134,6 +134,9 @@ extension Setting {
             .optional(.single("an IPv4 or IPv6 address", parse: { IPAddress($0) }, write: \.description)),
             "Address announced to browsers for media, if it differs from this machine's own (NAT)."),
         Setting(
+            "media.congestionControl", \.media.congestionControl, .boolean,
+            "Experimental: whether subscribers on slow networks get smaller layers, or audio only."),
+        Setting(
             "media.loudestStreams", \.media.loudestStreams, .integer(1...10_000),
             "Maximum publishers of a session whose audio is forwarded. If there are more, the loudest are."),
         Setting(

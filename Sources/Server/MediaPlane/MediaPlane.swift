@@ -26,6 +26,8 @@ final class MediaPlane: Sendable {
         var publicHost: String?
         /// This machine's addresses, the most reachable first.
         var local: [IPAddress] = []
+        /// Whether to choose what subscribers get by what their connections carry.
+        var controlsCongestion = false
         /// The maximum number of publishers of a session whose audio is forwarded; nil for all.
         var loudestStreams: Int?
         /// The limits of what is sent for one session, and in all, in bits per second; nil for none.
@@ -52,6 +54,7 @@ final class MediaPlane: Sendable {
         self.inbox = inbox
         let (sockets, isPortable) = (opened.sockets, settings.isPortable)
         var router = RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
+        router.controlsCongestion = settings.controlsCongestion
         (router.sessionBitrate, router.totalBitrate) = (settings.sessionBitrate, settings.totalBitrate)
         if let loudestStreams = settings.loudestStreams { router.loudestStreams = loudestStreams }
         let thread = Thread { [router] in
@@ -139,6 +142,7 @@ extension MediaPlane.Settings {
     init(_ configuration: ConfabConfiguration) throws {
         port = configuration.media.port
         address = configuration.media.address
+        controlsCongestion = configuration.media.congestionControl
         loudestStreams = configuration.media.loudestStreams
         sessionBitrate = configuration.media.sessionBitrate?.bitsPerSecond
         totalBitrate = configuration.media.totalBitrate?.bitsPerSecond
