@@ -99,6 +99,17 @@ struct BotPlaybackTests {
         #expect(sent[0].isKeyframe)
     }
 
+    @Test("a simulcast layer goes on without a pause after a requested keyframe")
+    func layerKeyframe() throws {
+        var playback = Playback(
+            try clip(video(frames: 40, keyframes: 10)), beginning: Self.start, maxHold: .zero)
+        _ = play(&playback, until: 450)
+        playback.showKeyframe(now: Self.start + .milliseconds(450))
+        let sent = play(&playback, until: 900)
+        #expect(sent.map(\.at) == [450, 550, 650, 750, 850])
+        #expect(sent.map(\.isKeyframe) == [true, false, false, false, false])
+    }
+
     @Test("repeats the current keyframe on request, rate-limited")
     func again() throws {
         var playback = Playback(try clip(video(frames: 40, keyframes: 10)), beginning: Self.start)

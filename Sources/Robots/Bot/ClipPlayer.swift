@@ -58,7 +58,8 @@ final class ClipPlayer: RobotSource {
     func produce(over connection: RobotConnection, now: MediaTime) {
         for index in layers.indices {
             if layers[index].playback == nil {
-                layers[index].playback = Playback(layers[index].clip, beginning: now)
+                let maxHold = layers.count > 1 ? MediaInterval.zero : Playback.maxHold
+                layers[index].playback = Playback(layers[index].clip, beginning: now, maxHold: maxHold)
             }
             if layers[index].wantsKeyframe { layers[index].playback?.showKeyframe(now: now) }
             layers[index].wantsKeyframe = false

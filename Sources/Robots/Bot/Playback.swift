@@ -51,8 +51,12 @@ struct Playback {
     /// The time at which to send the requested keyframe.
     private var keyframeDue: MediaTime?
     private let isFilm: Bool
+    private let maxHold: MediaInterval
 
-    init(_ clip: MediaClip, beginning now: MediaTime) {
+    /// - Parameter maxHold: The maximum time for which the picture freezes after a requested keyframe. It must be zero for a
+    ///   simulcast layer: a server takes a layer that pauses for one that has ended, and requests a keyframe of another.
+    init(_ clip: MediaClip, beginning now: MediaTime, maxHold: MediaInterval = Self.maxHold) {
+        self.maxHold = maxHold
         let lengths = [clip.video?.length, clip.audio?.length].compactMap(\.self)
         let longest = lengths.max() ?? .zero
         let shortest = lengths.min() ?? .zero
@@ -107,7 +111,7 @@ struct Playback {
         }
         while !position.next.isKeyframe { position.advance() }
         let ahead = position.due - now
-        if ahead > Self.maxHold { seek(&position, by: ahead) }
+        if ahead > maxHold { seek(&position, by: ahead) }
         let index = position.index
         position.advance()
         video = position
