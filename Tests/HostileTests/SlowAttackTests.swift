@@ -125,15 +125,18 @@ extension Hostile {
                 // Send far more than the kernel buffers at both ends.
                 while !isDropped, said < 5000 {
                     let seq = try talker.say(.session(.signal(.init(session: session, type: "chat", data: data))))
-                    said += 1
+                    var wait: Duration?
                     try talker.hear("answer") { message in
                         if case .roulette(.partner(let partner)) = message, partner.state == .reconnecting {
                             isDropped = true
                         }
                         if case .ok(let answer) = message, answer.re == seq { return true }
-                        return nil
+                        // The session's own budget. Send as fast as it allows.
+                        if case .error(let failure) = message, failure.re == seq { wait = failure.error.retryAfter }
+                        return wait == nil ? nil : true
                     }
                     talker.forget()
+                    if let wait { try await Task.sleep(for: wait) } else { said += 1 }
                 }
                 #expect(isDropped, "\(said) signals of 8000 bytes were kept for a client that does not read")
                 return AttackOutcome(sent: "\(said) signals of 8000 bytes, unread", cameBack: "reader dropped")
