@@ -18,7 +18,7 @@ struct VideoDemand: Equatable, Sendable {
     var steps: Range<Int>
     /// The step that is sent now; nil if none is.
     var current: Int?
-    /// Who comes first: whoever the application has pinned, then the active speaker, then the larger picture.
+    /// Who comes first: the video that the application has pinned, then the active speaker, then the larger picture.
     var rank = Rank()
     /// The step to send; nil to pause the video.
     var choice: Int?
