@@ -41,7 +41,7 @@ extension Router {
     /// Measures what is sent to the subscriber, in the bytes that its connection carries.
     private func measure(_ peer: Peer, _ downlink: Downlink, now: MediaTime) {
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
-        guard now - at >= Downlink.interval * 5 else { return }
+        guard now - at >= Downlink.measurement else { return }
         downlink.measuredAt = now
         var (all, audio) = (0, 0)
         for track in peer.outgoing {
@@ -68,7 +68,8 @@ extension Router {
 
     /// Retransmits recent video packets to probe the path while the subscriber gets less than it wants.
     private func pad(_ peer: Peer, now: MediaTime) {
-        guard let downlink = peer.downlink, peer.isLimited, !peer.isBehind, let path = peer.transport.selectedPath
+        guard let downlink = peer.downlink, peer.isLimited, !peer.isBehind, !downlink.isTrying(now: now),
+            let path = peer.transport.selectedPath
         else { return }
         let due = downlink.control.padding(wanted: downlink.wanted * 1.1, media: downlink.media, now: now)
         guard due > 0 else { return }

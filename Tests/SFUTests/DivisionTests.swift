@@ -20,7 +20,8 @@ struct DivisionTests {
     }
 
     /// Returns the chosen step of each video, in their order.
-    private func divide(_ kilobits: Int64, _ videos: [Video], mayRaise: Bool = true) -> [Int?] {
+    private func divide(_ kilobits: Int64, _ videos: [Video], growth: Int64? = nil, resumesOnly: Bool = false) -> [Int?]
+    {
         var steps: [VideoStep] = []
         var demands: [VideoDemand] = []
         for (slot, video) in videos.enumerated() {
@@ -33,7 +34,8 @@ struct DivisionTests {
                     slot: slot, steps: first..<steps.count, current: video.current.map { $0 + first },
                     rank: video.rank))
         }
-        Allocation.distribute(.kilobits(kilobits), among: &demands, steps, mayRaise: mayRaise)
+        let growth = VideoGrowth(limit: growth.map { .kilobits($0) }, resumesOnly: resumesOnly)
+        Allocation.distribute(.kilobits(kilobits), among: &demands, steps, growth: growth)
         var choices: [Int?] = Array(repeating: nil, count: videos.count)
         for demand in demands { choices[demand.slot] = demand.choice.map { $0 - demand.steps.lowerBound } }
         return choices
@@ -104,8 +106,20 @@ struct DivisionTests {
 
     @Test("while nothing may be raised, videos only fall")
     func held() {
-        #expect(divide(5000, [Video(Self.three, current: 1), Video(Self.three)], mayRaise: false) == [1, nil])
-        #expect(divide(500, [Video(Self.three, current: 2)], mayRaise: false) == [1])
+        #expect(divide(5000, [Video(Self.three, current: 1), Video(Self.three)], growth: 0) == [1, nil])
+        #expect(divide(500, [Video(Self.three, current: 2)], growth: 0) == [1])
+    }
+
+    @Test("while a path is being tried, videos grow step by step")
+    func growth() {
+        #expect(divide(5000, [Video(Self.three), Video(Self.three)], growth: 50) == [0, nil])
+        #expect(divide(5000, [Video(Self.three, current: 0), Video(Self.three)], growth: 50) == [0, 0])
+        let moving = [Video(Self.three, current: 0), Video(Self.three, current: 0), Video(Self.three, current: 0)]
+        #expect(divide(5000, moving, growth: 50) == [1, 0, 0])
+        #expect(divide(5000, moving, growth: 450) == [1, 1, 0])
+        #expect(divide(5000, [Video(Self.three, current: 0, speaks: true)], growth: 50) == [1])
+        #expect(divide(5000, [Video(Self.three, current: 0, speaks: true)], growth: 800) == [2])
+        #expect(divide(5000, [Video(Self.three, current: 0), Video(Self.three)], resumesOnly: true) == [0, 0])
     }
 
     @Test("a choice is stable: dividing again with it changes nothing", arguments: 1...3 as ClosedRange<UInt64>)

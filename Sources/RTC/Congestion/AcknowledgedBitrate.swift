@@ -11,8 +11,14 @@ struct AcknowledgedBitrate: Sendable {
     /// The growth of the variance with each sample.
     private static let growth = 5.0
 
+    /// The shortest time over which `latest` is measured.
+    private static let latestWindow = MediaInterval.milliseconds(60)
+
     private var bytes = 0
     private var span = MediaInterval.zero
+    private var (latestBytes, latestSpan) = (0, MediaInterval.zero)
+    /// The bitrate of the last 60 ms or more, not smoothed; nil at first.
+    private(set) var latest: Bitrate?
     private var last: MediaInterval?
     /// In kilobits per second.
     private var estimate: Double?
@@ -25,7 +31,15 @@ struct AcknowledgedBitrate: Sendable {
         defer { last = max(last ?? arrival, arrival) }
         guard let last, continues else { return }
         bytes += count
-        if arrival > last { span = MediaInterval(nanoseconds: span.nanoseconds &+ (arrival - last).nanoseconds) }
+        latestBytes += count
+        if arrival > last {
+            span = span + (arrival - last)
+            latestSpan = latestSpan + (arrival - last)
+        }
+        if latestSpan >= Self.latestWindow {
+            latest = Bitrate(bytes: latestBytes, in: latestSpan)
+            (latestBytes, latestSpan) = (0, .zero)
+        }
         guard span >= (estimate == nil ? Self.firstWindow : Self.window) else { return }
         take(Double(bytes) * 8e6 / Double(span.nanoseconds))
         (bytes, span) = (0, .zero)

@@ -23,6 +23,7 @@ public struct CongestionControl: Sendable {
     private static let noticed = MediaInterval.milliseconds(15)
     /// A queue that shows that the path carries far less than before.
     private static let long = MediaInterval.milliseconds(100)
+    private static let veryLong = MediaInterval.milliseconds(150)
     /// A queue that is drained, and for how long at most.
     private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
 
@@ -65,7 +66,8 @@ extension CongestionControl {
     /// The bitrate for media now. It is below the estimate while a queue is drained.
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), !competition.isPresent else { return estimate }
-        return max(estimate * 0.6, Self.smallest)
+        // What is in a long queue delays the audio. Almost only audio is sent until it is shorter.
+        return max(estimate * (queue.latest > Self.veryLong ? 0.3 : 0.6), Self.smallest)
     }
 
     private func isDraining(now: MediaTime) -> Bool {
@@ -156,6 +158,15 @@ extension CongestionControl {
         reported = sent.count - 1
     }
 
+    /// The bitrate that arrives. While a long queue stands, the path carries exactly what arrives, so the latest measurement
+    /// counts and not the mean, which takes more than a second to follow.
+    private var arriving: Bitrate? {
+        guard let mean = acknowledged.bitrate, let latest = acknowledged.latest, queue.latest > Self.long else {
+            return acknowledged.bitrate
+        }
+        return min(mean, latest)
+    }
+
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
         let former = rates.estimate
         competition.update(queue: queue.current, isDraining: isDraining(now: now), now: now)
@@ -163,8 +174,11 @@ extension CongestionControl {
             let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
             rates.compete(falls: falls, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
         } else {
-            rates.isQueueLong = queue.current > Self.long
-            rates.update(trend.usage, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
+            rates.isQueueLong = queue.latest > Self.long
+            // A queue that has become long at once needs no trend. While it drains, it says nothing new.
+            let isFlooded = rates.isQueueLong && !isDraining(now: now)
+            rates.update(
+                isFlooded ? .over : trend.usage, acknowledged: arriving, roundTrip: roundTrip, now: now)
         }
         loss.add(
             arrived: arrived, lost: lost, hasQueue: queue.current > Self.noticed, acknowledged: acknowledged.bitrate,
@@ -172,7 +186,10 @@ extension CongestionControl {
         if rates.decreasedAt == now {
             probing.congested(now: now)
             // The path has become much slower, or was never as fast as what was sent: a long queue stands.
-            if rates.estimate < former * 0.7 { drainUntil = now + Self.draining }
+            if rates.estimate < former * 0.7 {
+                drainUntil = now + Self.draining
+                if let arriving { acknowledged.restart(at: arriving) }
+            }
         }
         if let result = probing.takeResult(reported: reported, estimate: rates.estimate, now: now) {
             rates.raise(to: result)
@@ -200,7 +217,7 @@ extension CongestionControl {
     /// Whether a retransmission may be sent now. If not, the receiver asks again later.
     public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {
         guard let estimate else { return true }
-        return pacer.room(at: estimate, now: now) >= bytes
+        return pacer.room(at: estimate, in: budget(now: now) ?? estimate, now: now) >= bytes
     }
 
     /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.

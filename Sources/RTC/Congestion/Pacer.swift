@@ -8,19 +8,30 @@ struct Pacer: Sendable {
     /// The largest burst, in time at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
-    /// Bytes that were sent and not yet paid for by time. Bounded, because nothing is added for long times.
-    private var debt = 0
+    /// The largest burst above the budget, in time at the budget's bitrate.
+    private static let excess = MediaInterval.milliseconds(150)
+
+    /// Bytes that were sent and not yet paid for by time, at the paced bitrate and at the budget's. Bounded, because nothing is
+    /// added for long times.
+    private var (debt, mediaDebt) = (0, 0)
     private static let maxDebt = 50_000
     private var updatedAt: MediaTime?
 
     /// Counts bytes of media.
-    mutating func sent(_ bytes: Int) { debt = min(debt + bytes, Self.maxDebt) }
+    mutating func sent(_ bytes: Int) {
+        debt = min(debt + bytes, Self.maxDebt)
+        mediaDebt = min(mediaDebt + bytes, Self.maxDebt)
+    }
 
     /// Returns how many bytes may be added now.
-    mutating func room(at estimate: Bitrate, now: MediaTime) -> Int {
+    /// - Parameter budget: the bitrate for all that is sent, averaged over a longer time than a burst.
+    mutating func room(at estimate: Bitrate, in budget: Bitrate, now: MediaTime) -> Int {
         let paced = estimate * Self.factor
-        if let updatedAt { debt = max(0, debt - paced.bytes(in: now - updatedAt)) }
+        if let updatedAt {
+            debt = max(0, debt - paced.bytes(in: now - updatedAt))
+            mediaDebt = max(0, mediaDebt - budget.bytes(in: now - updatedAt))
+        }
         updatedAt = now
-        return max(0, paced.bytes(in: Self.burst) - debt)
+        return max(0, min(paced.bytes(in: Self.burst) - debt, budget.bytes(in: Self.excess) - mediaDebt))
     }
 }

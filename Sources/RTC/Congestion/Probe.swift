@@ -66,7 +66,7 @@ struct Probe: Sendable {
 /// burst shows a queue before anybody relies on it. Probes that found nothing are repeated less and less often.
 struct Probing: Sendable {
     /// The time without congestion before a probe, and its growth after probes that found nothing.
-    private static let (shortest, longest) = (MediaInterval.milliseconds(1500), MediaInterval.seconds(4))
+    private static let (shortest, longest) = (MediaInterval.milliseconds(1500), MediaInterval.seconds(3))
     private static let verification = MediaInterval.milliseconds(700)
     /// How long after a verified result the next probe starts.
     private static let next = MediaInterval.milliseconds(100)

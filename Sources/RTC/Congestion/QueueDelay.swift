@@ -8,6 +8,8 @@ struct QueueDelay: Sendable {
     private var since: MediaTime?
     /// The smallest delay of the packets in the latest reports. The smallest, because jitter only makes delays larger.
     private(set) var current = MediaInterval.zero
+    /// The smallest delay of the packets in the latest report.
+    private(set) var latest = MediaInterval.zero
     private var recent = (MediaInterval.zero, MediaInterval.zero, MediaInterval.zero)
 
     /// - Parameters:
@@ -23,7 +25,7 @@ struct QueueDelay: Sendable {
         lowest = min(lowest ?? oneWay, oneWay)
         let base = min(lowest ?? oneWay, former ?? oneWay)
         recent = (recent.1, recent.2, oneWay)
-        current = min(recent.0, recent.1, recent.2) - base
-        if current < .zero { current = .zero }
+        current = max(.zero, min(recent.0, recent.1, recent.2) - base)
+        latest = max(.zero, oneWay - base)
     }
 }

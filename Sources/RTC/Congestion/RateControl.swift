@@ -5,8 +5,9 @@ struct RateControl: Sendable {
     static let decrease = 0.85
     /// The growth in a second while the capacity is unknown.
     private static let growth = 1.08
-    /// How far the estimate may be above what arrives, because more than that was never tried.
-    private static let ahead = 1.5
+    /// How far the estimate may grow above what arrives, because more than that was never tried: a probe must show more. Next to
+    /// a flow that fills the queue, probes show nothing.
+    private static let (ahead, aheadOfCompetitor) = (1.1, 1.5)
     private static let slack = Bitrate.kilobits(10)
 
     private enum Phase { case hold, increase }
@@ -83,7 +84,7 @@ struct RateControl: Sendable {
         let perSecond = min(9600 / (trips * trips), Double(estimate.bitsPerSecond) * 0.35 + 100_000)
         let raised = estimate + Bitrate(bitsPerSecond: Int64(perSecond * min(1, Double(passed.nanoseconds) / 1e9)))
         guard let acknowledged else { return }
-        estimate = max(estimate, min(raised, acknowledged * Self.ahead + Self.slack))
+        estimate = max(estimate, min(raised, acknowledged * Self.aheadOfCompetitor + Self.slack))
     }
 
     /// Whether the acknowledged bitrate is near those at which queues grew. One far from them starts a new search.

@@ -38,6 +38,22 @@ struct VideoDemand: Equatable, Sendable {
     }
 }
 
+/// How much more videos may take than what is sent now. The path then shows whether it carries that, before more is added.
+struct VideoGrowth: Equatable, Sendable {
+    /// The limit for all videos together; nil if nothing limits them. One step of one video is allowed even if it takes more,
+    /// unless the limit is zero.
+    var limit: Bitrate?
+    /// Whether only paused videos may grow, to their smallest step.
+    var resumesOnly = false
+
+    fileprivate func allows(_ step: Int, _ demand: VideoDemand, more: Double, after grown: Double) -> Bool {
+        if resumesOnly, demand.current != nil || step != demand.steps.lowerBound { return false }
+        guard let limit else { return true }
+        let isNext = step == demand.current.map { $0 + 1 } ?? demand.steps.lowerBound
+        return limit > .zero && (grown + more <= Double(limit.bitsPerSecond) || grown == 0 && isNext)
+    }
+}
+
 /// Divides a subscriber's bitrate among the videos it wants. It is a pure function of its arguments.
 enum Allocation {
     /// How much more than a step takes must be free before a subscriber gets it, so that choices do not flap.
@@ -55,21 +71,24 @@ enum Allocation {
     ///
     /// - Parameters:
     ///   - budget: the bitrate for all videos; audio has been deducted already.
-    ///   - mayRaise: whether a video may get more than it has now.
+    ///   - growth: which videos may get more than they have now.
     static func distribute(
-        _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], mayRaise: Bool = true
+        _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], growth: VideoGrowth = VideoGrowth()
     ) {
         demands.sort { $0.rank > $1.rank }
         let budget = Double(budget.bitsPerSecond)
-        var spent = 0.0
+        var (spent, grown) = (0.0, 0.0)
         /// Moves a demand to a step if the difference fits.
         func take(_ step: Int, _ demand: inout VideoDemand) -> Bool {
             let isRaise = demand.current.map { step > $0 } ?? true
-            guard mayRaise || !isRaise else { return false }
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
             let more = Double(steps[step].bitrate.bitsPerSecond) - former
             let tolerated = budget * (demand.steps.count == 1 ? toleranceWithoutLayers : tolerance)
             guard isRaise ? spent + more * headroom <= budget : spent + more <= tolerated else { return false }
+            if isRaise {
+                guard growth.allows(step, demand, more: more, after: grown) else { return false }
+                grown += more
+            }
             spent += more
             demand.choice = step
             return true

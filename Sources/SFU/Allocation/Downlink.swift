@@ -21,9 +21,17 @@ final class Downlink {
     var loweredAt: MediaTime?
     var raiseDelay = Downlink.shortestRaiseDelay
 
-    /// The time between two allocations, and how often bitrates are measured.
-    static let interval = MediaInterval.milliseconds(100)
+    /// The time between two allocations, and over how much time bitrates are measured.
+    static let (interval, measurement) = (MediaInterval.milliseconds(100), MediaInterval.milliseconds(300))
     static let (shortestRaiseDelay, longestRaiseDelay) = (MediaInterval.seconds(1), MediaInterval.seconds(4))
+    /// How much of the budget videos may grow by at once, and the time after that in which feedback shows whether the path
+    /// carries it.
+    static let growth = 0.2
+    static let raiseInterval = MediaInterval.milliseconds(300)
+    /// How long a paused video waits before it is resumed. It does not wait as long as a raise that has failed.
+    static let resumeDelay = MediaInterval.milliseconds(500)
+    /// How long after a raise no probe starts: until the raised bitrate has been measured.
+    static let trial = MediaInterval.milliseconds(400)
     /// Bytes of each packet that the link carries in addition to the RTP packet: the SRTP tag and the headers of UDP and IP.
     static let overhead = 44
 
@@ -37,8 +45,18 @@ final class Downlink {
         loweredAt = now
     }
 
-    func mayRaise(now: MediaTime) -> Bool {
-        guard !control.isUnsettled(now: now) else { return false }
-        return loweredAt.map { now - $0 >= raiseDelay } ?? true
+    /// Whether a video was raised so recently that its bitrate is not measured yet. A probe would come on top of it.
+    func isTrying(now: MediaTime) -> Bool {
+        raisedAt.map { now - $0 < Self.trial } ?? false
+    }
+
+    /// How videos may grow within a budget.
+    func growth(of budget: Bitrate, now: MediaTime) -> VideoGrowth {
+        let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay
+        let sinceFall = loweredAt.map { now - $0 } ?? Self.longestRaiseDelay
+        guard !control.isUnsettled(now: now), sinceRaise >= Self.raiseInterval, sinceFall >= Self.resumeDelay else {
+            return VideoGrowth(limit: .zero)
+        }
+        return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay)
     }
 }

@@ -11,11 +11,11 @@ extension Router {
         peer.downlink?.wanted = demands.reduce(audio) { total, demand in
             demand.steps.last.map { total + steps[$0].bitrate } ?? total
         }
-        let mayRaise = peer.downlink?.mayRaise(now: now) ?? true
+        let growth = peer.downlink?.growth(of: video, now: now) ?? VideoGrowth()
         // Who would be paused if the connection carried less?
         var atRisk = demands
-        Allocation.distribute(video * 0.7, among: &atRisk, steps, mayRaise: mayRaise)
-        Allocation.distribute(video, among: &demands, steps, mayRaise: mayRaise)
+        Allocation.distribute(video * 0.7, among: &atRisk, steps, growth: growth)
+        Allocation.distribute(video, among: &demands, steps, growth: growth)
         for demand in atRisk { peer.outgoing[demand.slot].isAtRisk = demand.choice == nil }
         peer.isLimited = true
         apply(demands, to: peer, video, now: now)

@@ -11,8 +11,11 @@ final class SimulatedGallery {
     private(set) var watchers: [SimulatedClient] = []
 
     /// Publisher number p labels the packets of its layers 10 * p (the largest) to 10 * p + 2.
-    init(seed: UInt64 = 1, publishers count: Int = 3, watchers watching: Int = 2) throws {
-        room = try SimulatedRoom(seed: seed)
+    init(
+        seed: UInt64 = 1, publishers count: Int = 3, watchers watching: Int = 2,
+        weather: NetworkConditions = NetworkConditions()
+    ) throws {
+        room = try SimulatedRoom(seed: seed, weather: weather)
         for _ in 0..<watching {
             let watcher = room.client()
             try watcher.watch(slots: count)
@@ -30,18 +33,21 @@ final class SimulatedGallery {
         }
     }
 
-    /// About 1100, 400 and 180 kbit/s.
+    /// About 780, 300 and 90 kbit/s, and 50 packets of audio a second with 60 kbit/s in all.
     private func addLayers(to publisher: SimulatedClient, _ number: Int) throws {
         let send = try #require(publisher.send)
-        let sizes: [(UInt16, UInt16, ClosedRange<Int>)] = [(640, 360, 6...8), (320, 180, 2...3), (160, 90, 1...1)]
+        send.sources.first { $0.kind == .audio }?.audioBytes = 90
+        let sizes: [(UInt16, UInt16, ClosedRange<Int>, ClosedRange<Int>)] = [
+            (640, 360, 5...6, 100...1000), (320, 180, 2...3, 100...800), (160, 90, 1...1, 100...600),
+        ]
         let codec = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
         var layers: [SimulatedSource] = []
-        for (index, (width, height, packets)) in sizes.enumerated() {
+        for (index, (width, height, packets, bytes)) in sizes.enumerated() {
             let layer = SimulatedSource(
                 mid: "v", kind: .video, label: UInt32(10 * number + index), codec: codec, random: &room.random)
             layer.rid = ["f", "h", "q"][index]
             layer.size = PictureSize(width: width, height: height)
-            layer.packetsInPicture = packets
+            (layer.packetsInPicture, layer.videoBytes) = (packets, bytes)
             send.add(layer)
             layers.append(layer)
         }

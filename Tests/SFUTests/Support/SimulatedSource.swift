@@ -70,6 +70,9 @@ final class SimulatedSource {
     var size: PictureSize?
     /// The number of packets in a picture that is no keyframe. A packet has about 600 bytes.
     var packetsInPicture = 1...3
+    /// The bytes of a video packet, and of audio, in addition to the tag.
+    var videoBytes = 100...1000
+    var audioBytes = 20
     var frameInterval = MediaInterval.milliseconds(33)
     /// The temporal layers of successive pictures. `threeLayers` is libvpx's pattern: each picture refers to the
     /// previous picture in a lower layer. A picture that allows a switch up (`Y`, `isSync`) refers to no picture in its
@@ -133,7 +136,7 @@ final class SimulatedSource {
     private func sound(_ now: MediaTime) -> OutgoingPacket {
         frame += 1
         let tag = PayloadTag(label: label, frame: frame, index: 0, count: 1, isKeyframe: false, captured: now)
-        let block = bytes(tag, before: [], filler: 20)
+        let block = bytes(tag, before: [], filler: audioBytes)
         guard isRedundant else { return packet(now, marker: false, block) }
         var payload: [UInt8] = []
         for copy in copies {
@@ -172,7 +175,7 @@ final class SimulatedSource {
             let tag = PayloadTag(
                 label: label, frame: frame, index: index, count: count, isKeyframe: isKeyframe, captured: now
             )
-            let filler = Int.random(in: 100...1000, using: &random)
+            let filler = Int.random(in: videoBytes, using: &random)
             return packet(now, marker: index == count - 1, bytes(tag, before: descriptor + header, filler: filler))
         }
     }
