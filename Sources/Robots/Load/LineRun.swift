@@ -100,6 +100,9 @@ private final class LineMeter: RobotHandler {
     private var layers: [String: Int] = [:]
     private var delays: [MediaInterval] = []
     private var fastest: MediaInterval?
+    /// The sections that receive audio, and how many packets of each were lost before this second.
+    private var sounds: [String: RobotReception] = [:]
+    private var lostBefore: Int64 = 0
 
     init(count: Int) { self.count = count }
 
@@ -110,6 +113,7 @@ private final class LineMeter: RobotHandler {
             layers[reception.mid] = LayeredSource.layer(of: packet.payload) ?? layers[reception.mid]
             return
         }
+        sounds[reception.mid] = reception
         guard let sent = LoadSource.sentAt(packet.payload, .audio) else { return }
         let delay = packet.at - sent
         fastest = min(fastest ?? delay, delay)
@@ -123,9 +127,13 @@ private final class LineMeter: RobotHandler {
             layers["v\(slot)"].map { LayeredSource.layers[$0].rid } ?? "-"
         }
         let least = fastest ?? .zero
-        let onTime = delays.count { $0 - least <= playoutDelay }
+        let late = delays.count { $0 - least > playoutDelay }
+        // A packet that has waited does not count as missing in the second in which it was expected.
+        let lost = sounds.values.reduce(0) { $0 + $1.lost }
+        let missing = sounds.isEmpty ? 50 * count : max(0, Int(lost - lostBefore))
+        lostBefore = lost
         // 50 packets a second for each stream.
-        second.concealed = max(0, 100 - 100 * Double(onTime) / Double(max(1, 50 * count)))
+        second.concealed = 100 * Double(late + missing) / Double(max(1, 50 * count))
         second.delay = Double((delays.max() ?? least).nanoseconds - least.nanoseconds) / 1e6
         (bytes, layers, delays) = (0, [:], [])
         return second
