@@ -124,19 +124,22 @@ extension Hostile {
                 var isDropped = false
                 // Send far more than the kernel buffers at both ends.
                 while !isDropped, said < 5000 {
-                    let seq = try talker.say(.session(.signal(.init(session: session, type: "chat", data: data))))
-                    var wait: Duration?
-                    try talker.hear("answer") { message in
-                        if case .roulette(.partner(let partner)) = message, partner.state == .reconnecting {
-                            isDropped = true
+                    // The session's own budget refuses what is sent too fast.
+                    try eventually("the session's budget does not allow signal \(said)") {
+                        let seq = try talker.say(
+                            .session(.signal(.init(session: session, type: "chat", data: data))))
+                        let isSent = try talker.hear("answer") { message -> Bool? in
+                            if case .roulette(.partner(let partner)) = message, partner.state == .reconnecting {
+                                isDropped = true
+                            }
+                            if case .ok(let answer) = message, answer.re == seq { return true }
+                            if case .error(let failure) = message, failure.re == seq { return false }
+                            return nil
                         }
-                        if case .ok(let answer) = message, answer.re == seq { return true }
-                        // The session's own budget. Send as fast as it allows.
-                        if case .error(let failure) = message, failure.re == seq { wait = failure.error.retryAfter }
-                        return wait == nil ? nil : true
+                        talker.forget()
+                        return isSent
                     }
-                    talker.forget()
-                    if let wait { try await Task.sleep(for: wait) } else { said += 1 }
+                    said += 1
                 }
                 #expect(isDropped, "\(said) signals of 8000 bytes were kept for a client that does not read")
                 return AttackOutcome(sent: "\(said) signals of 8000 bytes, unread", cameBack: "reader dropped")

@@ -91,15 +91,13 @@ function receivesNothing(page, index) {
   });
 }
 
-/** Runs in the page: scrolls a tile into view, and returns the milliseconds until a new frame is decoded and painted. */
+/** Runs in the page: scrolls a tile into view, and returns the milliseconds until a new frame of its video is presented. */
 async function scrollTo(index) {
-  const { place, subscriber } = window.tiles[index];
-  const frames = async () => [...(await subscriber.getRtcStatsReport()).values()].find(({ framesDecoded }) => framesDecoded)?.framesDecoded ?? 0;
-  const before = await frames();
+  const { place } = window.tiles[index];
+  const presented = new Promise((resolve) => { place.querySelector('video').requestVideoFrameCallback(resolve); });
   const start = performance.now();
   place.scrollIntoView();
-  while (await frames() === before) await new Promise((resolve) => { setTimeout(resolve, 5); });
-  await new Promise((resolve) => { requestAnimationFrame(resolve); });
+  await presented;
   return performance.now() - start;
 }
 
