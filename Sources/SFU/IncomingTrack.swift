@@ -34,6 +34,8 @@ final class IncomingTrack {
     var announcement = LayerAnnouncement()
     var uplink = UplinkQuality()
     var judgedAt: MediaTime?
+    /// For how many seconds too little has arrived to judge the uplink.
+    var quietSeconds = 0
     /// The published stream that this track belongs to.
     weak var publication: Publication?
     var subscribers: [OutgoingTrack] = []

@@ -49,7 +49,7 @@ final class OutgoingTrack {
     /// One bit for each layer that the subscriber's connection carries, and the highest temporal layer.
     private(set) var allowedLayers: UInt8 = .max
     private(set) var allowedTemporalLayer = PendingPacket.noLayer
-    /// Whether the video would be paused if the connection carried a third less.
+    /// Whether the video would be paused if the connection carried 30 % less.
     var isAtRisk = false
     /// The reason for the next change of the layer.
     var reason = SubscriptionReason.publisher

@@ -3,7 +3,9 @@ import RTC
 /// Congestion control towards subscribers: what they tell about the path, and what the server adds to find out more.
 extension Router {
     func receive(_ report: TransportFeedbackReport, from peer: Peer, now: MediaTime) {
-        guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses else { return }
+        guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses,
+            downlink.mayHandle(report.statusCount, now: now)
+        else { return }
         let before = downlink.control.budget(now: now)
         downlink.control.receive(report, now: now)
         // A video that no longer fits must stop at once: what is in the queue delays the audio.

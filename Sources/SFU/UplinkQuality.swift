@@ -68,7 +68,8 @@ extension Publication {
 }
 
 extension IncomingTrack {
-    /// Returns what the last second looked like, once a second; nil before its end, and if little arrived.
+    /// Returns what the last second looked like, once a second; nil before its end, and if little arrived. A publisher that
+    /// sends little for some seconds, because it is muted, has no trouble.
     func takeSecond(now: MediaTime) -> UplinkQuality.Second? {
         if let judgedAt, now - judgedAt < .seconds(1) { return nil }
         judgedAt = now
@@ -84,7 +85,11 @@ extension IncomingTrack {
             let jitter = MediaInterval(nanoseconds: Int64(statistics.jitter) * 1_000_000_000 / Int64(clockRate))
             second.jitter = max(second.jitter, jitter)
         }
-        guard expected >= 10 else { return nil }
+        guard expected >= 10 else {
+            quietSeconds += 1
+            return quietSeconds > 4 ? second : nil
+        }
+        quietSeconds = 0
         second.loss = Double(lost) / Double(expected)
         second.lacksLayer = layers.contains { $0.isMissingUntil.map { $0 > now } ?? false }
         return second

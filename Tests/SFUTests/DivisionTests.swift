@@ -20,8 +20,10 @@ struct DivisionTests {
     }
 
     /// Returns the chosen step of each video, in their order.
-    private func divide(_ kilobits: Int64, _ videos: [Video], growth: Int64? = nil, resumesOnly: Bool = false) -> [Int?]
-    {
+    private func divide(
+        _ kilobits: Int64, _ videos: [Video], growth: Int64? = nil, resumesOnly: Bool = false,
+        tolerance: Double = VideoGrowth.usualTolerance
+    ) -> [Int?] {
         var steps: [VideoStep] = []
         var demands: [VideoDemand] = []
         for (slot, video) in videos.enumerated() {
@@ -34,7 +36,7 @@ struct DivisionTests {
                     slot: slot, steps: first..<steps.count, current: video.current.map { $0 + first },
                     rank: video.rank))
         }
-        let growth = VideoGrowth(limit: growth.map { .kilobits($0) }, resumesOnly: resumesOnly)
+        let growth = VideoGrowth(limit: growth.map { .kilobits($0) }, resumesOnly: resumesOnly, tolerance: tolerance)
         Allocation.distribute(.kilobits(kilobits), among: &demands, steps, growth: growth)
         var choices: [Int?] = Array(repeating: nil, count: videos.count)
         for demand in demands { choices[demand.slot] = demand.choice.map { $0 - demand.steps.lowerBound } }
@@ -61,7 +63,7 @@ struct DivisionTests {
         #expect(divide(budget, [Video(Self.three, current: current)]) == [expected])
     }
 
-    @Test("everyone moves before anybody is sharp, and those without focus share the rest in turn")
+    @Test("every video gets its lowest layer before any gets a higher one, and those without focus share the rest in turn")
     func shared() {
         let videos = [Video(Self.three), Video(Self.three), Video(Self.three)]
         #expect(divide(335, videos) == [0, 0, 0])
@@ -70,7 +72,7 @@ struct DivisionTests {
         #expect(divide(3000, videos) == [2, 2, 2])
     }
 
-    @Test("who does not fit is paused, the smallest picture first")
+    @Test("videos that do not fit are paused, the smallest picture first")
     func paused() {
         let videos = [Video(Self.three, area: 10), Video(Self.three, area: 30), Video(Self.three, area: 20)]
         #expect(divide(330, videos) == [0, 0, 0])
@@ -102,6 +104,14 @@ struct DivisionTests {
         #expect(divide(600, [Video([700], current: 0)]) == [0])
         #expect(divide(520, [Video([700], current: 0)]) == [nil])
         #expect(divide(760, [Video([700])]) == [nil] && divide(780, [Video([700])]) == [0])
+    }
+
+    @Test("while the path shows no trouble, a small fall of the estimate lowers nothing")
+    func calm() {
+        let videos = [Video(Self.three, current: 1)]
+        #expect(divide(260, videos) == [0])
+        #expect(divide(260, videos, tolerance: VideoGrowth.calmTolerance) == [1])
+        #expect(divide(240, videos, tolerance: VideoGrowth.calmTolerance) == [0])
     }
 
     @Test("while nothing may be raised, videos only fall")

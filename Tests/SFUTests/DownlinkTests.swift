@@ -62,4 +62,30 @@ struct DownlinkTests {
         let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
         #expect(try #require(control.estimate) < .kilobits(150))
     }
+
+    @Test("a subscriber cannot make the server handle more than 4096 packet statuses in 100 ms")
+    func statuses() {
+        let downlink = Downlink()
+        func handled(from milliseconds: Int64) -> Int {
+            (0..<1000).count { index in
+                downlink.mayHandle(2048, now: MediaTime(nanoseconds: (milliseconds + Int64(index) / 20) * 1_000_000))
+            }
+        }
+        #expect(handled(from: 0) == 2)
+        #expect(handled(from: 100) == 2)
+    }
+
+    @Test("a raise waits longer only after raises that were too early")
+    func raiseDelay() {
+        let downlink = Downlink()
+        func fall(at seconds: Int64, after raise: Int64) {
+            downlink.raisedAt = MediaTime(nanoseconds: raise * 1_000_000_000)
+            downlink.lowered(now: MediaTime(nanoseconds: seconds * 1_000_000_000))
+        }
+        fall(at: 3, after: 2)
+        fall(at: 6, after: 5)
+        #expect(downlink.raiseDelay == Downlink.longestRaiseDelay)
+        fall(at: 70, after: 10)
+        #expect(downlink.raiseDelay == Downlink.shortestRaiseDelay)
+    }
 }

@@ -18,8 +18,8 @@ struct SqueezedSubscriberTests {
         #expect(before > 2_000_000)
         try gallery.squeeze(0, to: 700_000)
         room.run(3000)
-        print("after 3 s", try gallery.layers(of: 0, last: 1000))
-        #expect(try gallery.layers(of: 0, last: 1000).allSatisfy { $0 != 0 })
+        let layers = try gallery.layers(of: 0, last: 1000)
+        #expect(layers.allSatisfy { $0 != 0 } && layers.contains { $0 != nil })
         let heard = try (0..<3).map { try gallery.watchers[0].audio($0).arrivals.count }
         let settled = gallery.receivedBytes(0)
         var moving = 0
@@ -27,12 +27,9 @@ struct SqueezedSubscriberTests {
             room.run(1000)
             let layers = try gallery.layers(of: 0, last: 1000)
             if layers.contains(where: { $0 != nil }) { moving += 1 }
-            print(layers, try gallery.link(0)?.longestWait.milliseconds ?? 0, room.router.counters.paddingBytes)
-            room.network.links[try #require(gallery.watchers[0].receive).address]?.longestWait = .zero
         }
         #expect(moving == 57)
         let rate = (gallery.receivedBytes(0) - settled) * 8 / 57
-        print("received \(rate) bit/s on 700 kbit/s; lost \(try gallery.link(0)?.lost ?? 0)")
         #expect(rate > 350_000)
         for slot in 0..<3 {
             let count = try gallery.watchers[0].audio(slot).arrivals.count - heard[slot]
@@ -46,10 +43,39 @@ struct SqueezedSubscriberTests {
         }
         print("back after \(seconds) tenths of a second")
         #expect(seconds <= 100)
-        let other = gallery.receivedBytes(1) - otherBefore
-        print("the other: \(other * 8 / 60 / 1000) kbit/s, before \(otherBefore * 8 / 10 / 1000)")
-        for event in room.server.events {
-            if case .subscriptionChanged(let change) = event { print(change) }
+        let (other, time) = (gallery.receivedBytes(1) - otherBefore, 60 + Double(seconds) / 10)
+        let ratio = Double(other) / time / (Double(otherBefore) / 10)
+        #expect((0.9...1.1).contains(ratio), "the other subscriber: \(ratio) of its former bitrate")
+    }
+
+    @Test("waits less than 200 ms for its audio behind a queue of a second", arguments: 1...2 as ClosedRange<UInt64>)
+    func bufferbloat(seed: UInt64) throws {
+        let gallery = try SimulatedGallery(seed: seed)
+        gallery.room.run(10_000)
+        try gallery.squeeze(0, to: 500_000, queue: .seconds(1))
+        gallery.room.run(5000)
+        var waits: [Int64] = []
+        for _ in 0..<55 {
+            try gallery.forgetLongestWait(of: 0)
+            gallery.room.run(1000)
+            waits.append(try gallery.link(0)?.longestWait.milliseconds ?? 0)
         }
+        print("seed \(seed): the longest waits in each second, in ms: \(waits)")
+        #expect(waits.allSatisfy { $0 < 200 })
+    }
+
+    @Test("hears less than 1 % of the audio more than 200 ms late", arguments: [460_000, 500_000] as [Int64])
+    func audio(_ bitsPerSecond: Int64) throws {
+        let gallery = try SimulatedGallery()
+        gallery.room.run(10_000)
+        try gallery.squeeze(0, to: bitsPerSecond)
+        let before = try gallery.timelyAudio(of: 0)
+        gallery.room.run(5000)
+        let settled = try gallery.timelyAudio(of: 0)
+        gallery.room.run(55_000)
+        let (first, rest) = (settled - before, try gallery.timelyAudio(of: 0) - settled)
+        let late = 1 - Double(first + rest) / (3 * 50 * 60)
+        print("\(bitsPerSecond) bit/s: \(late * 100) % late; after 5 s \(100 - Double(rest) / (3 * 50 * 0.55)) %")
+        #expect(late < 0.01)
     }
 }

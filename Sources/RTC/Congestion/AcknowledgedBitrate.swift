@@ -13,12 +13,19 @@ struct AcknowledgedBitrate: Sendable {
 
     /// The shortest time over which `latest` is measured.
     private static let latestWindow = MediaInterval.milliseconds(60)
+    /// After a pause longer than this, packets that arrive closer together than `burst` were held back.
+    private static let (pause, burst) = (MediaInterval.milliseconds(60), MediaInterval.milliseconds(5))
+    /// The receiver's clock was set back if a packet is this much older than the one before.
+    private static let jump = MediaInterval.seconds(1)
 
     private var bytes = 0
     private var span = MediaInterval.zero
     private var (latestBytes, latestSpan) = (0, MediaInterval.zero)
     /// The bitrate of the last 60 ms or more, not smoothed; nil at first.
     private(set) var latest: Bitrate?
+    /// A pause and the packet after it. They count only if the next packet shows that nothing was held back.
+    private var heldSpan: MediaInterval?
+    private var heldBytes = 0
     private var last: MediaInterval?
     /// In kilobits per second.
     private var estimate: Double?
@@ -28,21 +35,30 @@ struct AcknowledgedBitrate: Sendable {
 
     /// - Parameter continues: whether nothing was sent between this packet and the previous one added.
     mutating func add(bytes count: Int, arrival: MediaInterval, continues: Bool) {
+        if let last, last - arrival > Self.jump { self.last = nil }
         defer { last = max(last ?? arrival, arrival) }
         guard let last, continues else { return }
+        let passed = max(.zero, arrival - last)
+        addLatest(count, passed)
         bytes += count
-        latestBytes += count
-        if arrival > last {
-            span = span + (arrival - last)
-            latestSpan = latestSpan + (arrival - last)
-        }
-        if latestSpan >= Self.latestWindow {
-            latest = Bitrate(bytes: latestBytes, in: latestSpan)
-            (latestBytes, latestSpan) = (0, .zero)
-        }
+        span = span + passed
         guard span >= (estimate == nil ? Self.firstWindow : Self.window) else { return }
         take(Double(bytes) * 8e6 / Double(span.nanoseconds))
         (bytes, span) = (0, .zero)
+    }
+
+    private mutating func addLatest(_ count: Int, _ passed: MediaInterval) {
+        if let held = heldSpan {
+            // On a slow link the next packet takes long, too.
+            if passed > Self.burst { (latestBytes, latestSpan) = (latestBytes + heldBytes, latestSpan + held) }
+            heldSpan = nil
+        }
+        guard passed <= Self.pause else { return (heldSpan, heldBytes) = (passed, count) }
+        latestBytes += count
+        latestSpan = latestSpan + passed
+        guard latestSpan >= Self.latestWindow else { return }
+        latest = Bitrate(bytes: latestBytes, in: latestSpan)
+        (latestBytes, latestSpan) = (0, .zero)
     }
 
     private mutating func take(_ sample: Double) {

@@ -1,4 +1,4 @@
-/// Notices that somebody else fills the path's queue, such as a TCP transfer.
+/// Detects another flow that keeps the path's queue full, such as a TCP download.
 ///
 /// Alone, a queue that congestion control has caused is empty again soon after the estimate has fallen. If it hardly ever is,
 /// another flow fills it whatever this one does. Reacting to the delay would then leave everything to the other flow, so only
@@ -34,6 +34,12 @@ struct Competition: Sendable {
         let wasPresent = isPresent
         isPresent = filled > (wasPresent ? Self.absent : Self.present)
         if isPresent != wasPresent { (arrived, lost) = (0, 0) }
+    }
+
+    /// Must be called when the queue stays although this flow has sent little for seconds.
+    mutating func assume() {
+        (filled, isPresent) = (1, true)
+        (arrived, lost) = (0, 0)
     }
 
     /// Counts packets while another flow is present.

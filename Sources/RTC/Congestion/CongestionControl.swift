@@ -19,13 +19,18 @@ public struct CongestionControl: Sendable {
     public static let smallest = Bitrate.kilobits(30)
     /// Without feedback for this long, although packets were sent, the path is assumed to be blocked.
     private static let silence = MediaInterval.seconds(1)
-    /// A shorter queue is not distinguished from jitter.
-    private static let noticed = MediaInterval.milliseconds(15)
+    /// A shorter queue is not distinguished from jitter. Before the first congestion it must be longer: a busy computer delays
+    /// packets by some tens of milliseconds, too.
+    private static let (noticed, noticedAtFirst) = (MediaInterval.milliseconds(15), MediaInterval.milliseconds(50))
     /// A queue that shows that the path carries far less than before.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
     /// A queue that is drained, and for how long at most.
     private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
+    /// A difference of the two clocks' progress that no path causes.
+    private static let jump = MediaInterval.seconds(3)
+    /// How long the estimate must suffice until it is forgotten.
+    private static let sufficient = MediaInterval.seconds(30)
 
     // First, because every packet needs them.
     private var sentPackets = SentPackets()
@@ -37,6 +42,8 @@ public struct CongestionControl: Sendable {
     private var loss = LossBound()
     private var competition = Competition()
     private var queue = QueueDelay()
+    /// Whether the queue is long, and did not only seem so because packets were held back.
+    private var isQueueStanding = false
     private var probing = Probing()
     /// The receiver's own estimate (REMB).
     private var remb: Bitrate?
@@ -44,9 +51,17 @@ public struct CongestionControl: Sendable {
     private var reported: Int64 = -1
     /// The end of the reference times of earlier reports, in units of 64 ms; they wrap in 24 bits.
     private var reference: Int64?
+    /// The extended number of the first packet on the current path.
+    private var firstOnPath: Int64 = 0
     private var feedbackAt: MediaTime?
     private var reducedAt: MediaTime?
+    /// The estimate before feedback stopped.
+    private var beforeSilence: Bitrate?
     private var drainUntil: MediaTime?
+    /// The length of the queue when it began to be drained.
+    private var drainedQueue = MediaInterval.zero
+    /// Since when the estimate has sufficed for all that was wanted, without a queue.
+    private var sufficientSince: MediaTime?
     private var paddingAt: MediaTime?
     /// How much padding is due, in bytes; negative after a packet that was longer than that.
     private var paddingDue = 0
@@ -84,6 +99,8 @@ extension CongestionControl {
     public func isUnsettled(now: MediaTime) -> Bool {
         probing.isVerifying(now: now) || isDraining(now: now)
     }
+    /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
+    public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
     public var hasFeedback: Bool { feedbackAt != nil || remb != nil }
 
     /// Reads the memory that `sent` needs.
@@ -103,44 +120,70 @@ extension CongestionControl {
 
     /// Handles feedback. Packets that it does not know, and those that it has heard of already, change nothing.
     public mutating func receive(_ report: TransportFeedbackReport, now: MediaTime) {
-        (feedbackAt, remb) = (now, nil)
         let offset = unwrap(report.referenceTime)
         var (arrived, lost) = (0, 0)
-        var (lowest, newest): (MediaInterval?, MediaTime?)
+        var delays = ReportedDelays()
         var isFirst = true
         // A report that arrives out of order has only numbers that are known already.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
         let isNewest = sentPackets.extended(end).map { $0 > reported } ?? true
         report.forEachPacket { number, arrival in
-            guard let number = sentPackets.extended(number) else { return }
+            guard let number = sentPackets.extended(number), number >= firstOnPath else { return }
             // Nothing was left out if this report begins where the previous one ended.
             let continues = !isFirst || number <= reported + 1
             isFirst = false
             guard let arrival else {
-                if number > reported { lost += 1 }
+                if number > reported {
+                    lost += 1
+                    sentPackets.markLost(number)
+                }
                 reported = max(reported, number)
                 return
             }
             let packet = sentPackets.packet(number, now: now)
             guard !packet.hasArrived else { return }
             // It was counted as lost, but only came late.
-            if number <= reported { lost -= 1 }
+            if packet.wasLost { lost -= 1 }
             sentPackets.markArrived(number)
             let at = arrival + offset
             arrived += 1
             if isNewest { acknowledged.add(bytes: packet.bytes, arrival: at, continues: continues) }
             reported = max(reported, number)
-            let oneWay = QueueDelay.oneWay(packet.sentAt, at)
-            lowest = min(lowest ?? oneWay, oneWay)
-            newest = max(newest ?? packet.sentAt, packet.sentAt)
+            delays.add(packet.sentAt, QueueDelay.oneWay(packet.sentAt, at))
             probing.add(number, packet, arrival: at)
-            if let difference = groups.add(sentAt: packet.sentAt, arrival: at) {
-                trend.add(difference, hasQueue: queue.current > Self.noticed, now: now)
-            }
+            add(sentAt: packet.sentAt, arrival: at, now: now)
         }
-        if let lowest { queue.add(lowest, now: now) }
-        if let newest { roundTrip = now - newest }
+        if let lowest = delays.lowest { queue.add(lowest, now: now) }
+        if let newest = delays.last?.sentAt { roundTrip = now - newest }
+        guard arrived > 0 || lost != 0 else { return }
+        (feedbackAt, remb) = (now, nil)
+        isQueueStanding = queue.current > Self.long || queue.latest > Self.long && delays.isQueue
+        endSilence(now: now)
         update(arrived: arrived, lost: lost, now: now)
+    }
+
+    private mutating func add(sentAt: MediaTime, arrival: MediaInterval, now: MediaTime) {
+        guard let difference = groups.add(sentAt: sentAt, arrival: arrival) else { return }
+        // One of the clocks has jumped, for example because the device was asleep.
+        guard abs((difference.arrived - difference.sent).nanoseconds) < Self.jump.nanoseconds else {
+            (groups, trend) = (PacketGroups(), DelayTrend())
+            return
+        }
+        trend.add(difference, hasQueue: hasQueue, now: now)
+    }
+
+    /// Whether packets wait on the path.
+    private var hasQueue: Bool {
+        queue.current > (rates.estimate < Self.unlimited ? Self.noticed : Self.noticedAtFirst)
+    }
+
+    /// After a time without feedback, such as in a tunnel, the path probably carries what it carried before.
+    private mutating func endSilence(now: MediaTime) {
+        guard let former = beforeSilence else { return }
+        beforeSilence = nil
+        guard queue.latest <= Self.noticed else { return }
+        rates.raise(to: former * 0.5)
+        probing.retry(now: now)
     }
 
     private mutating func unwrap(_ time: Int32) -> MediaInterval {
@@ -155,45 +198,58 @@ extension CongestionControl {
         let sent = sentPackets
         self = CongestionControl()
         sentPackets = sent
-        reported = sent.count - 1
+        (firstOnPath, reported) = (sent.count, sent.count - 1)
     }
 
     /// The bitrate that arrives. While a long queue stands, the path carries exactly what arrives, so the latest measurement
     /// counts and not the mean, which takes more than a second to follow.
     private var arriving: Bitrate? {
-        guard let mean = acknowledged.bitrate, let latest = acknowledged.latest, queue.latest > Self.long else {
-            return acknowledged.bitrate
-        }
-        return min(mean, latest)
+        guard isQueueStanding, let latest = acknowledged.latest else { return acknowledged.bitrate }
+        return min(acknowledged.bitrate ?? latest, latest)
     }
 
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
-        let former = rates.estimate
+        // Before the first congestion the estimate says nothing about the path.
+        let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
+        endDraining(now: now)
         competition.update(queue: queue.current, isDraining: isDraining(now: now), now: now)
         if competition.isPresent {
             let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
             rates.compete(falls: falls, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
         } else {
-            rates.isQueueLong = queue.latest > Self.long
+            rates.isQueueLong = isQueueStanding
             // A queue that has become long at once needs no trend. While it drains, it says nothing new.
-            let isFlooded = rates.isQueueLong && !isDraining(now: now)
+            let isFlooded = isQueueStanding && !isDraining(now: now)
             rates.update(
                 isFlooded ? .over : trend.usage, acknowledged: arriving, roundTrip: roundTrip, now: now)
         }
         loss.add(
             arrived: arrived, lost: lost, hasQueue: queue.current > Self.noticed, acknowledged: acknowledged.bitrate,
             estimate: rates.estimate, now: now)
+        if hasQueue || rates.decreasedAt == now { sufficientSince = nil }
         if rates.decreasedAt == now {
             probing.congested(now: now)
             // The path has become much slower, or was never as fast as what was sent: a long queue stands.
             if rates.estimate < former * 0.7 {
-                drainUntil = now + Self.draining
+                (drainUntil, drainedQueue) = (now + Self.draining, queue.latest)
                 if let arriving { acknowledged.restart(at: arriving) }
             }
         }
         if let result = probing.takeResult(reported: reported, estimate: rates.estimate, now: now) {
             rates.raise(to: result)
             acknowledged.restart(at: result)
+        }
+    }
+
+    /// Ends draining after its longest time. If the queue has hardly become shorter, it is not this flow's own.
+    private mutating func endDraining(now: MediaTime) {
+        guard let drainUntil, now >= drainUntil else { return }
+        self.drainUntil = nil
+        guard queue.current > Self.drained, !competition.isPresent else { return }
+        if queue.current.nanoseconds > drainedQueue.nanoseconds / 2 {
+            competition.assume()
+        } else {
+            (self.drainUntil, drainedQueue) = (now + Self.draining, queue.current)
         }
     }
 
@@ -208,6 +264,7 @@ extension CongestionControl {
         else { return }
         reducedAt = now
         let base = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
+        beforeSilence = beforeSilence ?? base
         rates.limit(to: max(base * 0.5, Self.smallest))
         probing.congested(now: now)
     }
@@ -227,7 +284,9 @@ extension CongestionControl {
     ///   - media: the bitrate of media that is sent now.
     public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
         defer { paddingAt = now }
-        guard let estimate, feedbackAt != nil, wanted > estimate, drainUntil.map({ now >= $0 }) ?? true else {
+        forgetLimit(wanted: wanted, now: now)
+        // A probe shows nothing about losses, or about a limit that the receiver has set.
+        guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now) else {
             probing.cancel()
             paddingDue = 0
             return 0
@@ -243,6 +302,15 @@ extension CongestionControl {
         guard target > media else { return 0 }
         paddingDue += (target - media).bytes(in: min(now - paddingAt, .milliseconds(50)))
         return max(0, paddingDue)
+    }
+
+    /// Removes the limit after a long time in which it was not needed. Otherwise a line that was once full, or seemed to be,
+    /// would stay limited to what was sent since.
+    private mutating func forgetLimit(wanted: Bitrate, now: MediaTime) {
+        guard let estimate, wanted <= estimate * 1.1, remb == nil else { return sufficientSince = nil }
+        guard let since = sufficientSince else { return sufficientSince = now }
+        guard now - since >= Self.sufficient else { return }
+        (rates, loss, sufficientSince) = (RateControl(estimate: Self.unlimited), LossBound(), nil)
     }
 
     /// Must be called with the number of bytes of padding that were sent.

@@ -31,7 +31,7 @@ struct DelayTrend: Sendable {
     private(set) var usage = Usage.normal
     private(set) var threshold = 12.5
     /// The arrival and the smoothed delay of recent groups, in milliseconds.
-    private var points = ContiguousArray<SIMD2<Float>>(repeating: .zero, count: window)
+    private var points = ContiguousArray<SIMD2<Double>>(repeating: .zero, count: window)
     private var count = 0
     private var first: MediaInterval?
     private var sum = 0.0
@@ -49,7 +49,7 @@ struct DelayTrend: Sendable {
         sum += delay
         smoothed = Self.smoothing * smoothed + (1 - Self.smoothing) * sum
         let time = Double((difference.arrival - first).nanoseconds) / 1e6
-        points[count % Self.window] = SIMD2(Float(time), Float(smoothed))
+        points[count % Self.window] = SIMD2(time, smoothed)
         count += 1
         let trend = count >= Self.window ? slope ?? previousTrend : previousTrend
         detect(trend, after: Double(difference.sent.nanoseconds) / 1e6, hasQueue: hasQueue, now: now)
@@ -57,14 +57,14 @@ struct DelayTrend: Sendable {
 
     /// The slope of the line through the recent delays, by least squares; nil if all groups arrived at once.
     private var slope: Double? {
-        var mean = SIMD2<Float>.zero
+        var mean = SIMD2<Double>.zero
         for point in points { mean += point }
-        mean /= Float(Self.window)
+        mean /= Double(Self.window)
         var (numerator, denominator) = (0.0, 0.0)
         for point in points {
             let offset = point - mean
-            numerator += Double(offset.x * offset.y)
-            denominator += Double(offset.x * offset.x)
+            numerator += offset.x * offset.y
+            denominator += offset.x * offset.x
         }
         return denominator > 0 ? numerator / denominator : nil
     }

@@ -10,17 +10,19 @@ struct Pacer: Sendable {
 
     /// The largest burst above the budget, in time at the budget's bitrate.
     private static let excess = MediaInterval.milliseconds(150)
+    /// The longest time for which nothing is added after a burst of media, such as a keyframe: 100 ms after this.
+    private static let longestDebt = MediaInterval.milliseconds(250)
 
     /// Bytes that were sent and not yet paid for by time, at the paced bitrate and at the budget's. Bounded, because nothing is
     /// added for long times.
-    private var (debt, mediaDebt) = (0, 0)
+    private var (debt, budgetDebt) = (0, 0)
     private static let maxDebt = 50_000
     private var updatedAt: MediaTime?
 
     /// Counts bytes of media.
     mutating func sent(_ bytes: Int) {
         debt = min(debt + bytes, Self.maxDebt)
-        mediaDebt = min(mediaDebt + bytes, Self.maxDebt)
+        budgetDebt = min(budgetDebt + bytes, Self.maxDebt)
     }
 
     /// Returns how many bytes may be added now.
@@ -29,9 +31,10 @@ struct Pacer: Sendable {
         let paced = estimate * Self.factor
         if let updatedAt {
             debt = max(0, debt - paced.bytes(in: now - updatedAt))
-            mediaDebt = max(0, mediaDebt - budget.bytes(in: now - updatedAt))
+            budgetDebt = max(0, budgetDebt - budget.bytes(in: now - updatedAt))
         }
+        budgetDebt = min(budgetDebt, budget.bytes(in: Self.longestDebt))
         updatedAt = now
-        return max(0, min(paced.bytes(in: Self.burst) - debt, budget.bytes(in: Self.excess) - mediaDebt))
+        return max(0, min(paced.bytes(in: Self.burst) - debt, budget.bytes(in: Self.excess) - budgetDebt))
     }
 }

@@ -3,8 +3,13 @@
 /// Without it the estimate could never exceed what the current layers need by much, because nothing larger is ever sent. All
 /// packets of the time count, media and repeated ones.
 struct Probe: Sendable {
-    /// Long enough to tell the bitrate from bursts, short enough that a queue grows by no more than a tenth of a second.
-    static let length = MediaInterval.milliseconds(120)
+    /// Long enough to tell the bitrate from bursts.
+    private static let longest = MediaInterval.milliseconds(120)
+    /// The queue that a probe may cause if the path carries no more than the estimate.
+    private static let queue = 0.06
+    /// The least that shows something: so many packets, and at this bitrate. Padding packets are short.
+    private static let fewestPackets = 5
+    static let slowest = Bitrate.kilobits(150)
     /// How long after the end of the probe its last packets may still be reported.
     private static let reportTimeout = MediaInterval.seconds(2)
     /// The part of a probe's packets that must arrive.
@@ -16,6 +21,8 @@ struct Probe: Sendable {
 
     let target: Bitrate
     let startedAt: MediaTime
+    /// How long the probe sends.
+    let length: MediaInterval
     private let first: Int64
     private(set) var last: Int64?
     private var (sentBytes, packets) = (0, 0)
@@ -24,18 +31,26 @@ struct Probe: Sendable {
     private var (firstSent, lastSent) = (MediaTime(nanoseconds: 0), MediaTime(nanoseconds: 0))
     private var (firstArrival, lastArrival) = (MediaInterval.zero, MediaInterval.zero)
 
-    /// - Parameter first: the extended number of the first packet sent from now on.
-    init(target: Bitrate, first: Int64, now: MediaTime) {
+    /// - Parameters:
+    ///   - estimate: what the path is believed to carry.
+    ///   - first: the extended number of the first packet sent from now on.
+    init(target: Bitrate, estimate: Bitrate, first: Int64, now: MediaTime) {
         (self.target, self.first, startedAt) = (target, first, now)
+        let excess = Double((target - estimate).bitsPerSecond) / Double(max(1, estimate.bitsPerSecond))
+        length = min(Self.longest, MediaInterval(nanoseconds: Int64(Self.queue / max(excess, 0.1) * 1e9)))
     }
 
-    /// Ends the sending.
+    /// Ends the sending after the probe's length, if enough packets were sent.
     /// - Parameter next: the extended number of the first packet that does not belong to the probe.
-    mutating func end(before next: Int64) { last = last ?? next - 1 }
+    mutating func endIfDue(before next: Int64, now: MediaTime) {
+        guard last == nil, now - startedAt >= length else { return }
+        guard next - first > Self.fewestPackets || now - startedAt >= Self.longest * 3 else { return }
+        last = next - 1
+    }
 
     var isSending: Bool { last == nil }
 
-    func isOver(now: MediaTime) -> Bool { now - startedAt > Self.length + Self.reportTimeout }
+    func isOver(now: MediaTime) -> Bool { now - startedAt > length + Self.reportTimeout }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
         guard number >= first, last.map({ number <= $0 }) ?? true else { return }
@@ -51,7 +66,7 @@ struct Probe: Sendable {
     /// What the probe has shown, once enough of it was reported; nil before, or if it was too small to tell.
     /// - Parameter reported: the highest extended number that feedback has reported.
     func result(reported: Int64) -> Bitrate? {
-        guard let last, reported >= last, packets >= 5, Double(packets) >= Self.sufficient * Double(last - first + 1),
+        guard let last, reported >= last, packets >= Self.fewestPackets, Double(packets) >= Self.sufficient * Double(last - first + 1),
             lastSent - firstSent >= .milliseconds(20), lastArrival > firstArrival
         else { return nil }
         let sent = Bitrate(bytes: arrivedBytes - lastBytes, in: lastSent - firstSent)
@@ -95,14 +110,15 @@ struct Probing: Sendable {
         guard let dueAt else { return self.dueAt = now + Self.shortest }
         guard now >= dueAt else { return }
         let factor = succeeded ? 2.0 : 1.5
-        probe = Probe(target: min(wanted, estimate * factor), first: number, now: now)
+        probe = Probe(target: min(wanted, max(estimate * factor, Probe.slowest)), estimate: estimate, first: number, now: now)
     }
 
     mutating func cancel() { probe = nil }
 
-    mutating func endIfDue(before number: Int64, now: MediaTime) {
-        if let probe, now - probe.startedAt >= Probe.length { self.probe?.end(before: number) }
-    }
+    mutating func endIfDue(before number: Int64, now: MediaTime) { probe?.endIfDue(before: number, now: now) }
+
+    /// Starts the next probe soon, because earlier results say nothing any more.
+    mutating func retry(now: MediaTime) { (interval, dueAt) = (Self.shortest, now) }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
         if probe != nil { probe?.add(number, packet, arrival: arrival) }

@@ -1,3 +1,28 @@
+/// The delays of the packets in one report.
+struct ReportedDelays: Sendable {
+    private static let shortest = MediaInterval.milliseconds(20)
+    private static let tolerance = MediaInterval.milliseconds(10)
+
+    private(set) var lowest: MediaInterval?
+    private var count = 0
+    private var first: (sentAt: MediaTime, oneWay: MediaInterval)?
+    private(set) var last: (sentAt: MediaTime, oneWay: MediaInterval)?
+
+    mutating func add(_ sentAt: MediaTime, _ oneWay: MediaInterval) {
+        count += 1
+        lowest = min(lowest ?? oneWay, oneWay)
+        if first.map({ sentAt < $0.sentAt }) ?? true { first = (sentAt, oneWay) }
+        if last.map({ sentAt >= $0.sentAt }) ?? true { last = (sentAt, oneWay) }
+    }
+
+    /// Whether the delays are those of a queue. If the receiver or a radio link was busy and then delivered everything that it
+    /// had held back, each packet has waited less than the one sent before it.
+    var isQueue: Bool {
+        guard let first, let last, count >= 3, last.sentAt - first.sentAt >= Self.shortest else { return false }
+        return last.oneWay >= first.oneWay - Self.tolerance
+    }
+}
+
 /// The time that packets wait in queues on the path: the delay above the smallest one of the last 10 to 20 s. The clocks of the
 /// two ends need not agree.
 struct QueueDelay: Sendable {

@@ -4,13 +4,14 @@
 public struct SentPackets: Sendable {
     /// The number of remembered packets, a power of two. At 1000 packets a second, feedback may be a second late.
     public static let capacity = 1024
-    /// Times are stored in units of 2^16 ns, about 66 µs, in 20 bits: they repeat after 69 s.
+    /// Times are stored in units of 2^16 ns, about 66 µs, in 19 bits: they repeat after 34 s.
     private static let tick: Int64 = 16
-    private static let timeMask: UInt32 = 0xf_ffff
+    private static let timeMask: UInt32 = 0x7_ffff
     /// Sizes are stored in eleven bits; no datagram is longer.
     private static let sizeMask: UInt32 = 0x7ff
 
-    /// For each packet, from the highest bit: the time, the size, and whether feedback has reported its arrival.
+    /// For each packet, from the highest bit: the time, the size, whether feedback has reported it as lost, and whether it has
+    /// reported its arrival.
     private var records = ContiguousArray<UInt32>(repeating: 0, count: capacity)
     /// The number of packets sent so far. Its lowest 16 bits are the sequence number of the next packet.
     public private(set) var count: Int64 = 0
@@ -19,6 +20,8 @@ public struct SentPackets: Sendable {
     struct Packet: Equatable {
         var sentAt: MediaTime
         var bytes: Int
+        /// Whether feedback has reported it as lost. It may still arrive.
+        var wasLost: Bool
         /// Whether feedback has already reported its arrival.
         var hasArrived: Bool
     }
@@ -31,7 +34,7 @@ public struct SentPackets: Sendable {
         let number = UInt16(truncatingIfNeeded: count)
         let ticks = UInt32(truncatingIfNeeded: now.nanoseconds >> Self.tick)
         let size = min(UInt32(truncatingIfNeeded: bytes), Self.sizeMask)
-        records[Int(truncatingIfNeeded: count) & (Self.capacity - 1)] = ticks << 12 | size << 1
+        records[Int(truncatingIfNeeded: count) & (Self.capacity - 1)] = ticks << 13 | size << 2
         count &+= 1
         return number
     }
@@ -50,12 +53,16 @@ public struct SentPackets: Sendable {
     /// - Parameter number: an extended number from `extended`.
     func packet(_ number: Int64, now: MediaTime) -> Packet {
         let record = records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)]
-        let age = (UInt32(truncatingIfNeeded: now.nanoseconds >> Self.tick) &- record >> 12) & Self.timeMask
+        let age = (UInt32(truncatingIfNeeded: now.nanoseconds >> Self.tick) &- record >> 13) & Self.timeMask
         let ticks = (now.nanoseconds >> Self.tick) - Int64(age)
         return Packet(
-            sentAt: MediaTime(nanoseconds: ticks << Self.tick), bytes: Int(record >> 1 & Self.sizeMask),
-            hasArrived: record & 1 != 0
+            sentAt: MediaTime(nanoseconds: ticks << Self.tick), bytes: Int(record >> 2 & Self.sizeMask),
+            wasLost: record & 2 != 0, hasArrived: record & 1 != 0
         )
+    }
+
+    mutating func markLost(_ number: Int64) {
+        records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)] |= 2
     }
 
     mutating func markArrived(_ number: Int64) {

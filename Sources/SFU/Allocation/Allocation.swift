@@ -38,13 +38,19 @@ struct VideoDemand: Equatable, Sendable {
     }
 }
 
-/// How much more videos may take than what is sent now. The path then shows whether it carries that, before more is added.
+/// How much more videos may take than what is sent now, and than the budget. The path then shows whether it carries that.
 struct VideoGrowth: Equatable, Sendable {
     /// The limit for all videos together; nil if nothing limits them. One step of one video is allowed even if it takes more,
     /// unless the limit is zero.
     var limit: Bitrate?
     /// Whether only paused videos may grow, to their smallest step.
     var resumesOnly = false
+    /// How much more than the budget what is sent now may take, so that choices do not flap.
+    var tolerance = VideoGrowth.usualTolerance
+
+    static let usualTolerance = 1.05
+    /// While the path shows no trouble, one small fall of the estimate lowers nothing. A real bottleneck soon causes another.
+    static let calmTolerance = 1.2
 
     fileprivate func allows(_ step: Int, _ demand: VideoDemand, more: Double, after grown: Double) -> Bool {
         if resumesOnly, demand.current != nil || step != demand.steps.lowerBound { return false }
@@ -58,9 +64,8 @@ struct VideoGrowth: Equatable, Sendable {
 enum Allocation {
     /// How much more than a step takes must be free before a subscriber gets it, so that choices do not flap.
     private static let headroom = 1.1
-    /// How much more than the budget what is sent now may take, for the same reason.
-    private static let tolerance = 1.05
-    /// The same for a video without layers: it could only be paused, for which one fall of the estimate is too little.
+    /// How much more than the budget a video without layers may take: it could only be paused, for which one fall of the
+    /// estimate is too little.
     private static let toleranceWithoutLayers = 1.33
 
     /// Chooses a step for each demand.
@@ -83,7 +88,7 @@ enum Allocation {
             let isRaise = demand.current.map { step > $0 } ?? true
             let former = demand.choice.map { Double(steps[$0].bitrate.bitsPerSecond) } ?? 0
             let more = Double(steps[step].bitrate.bitsPerSecond) - former
-            let tolerated = budget * (demand.steps.count == 1 ? toleranceWithoutLayers : tolerance)
+            let tolerated = budget * (demand.steps.count == 1 ? toleranceWithoutLayers : growth.tolerance)
             guard isRaise ? spent + more * headroom <= budget : spent + more <= tolerated else { return false }
             if isRaise {
                 guard growth.allows(step, demand, more: more, after: grown) else { return false }

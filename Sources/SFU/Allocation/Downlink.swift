@@ -35,13 +35,27 @@ final class Downlink {
     /// Bytes of each packet that the link carries in addition to the RTP packet: the SRTP tag and the headers of UDP and IP.
     static let overhead = 44
 
-    /// Reads what sending a packet needs; see `Router.warm`.
+    /// How many packet statuses of a subscriber's reports are handled in 100 ms. A report of a few bytes can claim thousands.
+    private static let statuses = 4096
+    private var handledStatuses = 0
+    private var handledSince: MediaTime?
+
+    /// Counts the packets that a report claims to tell about.
+    /// - Returns: false if the report must be ignored.
+    func mayHandle(_ count: Int, now: MediaTime) -> Bool {
+        if handledSince.map({ now - $0 >= Self.interval }) ?? true { (handledStatuses, handledSince) = (0, now) }
+        handledStatuses += count
+        return handledStatuses <= Self.statuses
+    }
+
+    /// Touches the memory that sending uses, to load it into the cache; see `Router.warm`.
     @inline(__always)
     func warm() -> UInt64 { control.warm() }
 
     /// Records that videos were lowered. If they were raised only recently, that was too soon.
     func lowered(now: MediaTime) {
-        if let raisedAt, now - raisedAt < .seconds(5) { raiseDelay = min(raiseDelay * 2, Self.longestRaiseDelay) }
+        let wasTooSoon = raisedAt.map { now - $0 < .seconds(5) } ?? false
+        raiseDelay = wasTooSoon ? min(raiseDelay * 2, Self.longestRaiseDelay) : Self.shortestRaiseDelay
         loweredAt = now
     }
 
@@ -52,11 +66,12 @@ final class Downlink {
 
     /// How videos may grow within a budget.
     func growth(of budget: Bitrate, now: MediaTime) -> VideoGrowth {
+        let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay
         let sinceFall = loweredAt.map { now - $0 } ?? Self.longestRaiseDelay
         guard !control.isUnsettled(now: now), sinceRaise >= Self.raiseInterval, sinceFall >= Self.resumeDelay else {
-            return VideoGrowth(limit: .zero)
+            return VideoGrowth(limit: .zero, tolerance: tolerance)
         }
-        return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay)
+        return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay, tolerance: tolerance)
     }
 }

@@ -12,7 +12,7 @@ extension Router {
             demand.steps.last.map { total + steps[$0].bitrate } ?? total
         }
         let growth = peer.downlink?.growth(of: video, now: now) ?? VideoGrowth()
-        // Who would be paused if the connection carried less?
+        // Find the videos that would be paused at 70 % of the budget.
         var atRisk = demands
         Allocation.distribute(video * 0.7, among: &atRisk, steps, growth: growth)
         Allocation.distribute(video, among: &demands, steps, growth: growth)

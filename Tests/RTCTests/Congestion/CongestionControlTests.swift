@@ -88,11 +88,148 @@ struct CongestionControlTests {
         for (from, to) in [(26.0, 40.0), (60, 70)] { follows(path, from: from, to: to, seed: seed) }
     }
 
-    @Test("without any feedback the estimate falls, and it rises again afterwards")
-    func silence() throws {
+    @Test("a receiver that never gives feedback is not judged")
+    func deaf() throws {
         var conditions = Conditions(2000)
         conditions.lostFeedback = 1
-        let path = try run("silence", conditions, seconds: 20)
-        #expect(path.control.estimate == nil, "a receiver that never gave feedback is not judged")
+        #expect(try run("no-feedback", conditions, seconds: 20).control.estimate == nil)
+    }
+
+    @Test("a time without feedback lowers the estimate, and is soon made up for", arguments: 1...3 as ClosedRange<UInt64>)
+    func silence(seed: UInt64) throws {
+        // Nothing passes for 4 s, as in a tunnel, and nothing waits in a queue for so long.
+        var conditions = Conditions(steps: [(0, 5000), (10_000, 1), (14_000, 5000)])
+        conditions.queue = 100
+        let path = try run("tunnel", conditions, seconds: 30, seed: seed)
+        #expect(path.mean(\.estimate, from: 13.5, to: 14) < 1500, "seed \(seed)")
+        #expect(path.mean(\.arrived, from: 17, to: 20) > 2000, "seed \(seed)")
+    }
+
+    @Test("a receiver that is busy for a moment is not taken for a slow link", arguments: [80, 150, 200, 400])
+    func stall(milliseconds: Int) throws {
+        var conditions = Conditions(20_000)
+        conditions.isStalled = { (5000..<5000 + milliseconds).contains($0 % 10_000) }
+        let path = try run("stall-\(milliseconds)-ms", conditions, seconds: 40)
+        #expect(path.least(\.estimate, from: 2, to: 40) > 2100, "of 3000 kbit/s")
+    }
+
+    @Test("a receiver that is busy again and again is not taken for a slow link", arguments: [15, 25, 35, 45])
+    func busy(milliseconds: Int) throws {
+        var conditions = Conditions(20_000)
+        conditions.isStalled = { $0 > 3000 && $0 % 120 < milliseconds }
+        let path = try run("busy-\(milliseconds)-ms", conditions, seconds: 40)
+        #expect(path.least(\.estimate, from: 2, to: 40) > 2100, "of 3000 kbit/s")
+    }
+
+    @Test("a longer way is not taken for a queue for more than some seconds", arguments: 1...3 as ClosedRange<UInt64>)
+    func longerWay(seed: UInt64) throws {
+        var conditions = Conditions(5000)
+        conditions.shift = (10_000, 125)
+        let path = try run("longer-way", conditions, seconds: 40, seed: seed)
+        #expect(path.mean(\.arrived, from: 15, to: 20) > 1000, "seed \(seed)")
+        #expect(path.mean(\.arrived, from: 25, to: 40) > 2000, "seed \(seed)")
+    }
+
+    @Test("a TCP-like flow that begins leaves something to the other after 4 s", arguments: 1...3 as ClosedRange<UInt64>)
+    func tcpBegins(seed: UInt64) throws {
+        var conditions = Conditions(2000)
+        (conditions.tcpFrom, conditions.queue) = (10_000, 200)
+        let path = try run("tcp-begins", conditions, seconds: 40, seed: seed)
+        for from in stride(from: 14.0, to: 37, by: 1) {
+            let share = path.mean(\.arrived, from: from, to: from + 3) / 2000
+            #expect(share > 0.1, "seed \(seed), from \(from) s")
+        }
+    }
+
+    @Test("an estimate at its lowest rises again, even with nothing but padding to send")
+    func lowest() throws {
+        var conditions = Conditions(steps: [(0, 5000), (5000, 40), (15_000, 5000)])
+        (conditions.hasAudio, conditions.paddingBytes) = (false, 290)
+        let path = try run("lowest", conditions, seconds: 40)
+        #expect(path.mean(\.estimate, from: 14, to: 15) < 100)
+        #expect(path.mean(\.estimate, from: 34, to: 35) > 500)
+    }
+
+    @Test("a line that is slow from the beginning is noticed at once")
+    func slowFromTheBeginning() throws {
+        var conditions = Conditions(500)
+        conditions.queue = 1000
+        let path = try run("slow-from-the-beginning", conditions, seconds: 20)
+        #expect(path.mean(\.estimate, from: 0.4, to: 0.8) < 700)
+    }
+
+    @Test("a limit that was not needed for long is forgotten")
+    func forgotten() throws {
+        let path = try run("forgotten", Conditions(steps: [(0, 5000), (5000, 1500), (8000, 5000)]), seconds: 60)
+        #expect(path.least(\.estimate, from: 5, to: 10) < 2000)
+        #expect(path.control.estimate == nil)
+    }
+
+    @Test("no report makes the estimate leave its bounds, and honest ones are believed again afterwards")
+    func hostile() {
+        let seed = UInt64.random(in: .min ... .max)
+        print("seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        var control = CongestionControl()
+        for round in 0..<50_000 {
+            let now = MediaTime(nanoseconds: 1_000_000_000 + Int64(round) * 5_000_000)
+            let number = control.sent(bytes: Int.random(in: 0...3000, using: &random), at: now)
+            parsing(Self.report(upTo: number, &random)) { memory in
+                guard var compound = RTCPCompound(memory), case .transportFeedback(let report) = compound.next() else {
+                    return
+                }
+                control.receive(report, now: now)
+            }
+            if round % 7 == 0 { control.handleTimeout(now: now) }
+            if round % 900 == 0 { control.pathChanged() }
+            let padding = control.padding(wanted: .kilobits(2000), media: .kilobits(500), now: now)
+            #expect((0..<1_000_000).contains(padding))
+            if let estimate = control.estimate {
+                #expect(estimate >= CongestionControl.smallest && estimate <= CongestionControl.unlimited)
+            }
+            #expect(control.queueDelay >= .zero && (0...1).contains(control.lossRatio))
+        }
+    }
+
+    /// A report with random statuses and times about packets near this number.
+    private static func report(upTo number: UInt16, _ random: inout SeededGenerator) -> [UInt8] {
+        func two(_ value: UInt16) -> [UInt8] { [UInt8(value >> 8), UInt8(value & 255)] }
+        let base = number &- UInt16.random(in: 0...40, using: &random)
+        let reference: [UInt8] = (0..<3).map { _ in [0, 0, 1, 127, 255].randomElement(using: &random) ?? 0 }
+        var body = two(base) + two([1, 40, 2000, 65_535].randomElement(using: &random) ?? 1) + reference + [0]
+        for _ in 0..<Int.random(in: 1...8, using: &random) {
+            body += two([0x2028, 0x4028, 0x1fff, .random(in: 0...65_535, using: &random)].randomElement(using: &random) ?? 0)
+        }
+        for _ in 0..<Int.random(in: 0...200, using: &random) { body.append(.random(in: 0...255, using: &random)) }
+        while body.count % 4 != 0 { body.append(0) }
+        return [0x8f, 205] + two(UInt16(body.count / 4 + 2)) + [0, 0, 0, 1, 0, 0, 0, 2] + body
+    }
+
+    @Test("packets of the former path say nothing about the new one")
+    func pathChanged() {
+        var control = CongestionControl()
+        var receiver = TransportFeedback()
+        func time(_ milliseconds: Int64) -> MediaTime { MediaTime(nanoseconds: milliseconds * 1_000_000) }
+        func send(_ count: Int, from start: Int64, delay: Int64) {
+            for index in 0..<Int64(count) {
+                let at = start + index * 10
+                receiver.receive(control.sent(bytes: 500, at: time(at)), at: time(at + delay))
+            }
+        }
+        func report(at milliseconds: Int64) {
+            parsing(written { _ = receiver.writeFeedback(sender: 1, media: 2, to: &$0) }) { memory in
+                guard var compound = RTCPCompound(memory), case .transportFeedback(let report) = compound.next() else {
+                    return
+                }
+                control.receive(report, now: time(milliseconds))
+            }
+        }
+        send(20, from: 0, delay: 5)
+        control.pathChanged()
+        report(at: 210)
+        send(20, from: 300, delay: 130)
+        report(at: 700)
+        #expect(control.queueDelay == .zero)
+        #expect(control.estimate == nil)
     }
 }

@@ -22,6 +22,15 @@ final class SimulatedPath {
         /// How many bytes may pass at once after a pause (the burst of a token bucket).
         var burst = 1500
         var tcpFrom: Int?
+        /// The times, in milliseconds, at which the receiver, or a radio link before it, holds everything back. What was held
+        /// back arrives within some milliseconds after that, and a report is sent in the middle of it.
+        var isStalled: (Int) -> Bool = { _ in false }
+        /// A further delay from this time on, as after a change of the network.
+        var shift: (from: Int, milliseconds: Int)?
+        /// Whether the sender sends audio all the time.
+        var hasAudio = true
+        /// The size of a packet of padding.
+        var paddingBytes = 1200
 
         init(_ rate: Double) { self.rate = { _ in rate } }
         init(steps: [(from: Int, rate: Double)]) { rate = { time in steps.last { $0.from <= time }?.rate ?? 0 } }
@@ -54,6 +63,7 @@ final class SimulatedPath {
     private var (head, queued) = (0, 0)
     private var credit = 0.0
     private var arriving: [(at: Double, packet: Packet)] = []
+    private var held: [Packet] = []
     private var returning: [(at: Double, bytes: [UInt8])] = []
     private var tcp: SimulatedTCP
     private var time = 0
@@ -97,7 +107,7 @@ final class SimulatedPath {
     // MARK: Sending
 
     private func send() {
-        if time % 20 == 7 { put(120) }
+        if time % 20 == 7, conditions.hasAudio { put(120) }
         if time % 33 == 0 { sendFrame() }
         guard time % 20 == 0 else { return }
         control.handleTimeout(now: now)
@@ -105,9 +115,9 @@ final class SimulatedPath {
         var padding = control.padding(
             wanted: .kilobits(Int64(source * 1.1)), media: .kilobits(Int64(media)), now: now)
         while padding > 0 {
-            put(1200)
-            control.padded(bytes: 1200)
-            padding -= 1200
+            put(conditions.paddingBytes)
+            control.padded(bytes: conditions.paddingBytes)
+            padding -= conditions.paddingBytes
         }
     }
 
@@ -159,7 +169,8 @@ final class SimulatedPath {
                 continue
             }
             let jitter = conditions.jitter > 0 ? Double.random(in: 0...Double(conditions.jitter), using: &random) : 0
-            arriving.append((at + Double(conditions.delay) + jitter, packet))
+            let shift = conditions.shift.map { time >= $0.from ? $0.milliseconds : 0 } ?? 0
+            arriving.append((at + Double(conditions.delay + shift) + jitter, packet))
         }
         if head == queue.count {
             (queue, head) = ([], 0)
@@ -168,8 +179,7 @@ final class SimulatedPath {
     }
 
     private func deliver() {
-        let due = arriving.filter { $0.at <= Double(time) }.sorted { $0.at < $1.at }
-        arriving.removeAll { $0.at <= Double(time) }
+        let due = arrivals()
         for (at, packet) in due {
             switch packet.kind {
             case .media(let number):
@@ -182,7 +192,7 @@ final class SimulatedPath {
             }
         }
         tcp.advance(to: Double(time))
-        if time % 50 == 0 { report() }
+        if !conditions.isStalled(time), time % 50 == 0 || conditions.isStalled(time - 2) { report() }
         for feedback in returning where feedback.at <= Double(time) {
             parsing(feedback.bytes) { memory in
                 guard var compound = RTCPCompound(memory), case .transportFeedback(let report) = compound.next() else {
@@ -192,6 +202,18 @@ final class SimulatedPath {
             }
         }
         returning.removeAll { $0.at <= Double(time) }
+    }
+
+    /// Returns the packets that arrive in this millisecond.
+    private func arrivals() -> [(at: Double, packet: Packet)] {
+        let due = arriving.filter { $0.at <= Double(time) }.sorted { $0.at < $1.at }
+        arriving.removeAll { $0.at <= Double(time) }
+        guard !held.isEmpty || conditions.isStalled(time) else { return due }
+        held += due.map(\.packet)
+        guard !conditions.isStalled(time) else { return [] }
+        let released = held.prefix(3).map { (at: Double(time), packet: $0) }
+        held.removeFirst(released.count)
+        return released
     }
 
     private func report() {
@@ -213,6 +235,11 @@ final class SimulatedPath {
     func mean(_ value: (Sample) -> Double, from: Double, to: Double) -> Double {
         let chosen = samples.filter { $0.at >= from && $0.at < to }
         return chosen.map(value).reduce(0, +) / Double(max(1, chosen.count))
+    }
+
+    /// Returns the smallest value between two times in seconds.
+    func least(_ value: (Sample) -> Double, from: Double, to: Double) -> Double {
+        samples.filter { $0.at >= from && $0.at < to }.map(value).min() ?? 0
     }
 
     /// Returns the largest value between two times in seconds.

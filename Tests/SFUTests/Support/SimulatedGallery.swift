@@ -70,6 +70,10 @@ final class SimulatedGallery {
         room.network.links[try #require(watchers[watcher].receive).address]
     }
 
+    func forgetLongestWait(of watcher: Int) throws {
+        room.network.links[try #require(watchers[watcher].receive).address]?.longestWait = .zero
+    }
+
     /// The layers (0 for the largest) of a watcher's videos in the last milliseconds; nil for a video that stands still.
     func layers(of watcher: Int, last milliseconds: Int64) throws -> [UInt32?] {
         try publishers.indices.map { slot in
@@ -78,6 +82,14 @@ final class SimulatedGallery {
                 !$0.isRetransmission && room.network.now - $0.at < .milliseconds(milliseconds)
             }
             .map { $0.tag.label % 10 }
+        }
+    }
+
+    /// The number of audio packets that a watcher received within 200 ms of the network's own delay.
+    func timelyAudio(of watcher: Int) throws -> Int {
+        try publishers.indices.reduce(0) { count, slot in
+            let arrivals = try watchers[watcher].audio(slot).arrivals
+            return count + arrivals.count { $0.at - $0.tag.captured < .milliseconds(220) }
         }
     }
 
