@@ -63,7 +63,9 @@ struct DivisionTests {
         #expect(divide(budget, [Video(Self.three, current: current)]) == [expected])
     }
 
-    @Test("every video gets its lowest layer before any gets a higher one, and those without focus share the rest in turn")
+    @Test(
+        "every video gets its lowest layer before any gets a higher one, and those without focus share the rest in turn"
+    )
     func shared() {
         let videos = [Video(Self.three), Video(Self.three), Video(Self.three)]
         #expect(divide(335, videos) == [0, 0, 0])

@@ -286,7 +286,8 @@ extension CongestionControl {
         defer { paddingAt = now }
         forgetLimit(wanted: wanted, now: now)
         // A probe shows nothing about losses, or about a limit that the receiver has set.
-        guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now) else {
+        guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now)
+        else {
             probing.cancel()
             paddingDue = 0
             return 0

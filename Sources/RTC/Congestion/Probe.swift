@@ -66,7 +66,8 @@ struct Probe: Sendable {
     /// What the probe has shown, once enough of it was reported; nil before, or if it was too small to tell.
     /// - Parameter reported: the highest extended number that feedback has reported.
     func result(reported: Int64) -> Bitrate? {
-        guard let last, reported >= last, packets >= Self.fewestPackets, Double(packets) >= Self.sufficient * Double(last - first + 1),
+        guard let last, reported >= last, packets >= Self.fewestPackets,
+            Double(packets) >= Self.sufficient * Double(last - first + 1),
             lastSent - firstSent >= .milliseconds(20), lastArrival > firstArrival
         else { return nil }
         let sent = Bitrate(bytes: arrivedBytes - lastBytes, in: lastSent - firstSent)
@@ -110,7 +111,8 @@ struct Probing: Sendable {
         guard let dueAt else { return self.dueAt = now + Self.shortest }
         guard now >= dueAt else { return }
         let factor = succeeded ? 2.0 : 1.5
-        probe = Probe(target: min(wanted, max(estimate * factor, Probe.slowest)), estimate: estimate, first: number, now: now)
+        probe = Probe(
+            target: min(wanted, max(estimate * factor, Probe.slowest)), estimate: estimate, first: number, now: now)
     }
 
     mutating func cancel() { probe = nil }

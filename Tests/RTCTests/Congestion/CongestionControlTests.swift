@@ -95,7 +95,8 @@ struct CongestionControlTests {
         #expect(try run("no-feedback", conditions, seconds: 20).control.estimate == nil)
     }
 
-    @Test("a time without feedback lowers the estimate, and is soon made up for", arguments: 1...3 as ClosedRange<UInt64>)
+    @Test(
+        "a time without feedback lowers the estimate, and is soon made up for", arguments: 1...3 as ClosedRange<UInt64>)
     func silence(seed: UInt64) throws {
         // Nothing passes for 4 s, as in a tunnel, and nothing waits in a queue for so long.
         var conditions = Conditions(steps: [(0, 5000), (10_000, 1), (14_000, 5000)])
@@ -130,7 +131,8 @@ struct CongestionControlTests {
         #expect(path.mean(\.arrived, from: 25, to: 40) > 2000, "seed \(seed)")
     }
 
-    @Test("a TCP-like flow that begins leaves something to the other after 4 s", arguments: 1...3 as ClosedRange<UInt64>)
+    @Test(
+        "a TCP-like flow that begins leaves something to the other after 4 s", arguments: 1...3 as ClosedRange<UInt64>)
     func tcpBegins(seed: UInt64) throws {
         var conditions = Conditions(2000)
         (conditions.tcpFrom, conditions.queue) = (10_000, 200)
@@ -198,7 +200,8 @@ struct CongestionControlTests {
         let reference: [UInt8] = (0..<3).map { _ in [0, 0, 1, 127, 255].randomElement(using: &random) ?? 0 }
         var body = two(base) + two([1, 40, 2000, 65_535].randomElement(using: &random) ?? 1) + reference + [0]
         for _ in 0..<Int.random(in: 1...8, using: &random) {
-            body += two([0x2028, 0x4028, 0x1fff, .random(in: 0...65_535, using: &random)].randomElement(using: &random) ?? 0)
+            body += two(
+                [0x2028, 0x4028, 0x1fff, .random(in: 0...65_535, using: &random)].randomElement(using: &random) ?? 0)
         }
         for _ in 0..<Int.random(in: 0...200, using: &random) { body.append(.random(in: 0...255, using: &random)) }
         while body.count % 4 != 0 { body.append(0) }
