@@ -101,6 +101,8 @@ final class MediaPlane: Sendable {
             case .offer(let client, let re, let side, let sdp):
                 onEvent(router.answer(client, re: re, side, sdp))
             case .close(let client, let side): router.close(Key(client), Side(side))
+            case .estimate(let client, let re):
+                onEvent(.estimated(client, re: re, bitrate: router.estimate(of: Key(client))))
             case .leave(let client): router.leave(Key(client))
             case .publish(let stream, let session, let client, let mids, let audio, let video):
                 router.publish(

@@ -5,17 +5,21 @@ public enum MediaVerb: Equatable, Sendable, MessageSet {
     case offer(Offer)
     /// Closes a peer connection. Answered with `ok`, even if there is no such connection.
     case close(Close)
+    /// Asks what the connection to this client carries, for its statistics. Answered with ``MediaNotice/estimate(_:)``.
+    case estimate
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
         case .offer(let payload): try visitor.message("media.offer", payload)
         case .close(let payload): try visitor.message("media.close", payload)
+        case .estimate: try visitor.message("media.estimate", NoMembers())
         }
     }
 
     static let readers: [MessageReader<Self>] = [
         .init("media.offer", Self.offer),
         .init("media.close", Self.close),
+        .init("media.estimate", .estimate),
     ]
 }
 
@@ -50,18 +54,22 @@ extension MediaVerb {
 public enum MediaNotice: Equatable, Sendable, MessageSet {
     /// Answers `media.offer`.
     case answer(Answer)
+    /// Answers `media.estimate`.
+    case estimate(Estimate)
     /// The server closed a peer connection. To continue, the client must create a new `RTCPeerConnection`.
     case closed(Closed)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
         case .answer(let payload): try visitor.message("media.answer", payload)
+        case .estimate(let payload): try visitor.message("media.estimate", payload)
         case .closed(let payload): try visitor.message("media.closed", payload)
         }
     }
 
     static let readers: [MessageReader<Self>] = [
         .init("media.answer", Self.answer),
+        .init("media.estimate", Self.estimate),
         .init("media.closed", Self.closed),
     ]
 }
@@ -81,6 +89,21 @@ extension MediaNotice {
             try coder.re(&re)
             try coder.choice("side", &side)
             try coder.string("sdp", &sdp, max: Limits.description)
+        }
+    }
+
+    /// What the connection over which the client receives carries.
+    public struct Estimate: AnswerPayload {
+        /// The `seq` of the request that this message answers.
+        public var re: UInt64 = 0
+        /// The bitrate for everything that the server sends to the client, in bits per second; nil if nothing limits it, or if
+        /// the server does not know.
+        public var bitrate: Int?
+        public init() {}
+        public init(re: UInt64, bitrate: Int?) { (self.re, self.bitrate) = (re, bitrate) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.re(&re)
+            try coder.integer("bitrate", &bitrate, in: 0...1_000_000_000_000)
         }
     }
 

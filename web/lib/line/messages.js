@@ -104,6 +104,7 @@ const numberedClient = {
   'ice.servers': {},
   'media.offer': { side, sdp: string },
   'media.close': { side },
+  'media.estimate': {},
   ...clientAboutPeople,
 };
 
@@ -170,6 +171,7 @@ const numberedServer = {
   'roulette.count': { re: integer, online: integer, waiting: integer },
   'ice.servers': { re: integer, ice },
   'media.answer': { re: integer, side, sdp: string },
+  'media.estimate': { re: integer, bitrate: optional(integer) },
   'media.closed': { side, code: string, message: string },
   ...serverAboutPeople,
 };
