@@ -189,7 +189,9 @@ extension Mids {
 
 extension SFU.VideoPreference {
     init(_ preference: Wire.VideoPreference) {
-        self.init(width: preference.width, height: preference.height, frameRate: preference.frameRate)
+        self.init(
+            width: preference.width, height: preference.height, frameRate: preference.frameRate,
+            priority: preference.priority ?? 0)
     }
 }
 

@@ -156,8 +156,8 @@ extension FieldCoder {
     }
 }
 
-/// The video size and frame rate that a subscriber prefers, if the publisher sends several layers (simulcast). Without a
-/// preference, the subscriber receives the largest layer.
+/// The video size and frame rate that a subscriber prefers, if the publisher sends several layers (simulcast), and how important
+/// the video is. Without a preference, the subscriber receives the largest layer.
 public struct VideoPreference: Hashable, Sendable {
     /// The width in pixels of the box in which the video is shown, 0 to 16384; nil if only the height matters. The server picks
     /// the smallest layer that is at least as wide or at least as high as the box.
@@ -166,9 +166,15 @@ public struct VideoPreference: Hashable, Sendable {
     public var height: Int?
     /// Maximum frames per second, 1 to 240; nil for no maximum.
     public var frameRate: Int?
+    /// How important the video is, 0 to ``maxPriority``; nil like 0. If the subscriber's connection cannot carry all of its
+    /// videos, those of a higher priority become sharp first and pause last. Above 0 a video comes before the active speaker.
+    public var priority: Int?
 
-    public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil) {
-        (self.width, self.height, self.frameRate) = (width, height, frameRate)
+    /// Enough for any order that a program may want; it only has to end somewhere.
+    public static let maxPriority = 100
+
+    public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil, priority: Int? = nil) {
+        (self.width, self.height, self.frameRate, self.priority) = (width, height, frameRate, priority)
     }
 }
 
@@ -179,5 +185,6 @@ extension FieldCoder {
         // No camera is faster than 240 frames per second. The value 0 is not allowed: a client that wants no video sets `video`
         // to false.
         try integer("preferredFrameRate", &value.frameRate, in: 1...240)
+        try integer("priority", &value.priority, in: 0...VideoPreference.maxPriority)
     }
 }

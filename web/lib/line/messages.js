@@ -87,6 +87,7 @@ const numberedClient = {
   'session.subscribe': {
     ...ofStream, audio: boolean, video: boolean, ...mids,
     preferredWidth: optional(integer), preferredHeight: optional(integer), preferredFrameRate: optional(integer),
+    priority: optional(integer),
   },
   'session.unsubscribe': ofStream,
   'session.negotiate': { ...negotiation, to: string },

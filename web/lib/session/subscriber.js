@@ -4,7 +4,7 @@ import { otFailure } from '../errors.js';
 import { Emitter, OTEvent } from '../events.js';
 import { meter, receivedLevel } from '../media/audio-level.js';
 import { AutoResolution } from '../media/auto-resolution.js';
-import { preferredFrameRate, preferredResolution } from '../media/preference.js';
+import { preferredFrameRate, preferredResolution, priorityOf } from '../media/preference.js';
 import { subscriberStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
 import { ReceivedQuality } from './quality.js';
@@ -37,6 +37,7 @@ export class Subscriber extends Emitter {
   /** @type {import('../media/preference.js').Preference} the resolution that the program has set */
   #resolution = {};
   #frameRate;
+  #priority;
   #restricted = false;
   #blocked = false;
   /** @type {string | null} why the server sends no video */
@@ -59,6 +60,7 @@ export class Subscriber extends Emitter {
     this.#options = options;
     this.#wants = { audio: options.subscribeToAudio ?? true, video: options.subscribeToVideo ?? true };
     this.#frameRate = preferredFrameRate(options.preferredFrameRate);
+    this.#priority = priorityOf(options.priority);
     this.#widget = new Widget('subscriber', target, options, {
       loaded: () => {},
       resized: (dimensions) => {
@@ -140,6 +142,18 @@ export class Subscriber extends Emitter {
     return this;
   }
 
+  /**
+   * Pins this video in a routed session: if the network cannot carry all videos, those of a higher priority become sharp first and
+   * pause last. OpenTok does not have this method.
+   * @param {number | null} priority 0 to 100. Above 0 the video comes before the active speaker; 0 or null: after
+   * @returns {this}
+   */
+  setPriority(priority) {
+    this.#priority = priorityOf(priority);
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
   /** @param {number} volume 0 to 100 @returns {this} */
   setAudioVolume(volume) {
     this.#widget.video.volume = Math.min(100, Math.max(0, volume)) / 100;
@@ -214,7 +228,7 @@ export class Subscriber extends Emitter {
   #sink(connected) {
     const wants = () => ({ audio: this.#wants.audio, video: this.#wants.video && !this.#isHidden });
     const preference = () => ({
-      ...this.#auto?.preference ?? this.#resolution, ...this.#restricted ? preferredFrameRate(1) : this.#frameRate,
+      ...this.#auto?.preference ?? this.#resolution, ...this.#restricted ? preferredFrameRate(1) : this.#frameRate, ...this.#priority,
     });
     return {
       connected,
