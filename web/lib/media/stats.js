@@ -152,12 +152,16 @@ export function receivedCounters(reports) {
   };
 }
 
-/** @param {Reports} reports @returns {import('./condition.js').SentCounters | null} null if nothing was sent */
-export function sentCounters(reports) {
+/**
+ * @param {Reports} reports
+ * @param {boolean} [isAudioOnly] whether no video is sent now: browsers keep the last statistics of one that was sent
+ * @returns {import('./condition.js').SentCounters | null} null if nothing was sent
+ */
+export function sentCounters(reports, isAudioOnly = false) {
   const entries = entriesOf(reports);
   if (sum(select(entries, 'outbound-rtp'), 'packetsSent') === 0) return null;
-  const seen = select(entries, 'remote-inbound-rtp');
-  const active = activeVideo(entries);
+  const seen = select(entries, 'remote-inbound-rtp', isAudioOnly ? 'audio' : undefined);
+  const active = isAudioOnly ? [] : activeVideo(entries);
   /** @param {string} reason */
   const limitedBy = (reason) => Math.max(0, ...active.map(({ qualityLimitationDurations: durations }) => durations?.[reason] ?? 0));
   return {
