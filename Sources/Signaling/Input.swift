@@ -53,7 +53,11 @@ extension Hub {
         case .banned(let ban):
             if case .identity(let identity) = ban.subject { turn.tell(.person(identity, .banned(ban))) }
         case .unbanned(let identity): turn.tell(.person(identity, .unbanned))
-        case .media(let event): turn.tell(event.letter)
+        case .media(let event):
+            if case .refused(_, _, let error) = event, error.code == .bandwidthExceeded {
+                turn.figures.refusals.connections += 1
+            }
+            turn.tell(event.letter)
         case .storageFailed(let people):
             for person in people.sorted() { turn.tell(.person(person, .storageFailed)) }
         case .answered(let question, let finding): question.answered(finding, &turn)

@@ -358,6 +358,10 @@ public struct Client: Machine, Equatable, Sendable {
         case .media(.close(let close)):
             if usesMedia { turn.media(.close(id, close.side)) }
             deliver(.ok(.init(re: re)), &turn)
+        case .media(.estimate):
+            // A client without peer connections is unknown to the media plane.
+            guard usesMedia else { return deliver(.media(.estimate(.init(re: re, bitrate: nil))), &turn) }
+            turn.media(.estimate(id, re: re))
         case .roulette, .presence, .nearby, .call, .contact, .push:
             turn.tell(.person(identity, .verb(id, re: re, message)))
         // These messages have no number and were handled earlier.
