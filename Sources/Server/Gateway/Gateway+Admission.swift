@@ -51,6 +51,27 @@ extension Gateway {
     }
 }
 
+extension NIOLoopBound where Value == Gateway {
+    /// Admits the address of a request that is handled outside the gateway's event loop.
+    ///
+    /// - Returns: what `body` reads from the gateway for an admitted request.
+    func admit<Result: Sendable>(
+        _ address: IPAddress, at point: Gateway.AdmissionPoint, _ body: @escaping @Sendable (Gateway) -> Result
+    ) async throws(WireError) -> Result {
+        let gateway = self
+        do {
+            return try await gateway.eventLoop.submit {
+                try gateway.value.admit(address, at: point)
+                return body(gateway.value)
+            }.get()
+        } catch let error as WireError {
+            throw error
+        } catch {
+            throw WireError(.internalError, "The server is stopping. Try again in a moment.", retryable: true)
+        }
+    }
+}
+
 extension Gateway.AdmissionPoint {
     var checks: [Gateway.Check] {
         switch self {

@@ -161,9 +161,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
                 eventLoop.execute { socket.value.lookedUp(guest, found, lookupStart: lookupStart) }
             } catch {
                 logger.error("Loading a person failed", metadata: ["error": "\(error)"])
-                let failure = WireError(
-                    .internalError, "Internal server error. Try again in a moment.", retryable: true)
-                eventLoop.execute { socket.value.fail(failure, CloseCode(rawValue: 1011)) }
+                eventLoop.execute { socket.value.fail(.internalError, CloseCode(rawValue: 1011)) }
             }
         }
     }
