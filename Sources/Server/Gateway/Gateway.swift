@@ -61,7 +61,7 @@ final class Gateway {
     private var currentGroup = 0
     private var bans: [Ban] = []
     private var addressBans = AddressBans()
-    private var bannedIdentities: [IdentityID: Ban] = [:]
+    private var identityBans = IdentityBans()
     private(set) var isDraining = false
     private(set) lazy var whip = WHIPDirectory(gateway: self)
     private(set) lazy var socketIO = SocketIODirectory(gateway: self)
@@ -199,20 +199,19 @@ final class Gateway {
         guard bans != self.bans else { return }
         self.bans = bans
         addressBans = AddressBans(bans)
-        var identities: [IdentityID: Ban] = [:]
-        for ban in bans {
-            if case .identity(let identity) = ban.subject { identities[identity] = ban }
-        }
-        for lifted in bannedIdentities.keys where identities[lifted] == nil { runner.submit(.unbanned(lifted)) }
-        bannedIdentities = identities
-        for ban in bans { runner.submit(.banned(ban)) }
+        // Only the difference: with thousands of bans, submitting each of them again would stop the loop for a while.
+        let difference = identityBans.replace(with: bans)
+        for identity in difference.lifted { runner.submit(.unbanned(identity)) }
+        for ban in difference.added { runner.submit(.banned(ban)) }
         for connection in connections.flatMap(\.values) {
             if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.now), .forbidden) }
         }
     }
 
-    /// Returns the ban of this identity, which may be newer than the identity's record from storage.
-    func ban(of identity: IdentityID) -> Ban? { bannedIdentities[identity] }
+    /// Returns an active ban of a person or of the person's device, which may be newer than the record from storage.
+    func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
+        identityBans.active(stored: record.ban, identities, at: runner.now)
+    }
 
     // MARK: Draining
 
