@@ -51,7 +51,9 @@ extension Hub {
         case .expel(let socket, let error, let code): clients.tell(socket, .expel(error, code), &turn)
         case .closed(let socket, let leaving): clients.closed(socket, leaving: leaving, &turn)
         case .banned(let ban):
-            if case .identity(let identity) = ban.subject { turn.tell(.person(identity, .banned(ban))) }
+            guard case .identity(let identity) = ban.subject else { return }
+            turn.tell(.person(identity, .banned(ban)))
+            clients.banned(device: identity, ban, &turn)
         case .unbanned(let identity): turn.tell(.person(identity, .unbanned))
         case .media(let event): turn.tell(event.letter)
         case .storageFailed(let people):

@@ -45,6 +45,8 @@ public struct Client: Machine, Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
+    /// The identity whose secret the client presented. Differs from `identity` on a linked device.
+    let device: IdentityID
     private(set) var presence: Presence
     var link: Link
     private var secret: String
@@ -66,6 +68,7 @@ public struct Client: Machine, Equatable, Sendable {
     var pages = RosterPages()
 
     var isOver: Bool { presence == .gone }
+    var isOnLinkedDevice: Bool { device != identity }
     /// Nil while the client has dropped.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
@@ -73,6 +76,7 @@ public struct Client: Machine, Equatable, Sendable {
     init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         identity = arrival.identity.id
+        device = arrival.device
         presence = .live(arrival.socket)
         link = Link(bounds: turn.rules.replay)
         secret = ResumeSecret.make(for: id, using: &turn.random)
