@@ -7,6 +7,8 @@ public enum ClientEvent: Equatable, Sendable {
     /// A request of a legacy client.
     case asked(SocketID, RouletteTokRequest)
     case closed(SocketID, leaving: Bool)
+    /// The client continues from another address, on the same socket.
+    case moved(address: String)
     /// A new socket requests to resume this client connection.
     indirect case resume(Arrival)
     /// A message for the client, from another state machine.
@@ -146,7 +148,7 @@ public struct Client: Machine, Equatable, Sendable {
             } else {
                 drop(until: turn.now + turn.rules.resumeGrace, &turn)
             }
-        case .asked, .connected, .requested: return
+        case .asked, .moved, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &turn)
         case .deliver(let message): deliver(message, &turn)
         case .deliverBroadcast(let broadcast):
@@ -237,6 +239,7 @@ public struct Client: Machine, Equatable, Sendable {
         turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
         for bytes in missing { turn.transmit(arrival.socket, bytes) }
         acknowledged(upTo: claim.received, &turn)
+        turn.tell(.person(identity, .moved(id, address: arrival.address)))
         guard wasDropped else { return }
         for session in sessions { turn.tell(.session(session, .returned(id))) }
         turn.tell(.person(identity, .returned(id)))
