@@ -173,6 +173,14 @@ final class Gateway {
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
     }
 
+    /// Counts the connection against its new address. What waits for the client may drop the connection.
+    func move(_ connection: some GatewayConnection) {
+        guard let old = connection.slot else { return }
+        connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
+        budgets.removeSocket(ObjectIdentifier(connection), in: old, now: runner.now)
+        queueChanged(connection)
+    }
+
     func release(_ connection: some GatewayConnection) {
         let id = ObjectIdentifier(connection)
         guard connections[connection.group].removeValue(forKey: id) != nil, let slot = connection.slot else { return }

@@ -11,7 +11,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     typealias Responder = ([[UInt8]]) -> Void
 
     let id: String
-    let address: IPAddress
+    private(set) var address: IPAddress
     var group = 0
     var slot: AddressBudgets.Slot?
     var excess: Budget?
@@ -44,6 +44,15 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     // MARK: Transports
+
+    var hasWebSocket: Bool { webSocket != nil }
+
+    /// Follows the client to another address block: its budgets, bans and reports are those of the new one.
+    func move(to address: IPAddress) {
+        self.address = address
+        if let socket { gateway.runner.submit(.moved(socket, address: gateway.limitingText(address))) }
+        gateway.move(self)
+    }
 
     func nextPoll() -> SocketIOConnection.PollID {
         lastPoll += 1
