@@ -42,7 +42,7 @@ public struct ConfabServer: Sendable {
 
     /// - Parameters:
     ///   - storage: If nil, opens the database in the data directory.
-    ///   - supervisor: Who is told that the server is ready, runs and stops.
+    ///   - supervisor: Receives the server's status (systemd).
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.
     public init(

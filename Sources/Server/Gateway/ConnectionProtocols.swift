@@ -98,6 +98,7 @@ final class ConnectionProtocols {
     private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
         let rules = gateway.configuration.rules
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
+            // `SocketIOEndpoint` has admitted the client.
             let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
             return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.messageSize)
         }
@@ -120,12 +121,4 @@ private final class UnknownSocketIOConnection: WebSocketUser {
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
     func disconnected(_ webSocket: WebSocketHandler) {}
-}
-
-extension HTTPHeaders {
-    /// The value of the `Origin` header. Nil if there is none, or more than one.
-    var onlyOrigin: String? {
-        let origins = self["Origin"]
-        return origins.count == 1 ? origins[0] : nil
-    }
 }

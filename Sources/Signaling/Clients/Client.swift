@@ -7,6 +7,8 @@ public enum ClientEvent: Equatable, Sendable {
     /// A request of a legacy client.
     case asked(SocketID, RouletteTokRequest)
     case closed(SocketID, leaving: Bool)
+    /// The client continues from another address, on the same socket.
+    case moved(address: String)
     /// A new socket requests to resume this client connection.
     indirect case resume(Arrival)
     /// A message for the client, from another state machine.
@@ -45,6 +47,8 @@ public struct Client: Machine, Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
+    /// The identity whose secret the client presented. Differs from `identity` on a linked device.
+    let device: IdentityID
     private(set) var presence: Presence
     var link: Link
     private var secret: String
@@ -66,6 +70,7 @@ public struct Client: Machine, Equatable, Sendable {
     var pages = RosterPages()
 
     var isOver: Bool { presence == .gone }
+    var isOnLinkedDevice: Bool { device != identity }
     /// Nil while the client has dropped.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
@@ -73,6 +78,7 @@ public struct Client: Machine, Equatable, Sendable {
     init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         identity = arrival.identity.id
+        device = arrival.device
         presence = .live(arrival.socket)
         link = Link(bounds: turn.rules.replay)
         secret = ResumeSecret.make(for: id, using: &turn.random)
@@ -142,7 +148,7 @@ public struct Client: Machine, Equatable, Sendable {
             } else {
                 drop(until: turn.now + turn.rules.resumeGrace, &turn)
             }
-        case .asked, .connected, .requested: return
+        case .asked, .moved, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &turn)
         case .deliver(let message): deliver(message, &turn)
         case .deliverBroadcast(let broadcast):
@@ -233,6 +239,7 @@ public struct Client: Machine, Equatable, Sendable {
         turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
         for bytes in missing { turn.transmit(arrival.socket, bytes) }
         acknowledged(upTo: claim.received, &turn)
+        turn.tell(.person(identity, .moved(id, address: arrival.address)))
         guard wasDropped else { return }
         for session in sessions { turn.tell(.session(session, .returned(id))) }
         turn.tell(.person(identity, .returned(id)))
