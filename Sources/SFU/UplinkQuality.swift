@@ -97,7 +97,7 @@ extension IncomingTrack {
         }
         guard expected >= 10 else {
             quietSeconds += 1
-            return quietSeconds > 4 ? second : nil
+            return quietSeconds > 4 ? UplinkQuality.Second() : nil
         }
         quietSeconds = 0
         second.loss = Double(lost) / Double(expected)
