@@ -6,7 +6,7 @@ import Wire
 
 @Suite("Bans of identities") struct IdentityBansTests {
     private let start = Timestamp(milliseconds: 1_000_000)
-    private let (ann, bob, eve) = (
+    private var (ann, bob, eve) = (
         IdentityID(high: 0, low: 1), IdentityID(high: 0, low: 2), IdentityID(high: 0, low: 3)
     )
 
