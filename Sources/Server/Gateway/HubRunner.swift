@@ -168,7 +168,12 @@ final class HubRunner {
         if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
             sockets.identify(arrival.socket, as: person)
         }
-        carryOut(effects, from: origin)
+        carryOut(effects, from: origin, chargedTo: account(for: input))
+    }
+
+    /// The account of a client whose query was answered. The client may be gone.
+    private func account(for input: Input) -> AddressBudgets.Slot? {
+        if case .answered(let question, _) = input { inquiries.slot(of: question.client) } else { nil }
     }
 
     private func permit(for input: Input) -> StoragePermit {
@@ -187,7 +192,10 @@ final class HubRunner {
         }
     }
 
-    func carryOut(_ effects: [Effect], from origin: CommitQueue.Origin) {
+    /// - Parameter account: what is charged for stored bytes; nil for the account of the origin's socket.
+    func carryOut(
+        _ effects: [Effect], from origin: CommitQueue.Origin, chargedTo account: AddressBudgets.Slot? = nil
+    ) {
         let effects = beginInquiries(effects)
         var storedBytes = 0
         for effect in effects {
@@ -202,7 +210,7 @@ final class HubRunner {
             default: break
             }
         }
-        if storedBytes > 0, let slot = origin.socket.flatMap({ sockets[$0]?.slot }) {
+        if storedBytes > 0, let slot = account ?? origin.socket.flatMap({ sockets[$0]?.slot }) {
             clientBudgets?.charge(storedBytes: storedBytes, to: slot)
         }
         for effect in queue.add(effects, from: origin, person: { sockets.person(on: $0) }) { carryOut(effect) }
@@ -263,8 +271,9 @@ final class HubRunner {
         Task {
             let finding = await handler.finding(for: question, now: now)
             eventLoop.execute {
-                runner.value.inquiries.end(question, runner.value.clientBudgets)
+                // What the answer stores is charged to the slot that the query holds, even if the client is gone.
                 runner.value.submit(.answered(question, finding))
+                runner.value.inquiries.end(question, runner.value.clientBudgets)
             }
         }
     }
