@@ -92,7 +92,7 @@ public struct ConfabServer: Sendable {
         )
         let storageFault = Mutex<StorageError?>(nil)
         try await gateway.eventLoop.submit {
-            gateway.value.runner.onStorageLost = { error in
+            gateway.value.runner.writer.onStorageLost = { error in
                 storageFault.withLock { $0 = error }
                 Task { await lifecycle.triggerGracefulShutdown() }
             }

@@ -38,7 +38,7 @@ struct ReadinessCheck: Sendable {
         var readiness = try await gateway.eventLoop.submit {
             Readiness(
                 isDraining: gateway.value.isDraining,
-                failing: gateway.value.runner.isStorageUnavailable ? [.storage] : [])
+                failing: gateway.value.runner.writer.isUnavailable ? [.storage] : [])
         }.get()
         media?.askForSignOfLife()
         if media?.isResponsive == false { readiness.failing.insert(.media) }
