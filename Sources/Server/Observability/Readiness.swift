@@ -1,7 +1,7 @@
 import NIOCore
 
 /// Whether the server can do its work, for `GET /ready`. `GET /health` says only whether it is alive: a supervisor restarts a
-/// server that is not alive, and a proxy sends nobody to a server that is not ready.
+/// server that is not alive, and a proxy sends no requests to a server that is not ready.
 struct Readiness: Equatable, Sendable {
     enum Part: String, CaseIterable, Sendable {
         /// Changes can be stored.
