@@ -19,6 +19,11 @@ final class ConnectionProtocols {
         case socket(any Channel)
     }
 
+    /// Maximum bytes of one header field and of all fields of a request, and their maximum number.
+    private static let maxHeaderField = 16 * 1024
+    private static let maxHeaders = 64 * 1024
+    private static let maxHeaderFields = 100
+
     private let gateway: Gateway
     private let logger: Logger
     private let encoder = HTTPResponseEncoder()
@@ -32,9 +37,9 @@ final class ConnectionProtocols {
     init(_ channel: any Channel, _ gateway: Gateway, _ logger: Logger) throws {
         (self.gateway, self.logger) = (gateway, logger)
         var limits = NIOHTTPDecoderLimitConfiguration()
-        limits.maxHeaderFieldSize = 16 * 1024
-        limits.maxHeaderListSize = 64 * 1024
-        limits.maxHeaderFieldCount = 100
+        limits.maxHeaderFieldSize = Self.maxHeaderField
+        limits.maxHeaderListSize = Self.maxHeaders
+        limits.maxHeaderFieldCount = Self.maxHeaderFields
         // The first frames of a WebSocket may follow its handshake at once.
         decoder = ByteToMessageHandler(
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
