@@ -68,7 +68,7 @@ struct StoredBytesChargeTests: StorageFixtures {
                 .arrived(Arrival(socket: socket, identity: Identity(id: alice), address: "203.0.113.1")))
             runner.submit(.message(socket, Envelope(seq: 1, message: .presence(.block(.init(person: target))))))
             // The lookup is answered later, on the same loop.
-            runner.unregister(socket, leaving: true)
+            runner.unregister(socket, leaving: false)
         }.get()
         try await until("the block is not stored") { try await storage.person(alice, at: now).blocked == [bob] }
         let (charged, wasChargedLate, inquiries) = try await loop.submit {
