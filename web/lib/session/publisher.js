@@ -39,7 +39,9 @@ export class Publisher extends Emitter {
   #destroyed = false;
   #level = new SentLevel((audioLevel) => this.dispatch(new OTEvent('audioLevelUpdated', { audioLevel })));
   #fallback;
+  /** @type {SentQuality} */
   #quality;
+  /** @type {DeviceLoss} */
   #loss;
   /** @type {import('../media/sending.js').SendingOptions} */
   #sending;
@@ -333,6 +335,8 @@ export class Publisher extends Emitter {
   #tell(kind) {
     const has = this.#sendsNow(kind);
     this.#publications?.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
+    // The network may not carry a video that was turned on.
+    this.#fallback.check();
   }
 
   /** @param {Kind} kind @param {MediaSource} source @returns {Promise<MediaStreamTrack | null>} the new track */
