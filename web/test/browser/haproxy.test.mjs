@@ -49,7 +49,7 @@ async function freePort() {
   return port;
 }
 
-/** Stands for Confab: tells what arrived, by which connection, and accepts upgrades of its first request only, as Confab does. */
+/** Stands for Confab: tells what arrived, and by which connection. Accepts upgrades only in the first request of a connection. */
 function confab() {
   const connections = new Map();
   const numberOf = (socket) => connections.get(socket) ?? connections.set(socket, { number: connections.size + 1, requests: 0 }).get(socket);
