@@ -22,6 +22,7 @@ public struct CongestionControl: Sendable {
     /// A shorter queue is not distinguished from jitter. Before the first congestion it must be longer: a busy computer delays
     /// packets by some tens of milliseconds, too.
     private static let (noticed, noticedAtFirst) = (MediaInterval.milliseconds(15), MediaInterval.milliseconds(50))
+    private static let noticedWhenFull = MediaInterval.milliseconds(30)
     /// A queue that shows that the path carries far less than before.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
@@ -169,12 +170,14 @@ extension CongestionControl {
             (groups, trend) = (PacketGroups(), DelayTrend())
             return
         }
-        trend.add(difference, hasQueue: hasQueue, now: now)
+        trend.add(difference, hasQueue: hasQueue(now: now), now: now)
     }
 
     /// Whether packets wait on the path.
-    private var hasQueue: Bool {
-        queue.current > (rates.estimate < Self.unlimited ? Self.noticed : Self.noticedAtFirst)
+    private func hasQueue(now: MediaTime) -> Bool {
+        if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
+        // To verify a probe, the path is filled on purpose. Its frames then cause short queues.
+        return queue.current > (probing.isVerifying(now: now) ? Self.noticedWhenFull : Self.noticed)
     }
 
     /// After a time without feedback, such as in a tunnel, the path probably carries what it carried before.
@@ -226,7 +229,7 @@ extension CongestionControl {
         loss.add(
             arrived: arrived, lost: lost, hasQueue: queue.current > Self.noticed, acknowledged: acknowledged.bitrate,
             estimate: rates.estimate, now: now)
-        if hasQueue || rates.decreasedAt == now { sufficientSince = nil }
+        if hasQueue(now: now) || rates.decreasedAt == now { sufficientSince = nil }
         if rates.decreasedAt == now {
             probing.congested(now: now)
             // The path has become much slower, or was never as fast as what was sent: a long queue stands.

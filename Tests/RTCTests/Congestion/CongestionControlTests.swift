@@ -132,12 +132,12 @@ struct CongestionControlTests {
     }
 
     @Test(
-        "a TCP-like flow that begins leaves something to the other after 4 s", arguments: 1...3 as ClosedRange<UInt64>)
+        "a TCP-like flow that begins leaves something to the other after 6 s", arguments: 1...3 as ClosedRange<UInt64>)
     func tcpBegins(seed: UInt64) throws {
         var conditions = Conditions(2000)
         (conditions.tcpFrom, conditions.queue) = (10_000, 200)
         let path = try run("tcp-begins", conditions, seconds: 40, seed: seed)
-        for from in stride(from: 14.0, to: 37, by: 1) {
+        for from in stride(from: 16.0, to: 37, by: 1) {
             let share = path.mean(\.arrived, from: from, to: from + 3) / 2000
             #expect(share > 0.1, "seed \(seed), from \(from) s")
         }
