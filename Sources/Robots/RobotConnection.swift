@@ -200,9 +200,11 @@ public final class RobotConnection: @unchecked Sendable {
         let memory = sink.prepare(Self.maxDatagram)
         let headerLength = track.writeHeader(
             to: memory, marker: marker, timestamp: timestamp, transportSequence: transportSequence, level: level)
-        let prefix = UnsafeRawBufferPointer(start: nil, count: 0)
-        guard let length = transport.protect(memory, headerLength: headerLength, prefix: prefix, payload: payload)
-        else { return false }
+        let prefix = track.redundancy(before: payload, timestamp: timestamp)
+        let length = prefix.withUnsafeBytes {
+            transport.protect(memory, headerLength: headerLength, prefix: $0, payload: payload)
+        }
+        guard let length else { return false }
         sink.send(length, on: path)
         track.sent(payload, timestamp: timestamp, marker: marker, at: now)
         return true

@@ -81,6 +81,7 @@ public final class RobotTrack {
     private(set) var lastTimestamp: UInt32 = 0
     private(set) var lastAt: MediaTime?
     private var history: RobotHistory?
+    private var redundancy = RobotRedundancy()
 
     init(
         mid: String, kind: MediaKind, rid: String?, codec: Codec, source: LocalSource,
@@ -139,6 +140,12 @@ public final class RobotTrack {
         guard repairSSRC != nil, codec.rtxPayloadType != nil else { return }
         if history == nil { history = RobotHistory(count: Self.kept, size: Self.maxPayload) }
         history?.keep(payload, sequence: sequence, timestamp: timestamp, marker: marker)
+    }
+
+    /// Returns what comes before the payload in its packet: the former payload if redundant audio was negotiated, else nothing.
+    func redundancy(before payload: UnsafeRawBufferPointer, timestamp: UInt32) -> [UInt8] {
+        guard codec.kind == .red else { return [] }
+        return redundancy.prefix(of: payload, timestamp: timestamp, in: codec)
     }
 
     func packet(_ sequence: UInt16) -> RobotHistory.Packet? { history?.packet(sequence) }

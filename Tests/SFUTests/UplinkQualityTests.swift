@@ -63,7 +63,8 @@ struct UplinkQualityTests {
         room.network.filter = nil
         room.router.update(clients[1].stream, audio: true, video: false)
         room.run(1500)
-        #expect(levels(of: clients[1], in: room) == ["poor loss", "good -"], "the video's losses do not count any more")
+        #expect(
+            levels(of: clients[1], in: room) == ["poor loss", "good -"], "the video's losses do not count any more")
         room.router.update(clients[1].stream, audio: true, video: true)
         room.run(1500)
         #expect(levels(of: clients[1], in: room) == ["poor loss", "good -"], "nor do those before it was turned off")

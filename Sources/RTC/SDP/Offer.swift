@@ -24,6 +24,13 @@ public struct OfferedMedia: Hashable, Sendable {
         return OfferedMedia(mid: mid, kind: .audio, direction: direction, codecs: [opus], source: source)
     }
 
+    /// Offers redundant audio (RFC 2198) with payload type 63, and Opus without redundancy with 111.
+    public static func redundantAudio(mid: String, _ direction: MediaDirection) -> OfferedMedia {
+        var media = audio(mid: mid, direction)
+        media.codecs.insert(Codec(.red, payloadType: 63, fmtp: "111/111"), at: 0)
+        return media
+    }
+
     /// Offers VP8 with payload type 96, and RTX with 97.
     public static func video(mid: String, _ direction: MediaDirection, source: LocalSource? = nil) -> OfferedMedia {
         let vp8 = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)

@@ -36,7 +36,7 @@ final class BotMedia: RobotHandler, @unchecked Sendable {
     private static func offered(_ clip: MediaClip) -> [OfferedMedia] {
         var video = OfferedMedia.video(mid: "v", .sendonly)
         video.rids = clip.rids
-        return (clip.hasAudio ? [.audio(mid: "a", .sendonly)] : []) + (clip.hasVideo ? [video] : [])
+        return (clip.hasAudio ? [.redundantAudio(mid: "a", .sendonly)] : []) + (clip.hasVideo ? [video] : [])
     }
 
     private static var received: [OfferedMedia] {
