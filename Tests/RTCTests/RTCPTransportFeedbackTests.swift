@@ -66,6 +66,20 @@ private func read(_ bytes: [UInt8]) -> [Told]? {
                 == [octets("8f cd 0006" + Self.head + "0000 0066 000001 00 a000 0057 2001 0000")])
     }
 
+    /// libwebrtc pads to a whole word, sets the padding bit, and writes the number of bytes, which is not a multiple of four.
+    @Test(
+        "feedback is read as browsers pad it",
+        arguments: [
+            ("0006", "2003 000000 000003", 3), ("0006", "2004 00000000 0002", 4), ("0006", "2005 0000000000 01", 5),
+        ])
+    func padded(length: String, _ rest: String, _ count: Int) {
+        let bytes = octets("af cd \(length)" + Self.head + "0007 000\(count) 000001 00" + rest)
+        let told = (0..<count).map { Told(number: UInt16(7 + $0), ticks: 256) }
+        #expect(read(bytes) == told)
+        // Also before another packet in the same datagram.
+        #expect(read(bytes + octets("80 c9 0001 00000007")) == told)
+    }
+
     @Test func feedbackIsNumberedAndContinuesWhereTheLastEnded() {
         var feedback = TransportFeedback()
         feedback.receive(65_534, at: .milliseconds(64))

@@ -14,7 +14,7 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
     private var position = 0
 
     /// Returns nil if the version is not 2, if the packet lengths do not match the datagram, if any packet but the last has
-    /// padding (RFC 3550 A.2), or if there are more than `maxPackets`.
+    /// padding (RFC 3550 A.2), unless it is transport layer feedback, or if there are more than `maxPackets`.
     ///
     /// - Parameter bytes: the complete datagram, decrypted; must outlive all packets read from it.
     public init?(_ bytes: UnsafeRawBufferPointer) {
@@ -25,13 +25,17 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
             guard bytes.count - position >= RTCP.headerLength, bytes[position] >> 6 == 2, !isPadded,
                 packets < Self.maxPackets
             else { return nil }
-            isPadded = bytes[position] & 0x20 != 0
+            isPadded = bytes[position] & 0x20 != 0 && !Self.isOddlyPadded(bytes[position + 1])
             packets += 1
             position += Self.length(in: bytes, at: position)
             guard position <= bytes.count else { return nil }
         } while position < bytes.count
         self.bytes = bytes
     }
+
+    /// Browsers pad transport-wide feedback by one to three bytes, like all of libwebrtc, although RFC 3550 §6.4.1 allows only
+    /// multiples of four.
+    private static func isOddlyPadded(_ type: UInt8) -> Bool { type == RTCP.PacketType.transportLayerFeedback.rawValue }
 
     private static func length(in bytes: UnsafeRawBufferPointer, at position: Int) -> Int {
         (Int(bytes.bigEndian16(at: position + 2)) + 1) * 4
@@ -47,7 +51,9 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
         if first & 0x20 != 0 {
             // The last byte of the padding is its length, including that byte (RFC 3550 §6.4.1).
             let padding = Int(bytes[end - 1])
-            guard padding > 0, padding & 3 == 0, padding <= end - start else { return .malformed(type: type) }
+            guard padding > 0, padding & 3 == 0 || Self.isOddlyPadded(type), padding <= end - start else {
+                return .malformed(type: type)
+            }
             end -= padding
         }
         let body = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
