@@ -7,17 +7,7 @@
 // `publish` sends Chromium's test picture in 640 × 480, and SOUND (.wav) from the microphone, until it is stopped.
 //
 // `watch` shows the stream that is called FOCUS in 640 × 360 pixels, and the others in 320 × 180. When COUNT streams play, it
-// prints one line a second. Its columns, separated by tabs; the values of streams are separated by spaces, FOCUS first:
-//
-//   1   the second
-//   2   kilobits received, with RTP headers
-//   3   the width of each video; "-" if no frame was decoded
-//   4   audio of each stream: samples that were concealed and are not silent / samples played
-//   5   packets of audio lost / too late to be played / lost, but restored by the codec's error correction
-//   6   mean delay of the audio's jitter buffers in milliseconds
-//   7   frames decoded of the video in focus
-//   8   its freezes, as the browser counts them
-//   9   the longest time in milliseconds for which it stood still, including its part in earlier seconds
+// prints a line of JSON each second. The members are described at `difference`.
 import { launchChromium } from '../../web/test/browser/chromium.mjs';
 import { NotYet, elapsed } from '../../web/test/browser/wait.mjs';
 
@@ -77,7 +67,7 @@ async function printSeconds(session, token, focus, count, seconds) {
   for (let second = 1; second <= Number(seconds); second += 1) {
     await elapsed(started + second * 1000 - performance.now(), `second ${second}`);
     const now = await page.evaluate(measure);
-    console.log([second, ...columns(now, before)].join('\t'));
+    console.log(JSON.stringify({ second, ...difference(now, before) }));
     before = now;
   }
   await browser.close();
@@ -129,21 +119,32 @@ async function measure() {
   }));
 }
 
-/** Returns the columns after the first. */
-function columns(now, before) {
+/** Returns what happened between two measurements. In lists, the stream in focus comes first. */
+function difference(now, before) {
   const risen = (kind, name) => now.map((stream, index) => (stream[kind][name] ?? 0) - (before[index]?.[kind][name] ?? 0));
   const sum = (kind, name) => risen(kind, name).reduce((total, value) => total + value, 0);
   const bytes = ['audio', 'video'].flatMap((kind) => [sum(kind, 'bytesReceived'), sum(kind, 'headerBytesReceived')]);
   const frames = risen('video', 'framesDecoded');
   const silent = risen('audio', 'silentConcealedSamples');
-  const concealed = risen('audio', 'concealedSamples').map((samples, index) => samples - silent[index]);
-  const played = risen('audio', 'totalSamplesReceived');
-  return [
-    Math.round(bytes.reduce((total, value) => total + value, 0) * 8 / 1000),
-    now.map(({ video }, index) => (frames[index] > 0 ? video.frameWidth : '-')).join(' '),
-    concealed.map((samples, index) => `${samples}/${played[index]}`).join(' '),
-    ['packetsLost', 'packetsDiscarded', 'fecPacketsReceived'].map((name) => sum('audio', name)).join('/'),
-    Math.round(1000 * sum('audio', 'jitterBufferDelay') / Math.max(1, sum('audio', 'jitterBufferEmittedCount'))),
-    frames[0], risen('video', 'freezeCount')[0], now[0].still,
-  ];
+  return {
+    /** With RTP headers. */
+    kilobits: Math.round(bytes.reduce((total, value) => total + value, 0) * 8 / 1000),
+    /** Of each video; null if no frame was decoded. */
+    widths: now.map(({ video }, index) => (frames[index] > 0 ? video.frameWidth : null)),
+    /** Samples of each stream's audio that the jitter buffer made up, without those that are silent. */
+    concealed: risen('audio', 'concealedSamples').map((samples, index) => samples - silent[index]),
+    /** Samples of each stream's audio, with all that were made up. */
+    played: risen('audio', 'totalSamplesReceived'),
+    /** Packets of all audio: lost, too late to be played, and restored by the codec's error correction. */
+    lost: sum('audio', 'packetsLost'),
+    late: sum('audio', 'packetsDiscarded'),
+    restored: sum('audio', 'fecPacketsReceived'),
+    /** Mean time that audio spent in jitter buffers, in milliseconds. */
+    buffered: Math.round(1000 * sum('audio', 'jitterBufferDelay') / Math.max(1, sum('audio', 'jitterBufferEmittedCount'))),
+    /** Of the video in focus: decoded frames, and freezes as the browser counts them. */
+    frames: frames[0],
+    freezes: risen('video', 'freezeCount')[0],
+    /** The longest time for which it stood still, in milliseconds, with the part in earlier seconds. */
+    still: now[0].still,
+  };
 }
