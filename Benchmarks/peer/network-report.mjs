@@ -30,9 +30,10 @@ const phases = {
   relief: between(warmup + bad, warmup + bad + relief),
 };
 
-function concealed(phase) {
+function concealed(phase, members = ['concealed']) {
   const streams = phase[0].played.map((_, index) => ({
-    concealed: total(phase.map((second) => second.concealed[index])), played: total(phase.map((second) => second.played[index])),
+    concealed: total(phase.flatMap((second) => members.map((member) => second[member][index]))),
+    played: total(phase.map((second) => second.played[index])),
   }));
   const all = percent(total(streams.map((stream) => stream.concealed)), total(streams.map((stream) => stream.played)));
   const worst = Math.max(...streams.map((stream) => percent(stream.concealed, stream.played)));
@@ -92,7 +93,7 @@ function mean(phase) {
   ].join('; ');
 }
 
-const row = (what, value, goal = '') => console.log(`  ${what.padEnd(34)} ${value.padEnd(50)} ${goal}`.trimEnd());
+const row = (what, value, goal = '') => console.log(`  ${what.padEnd(36)} ${value.padEnd(50)} ${goal}`.trimEnd());
 const hasQueue = name !== 'loss';
 const best = bestWidths();
 const [before, during] = [sent(spoiled - reaction, spoiled), sent(spoiled, repaired)];
@@ -101,6 +102,7 @@ console.log(`\n${name}, in focus: ${focus}`);
 row('audio concealed', concealed(phases.bad), 'goal: under 1 %');
 row('  before', concealed(phases.before));
 row(`  after the first ${reaction} s`, concealed(phases.later));
+row('  with the silent rest of long gaps', concealed(phases.bad, ['concealed', 'silent']));
 row('picture in focus stood still', stillness(phases.bad), 'goal: 0 s');
 row('  before', stillness(phases.before));
 const smaller = ({ widths: [width] }) => width !== null && width < parseInt(best, 10);

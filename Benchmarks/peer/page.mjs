@@ -8,8 +8,9 @@
 //
 // `watch` shows the stream that is called FOCUS in 640 × 360 pixels, and the others in 320 × 180. When COUNT streams play, it
 // prints a line of JSON each second. The members are described at `difference`.
+import { setTimeout as pause } from 'node:timers/promises';
 import { launchChromium } from '../../web/test/browser/chromium.mjs';
-import { NotYet, elapsed } from '../../web/test/browser/wait.mjs';
+import { NotYet } from '../../web/test/browser/wait.mjs';
 
 /** Browsers give a camera to every page under `localhost`, and not to an address. */
 const trusted = 'confab.localhost';
@@ -65,7 +66,7 @@ async function printSeconds(session, token, focus, count, seconds) {
   const started = performance.now();
   let before = await page.evaluate(measure);
   for (let second = 1; second <= Number(seconds); second += 1) {
-    await elapsed(started + second * 1000 - performance.now(), `second ${second}`);
+    await pause(Math.max(0, started + second * 1000 - performance.now()));
     const now = await page.evaluate(measure);
     console.log(JSON.stringify({ second, ...difference(now, before) }));
     before = now;
@@ -99,8 +100,8 @@ async function watch(sessionId, token, focus) {
     const [width, height] = isFocus ? ['640px', '360px'] : ['320px', '180px'];
     const place = document.createElement('div');
     Object.assign(place.style, { position: 'relative', float: 'left', width, height });
-    const subscriber = session.subscribe(stream, place, { insertMode: 'append', width: '100%', height: '100%' });
     if (isFocus) document.body.prepend(place); else document.body.append(place);
+    const subscriber = session.subscribe(stream, place, { insertMode: 'append', width: '100%', height: '100%' });
     if (isFocus) note(place.querySelector('video'));
     window.tiles[isFocus ? 'unshift' : 'push']({ isFocus, subscriber });
   });
@@ -133,6 +134,8 @@ function difference(now, before) {
     widths: now.map(({ video }, index) => (frames[index] > 0 ? video.frameWidth : null)),
     /** Samples of each stream's audio that the jitter buffer made up, without those that are silent. */
     concealed: risen('audio', 'concealedSamples').map((samples, index) => samples - silent[index]),
+    /** Those that are silent: here the rest of a long gap, because the published audio has no pauses. */
+    silent,
     /** Samples of each stream's audio, with all that were made up. */
     played: risen('audio', 'totalSamplesReceived'),
     /** Packets of all audio: lost, too late to be played, and restored by the codec's error correction. */
