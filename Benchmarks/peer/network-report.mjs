@@ -3,7 +3,7 @@
 //   node network-report.mjs FOLDER CASE FOCUS RATE WARMUP BAD RELIEF SPOILED REPAIRED
 //
 // FOLDER contains `far`, the lines of page.mjs, and `samples`: ten times a second, the time, the bytes in the queue to the page,
-// and the bytes that were sent to the other subscriber. RATE is the link's, in kbit/s. WARMUP, BAD and RELIEF are durations in
+// the bytes that were sent to the other subscriber, and the idle and total time of the machine's cores. RATE is the link's, in kbit/s. WARMUP, BAD and RELIEF are durations in
 // seconds, and SPOILED and REPAIRED the times at which the link became bad and good again.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,8 @@ const beginning = 3;
 
 const read = (file) => readFileSync(path.join(folder, file), 'utf8').trim().split('\n');
 const seconds = read('far').map((line) => JSON.parse(line));
-const samples = read('samples').map((line) => line.split(' ').map(Number)).map(([time, queued, sent]) => ({ time, queued, sent }));
+const samples = read('samples').map((line) => line.split(' ').map(Number))
+  .map(([time, queued, sent, idle, all]) => ({ time, queued, sent, idle, all }));
 
 const total = (values) => values.reduce((sum, value) => sum + value, 0);
 const percent = (part, whole) => (whole ? 100 * part / whole : 100);
@@ -74,6 +75,13 @@ function sent(from, to) {
   return (last.sent - first.sent) * 8 / 1000 / (last.time - first.time);
 }
 
+/** How busy the machine was. A busy machine delays packets and what a browser reports about them. */
+function busy(from, to) {
+  const some = sampled(from, to);
+  const [first, last] = [some[0], some.at(-1)];
+  return `${Math.round(100 - percent(last.idle - first.idle, last.all - first.all))} %`;
+}
+
 /** How often each width was shown. @param {(number | null)[]} widths */
 function shares(widths) {
   const counts = new Map();
@@ -89,7 +97,7 @@ function mean(phase) {
     `${of('kilobits')} kbit/s`,
     `width in focus ${shares(phase.map(({ widths }) => widths[0]))} (${of('frames')} frames/s, ${sum('freezes')} freezes)`,
     `others ${shares(phase.flatMap(({ widths }) => widths.slice(1)))}`,
-    `audio packets lost ${sum('lost')}, late ${sum('late')}, restored ${sum('restored')}; jitter buffers ${of('buffered')} ms`,
+    `audio packets lost ${sum('lost')}, discarded ${sum('discarded')}, of error correction ${sum('corrections')}; jitter buffers ${of('buffered')} ms`,
   ].join('; ');
 }
 
@@ -113,6 +121,7 @@ if (hasQueue) {
   row(`queue in the first ${reaction} s`, queue(spoiled, spoiled + reaction));
   row(`queue after the first ${reaction} s`, queue(spoiled + reaction, repaired), 'goal: under 200 ms');
 }
+row('cores busy before, on the bad link', `${busy(spoiled - reaction, spoiled)}, ${busy(spoiled, repaired)}`);
 console.log(`  before:      ${mean(phases.before)}`);
 console.log(`  on bad link: ${mean(phases.bad)}`);
 console.log(`  relief:      ${mean(phases.relief)}`);

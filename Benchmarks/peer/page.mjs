@@ -138,10 +138,10 @@ function difference(now, before) {
     silent,
     /** Samples of each stream's audio, with all that were made up. */
     played: risen('audio', 'totalSamplesReceived'),
-    /** Packets of all audio: lost, too late to be played, and restored by the codec's error correction. */
+    /** Packets of all audio: lost, discarded as late or redundant, and received for error correction. */
     lost: sum('audio', 'packetsLost'),
-    late: sum('audio', 'packetsDiscarded'),
-    restored: sum('audio', 'fecPacketsReceived'),
+    discarded: sum('audio', 'packetsDiscarded'),
+    corrections: sum('audio', 'fecPacketsReceived'),
     /** Mean time that audio spent in jitter buffers, in milliseconds. */
     buffered: Math.round(1000 * sum('audio', 'jitterBufferDelay') / Math.max(1, sum('audio', 'jitterBufferEmittedCount'))),
     /** Of the video in focus: decoded frames, and freezes as the browser counts them. */
