@@ -114,9 +114,12 @@ async function measure() {
   window.still.longest = 0;
   const still = Math.round(Math.max(longest, performance.now() - since));
   return Promise.all(window.tiles.map(async ({ isFocus, subscriber }) => {
-    const entries = [...(await subscriber.getRtcStatsReport()).values()].filter(({ type }) => type === 'inbound-rtp');
+    const report = await subscriber.getRtcStatsReport();
+    const entries = [...report.values()].filter(({ type }) => type === 'inbound-rtp');
     const [audio, video] = ['audio', 'video'].map((wanted) => entries.find(({ kind }) => kind === wanted) ?? {});
-    return { isFocus, still, audio, video };
+    const pair = report.get(report.get(audio.transportId)?.selectedCandidatePairId);
+    const path = { protocol: report.get(pair?.localCandidateId)?.protocol, roundTrip: pair?.currentRoundTripTime };
+    return { isFocus, still, audio, video, path };
   }));
 }
 
@@ -149,5 +152,7 @@ function difference(now, before) {
     freezes: risen('video', 'freezeCount')[0],
     /** The longest time for which it stood still, in milliseconds, with the part in earlier seconds. */
     still: now[0].still,
+    /** Of the connection: its protocol, and the round trip of its latest check in seconds. */
+    path: now[0].path,
   };
 }
