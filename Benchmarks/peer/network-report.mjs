@@ -46,11 +46,17 @@ function stillness(phase) {
   return `${phase.filter(({ frames }) => frames === 0).length} s (at most ${longest} ms at a time)`;
 }
 
-/** The widths that the page showed most often before the link became bad. */
+/**
+ * The widths that must come back: the largest of the video in focus, and the smallest of each other one, because a browser that
+ * publishes may change its sizes.
+ */
 function bestWidths() {
-  const counts = new Map();
-  for (const { widths } of between(0, warmup)) counts.set(widths.join(), (counts.get(widths.join()) ?? 0) + 1);
-  return [...counts].sort(([, one], [, other]) => other - one)[0][0];
+  const shown = between(0, warmup).map(({ widths }) => widths).filter((widths) => !widths.includes(null));
+  if (shown.length === 0) throw new Error('A video stood still in every second of the warm-up.');
+  return shown[0].map((_, stream) => {
+    const widths = shown.map((one) => one[stream]);
+    return stream === 0 ? Math.max(...widths) : Math.min(...widths);
+  });
 }
 
 /** Seconds from the start of a phase until something is the case. */
@@ -113,9 +119,10 @@ row(`  after the first ${reaction} s`, concealed(phases.later));
 row('  with the silent rest of long gaps', concealed(phases.bad, ['concealed', 'silent']));
 row('picture in focus stood still', stillness(phases.bad), 'goal: 0 s');
 row('  before', stillness(phases.before));
-const smaller = ({ widths: [width] }) => width !== null && width < parseInt(best, 10);
+const smaller = ({ widths: [width] }) => width !== null && width < best[0];
+const isBest = ({ widths }) => widths.every((width, stream) => width >= best[stream]);
 row('smaller layer in focus after', until(phases.bad, smaller), hasQueue ? 'goal: 3 s' : '');
-row('best layers again after relief', until(phases.relief, ({ widths }) => widths.join() === best), 'goal: 10 s');
+row('best layers again after relief', until(phases.relief, isBest), 'goal: 10 s');
 row('bitrate to the other / before', `${(during / before).toFixed(2)} (${Math.round(during)} and ${Math.round(before)} kbit/s)`, 'goal: 0.9 to 1.1');
 if (hasQueue) {
   row(`queue in the first ${reaction} s`, queue(spoiled, spoiled + reaction));
