@@ -3,8 +3,9 @@
 //   node network-report.mjs FOLDER CASE FOCUS RATE WARMUP BAD RELIEF SPOILED REPAIRED
 //
 // FOLDER contains `far`, the lines of page.mjs, and `samples`: ten times a second, the time, the bytes in the queue to the page,
-// the bytes that were sent to the other subscriber, and the idle and total time of the machine's cores. RATE is the link's, in kbit/s. WARMUP, BAD and RELIEF are durations in
-// seconds, and SPOILED and REPAIRED the times at which the link became bad and good again.
+// the bytes that were sent to the other subscriber, and the idle and total time of the machine's cores. RATE is the link's, in
+// kbit/s. WARMUP, BAD and RELIEF are durations in seconds, and SPOILED and REPAIRED the times at which the link became bad and
+// good again.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -103,7 +104,8 @@ function mean(phase) {
     `${of('kilobits')} kbit/s`,
     `width in focus ${shares(phase.map(({ widths }) => widths[0]))} (${of('frames')} frames/s, ${sum('freezes')} freezes)`,
     `others ${shares(phase.flatMap(({ widths }) => widths.slice(1)))}`,
-    `audio packets lost ${sum('lost')}, discarded ${sum('discarded')}, of error correction ${sum('corrections')}; jitter buffers ${of('buffered')} ms`,
+    `audio packets lost ${sum('lost')}, discarded ${sum('discarded')}, of error correction ${sum('corrections')}`,
+    `jitter buffers ${of('buffered')} ms`,
   ].join('; ');
 }
 
@@ -123,7 +125,8 @@ const smaller = ({ widths: [width] }) => width !== null && width < best[0];
 const isBest = ({ widths }) => widths.every((width, stream) => width >= best[stream]);
 row('smaller layer in focus after', until(phases.bad, smaller), hasQueue ? 'goal: 3 s' : '');
 row('best layers again after relief', until(phases.relief, isBest), 'goal: 10 s');
-row('bitrate to the other / before', `${(during / before).toFixed(2)} (${Math.round(during)} and ${Math.round(before)} kbit/s)`, 'goal: 0.9 to 1.1');
+const rates = `${(during / before).toFixed(2)} (${Math.round(during)} and ${Math.round(before)} kbit/s)`;
+row('bitrate to the other / before', rates, 'goal: 0.9 to 1.1');
 if (hasQueue) {
   row(`queue in the first ${reaction} s`, queue(spoiled, spoiled + reaction));
   row(`queue after the first ${reaction} s`, queue(spoiled + reaction, repaired), 'goal: under 200 ms');
