@@ -23,6 +23,8 @@ public enum ClientEvent: Equatable, Sendable {
     case connected(Bool)
     /// A request for a WHIP or WHEP resource.
     case requested(ResourceRequest)
+    /// The room that the client is in or waits for; nil if it is in none any longer.
+    case room(RoomSeat?)
     /// Removes the client, for example after a ban.
     case expel(WireError, CloseCode, re: UInt64? = nil)
 }
@@ -45,6 +47,7 @@ public struct Client: Machine, Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
+    let origin: Origin
     private(set) var presence: Presence
     var link: Link
     private var secret: String
@@ -52,6 +55,8 @@ public struct Client: Machine, Equatable, Sendable {
     /// `welcome` with the new secret can be lost.
     private var previousSecret: String?
     var sessions: [SessionID] = []
+    /// The room that the client is in or waits for.
+    var room: RoomSeat?
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?
     /// Whether the media plane has received an offer from this client.
@@ -73,6 +78,7 @@ public struct Client: Machine, Equatable, Sendable {
     init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         identity = arrival.identity.id
+        origin = Origin(address: arrival.address, vouchedName: arrival.identity.name)
         presence = .live(arrival.socket)
         link = Link(bounds: turn.rules.replay)
         secret = ResumeSecret.make(for: id, using: &turn.random)
@@ -89,9 +95,12 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ turn: inout Turn) {
-        // The client disconnected while the session's answer to its join was in transit.
-        if case .deliver(.session(.joined(let joined))) = event {
+        // The client disconnected while the answer to its join of a session or room was in transit.
+        switch event {
+        case .deliver(.session(.joined(let joined))):
             turn.tell(.session(joined.session, .gone(id, .clientDisconnected)))
+        case .room(let seat?): turn.tell(.room(seat.name, .gone(id)))
+        default: return
         }
     }
 
@@ -152,12 +161,14 @@ public struct Client: Machine, Equatable, Sendable {
         case .leftSession(let session, let reason):
             forget(session)
             deliver(.session(.left(.init(session: session, reason: reason))), &turn)
+            leaveRoom(of: session, &turn)
         case .roulette(let state):
             roulette = state
             if let match = state.match { crossings.remember(match) }
         case .call(let state):
             call = state
             if let state { crossings.remember(state.id.binding) }
+        case .room(let seat): setRoom(seat)
         case .expel(let error, let code, let re):
             expel(error, code, re: re, &turn)
         }
@@ -197,6 +208,7 @@ public struct Client: Machine, Equatable, Sendable {
     private mutating func drop(until: Timestamp, _ turn: inout Turn) {
         presence = .dropped(until: until)
         for session in sessions { turn.tell(.session(session, .dropped(id))) }
+        if let room { turn.tell(.room(room.name, .away(id, true))) }
         turn.tell(.person(identity, .dropped(id)))
     }
 
@@ -207,6 +219,8 @@ public struct Client: Machine, Equatable, Sendable {
         // session notices a missing member.
         turn.tell(.person(identity, .departed(id)))
         for session in sessions { turn.tell(.session(session, .gone(id, reason))) }
+        // The room closes the place in its session, which knows the reason by now.
+        if let room { turn.tell(.room(room.name, .gone(id))) }
         if usesMedia { turn.tell(.media(.leave(id))) }
     }
 
@@ -235,6 +249,7 @@ public struct Client: Machine, Equatable, Sendable {
         acknowledged(upTo: claim.received, &turn)
         guard wasDropped else { return }
         for session in sessions { turn.tell(.session(session, .returned(id))) }
+        if let room { turn.tell(.room(room.name, .away(id, false))) }
         turn.tell(.person(identity, .returned(id)))
     }
 
@@ -310,7 +325,10 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     private mutating func budget(_ message: ClientMessage, _ turn: Turn) -> Duration? {
-        if case .session(.join) = message, let wait = joins.take(turn.rules.joins, now: turn.now) { return wait }
+        switch message {
+        case .session(.join), .room(.join): if let wait = joins.take(turn.rules.joins, now: turn.now) { return wait }
+        default: break
+        }
         guard let size = message.negotiationSize else { return verbs.take(turn.rules.verbs, now: turn.now) }
         let cost = Double(1 + size / turn.rules.bytesPerNegotiation)
         return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
@@ -358,6 +376,7 @@ public struct Client: Machine, Equatable, Sendable {
         case .media(.close(let close)):
             if usesMedia { turn.media(.close(id, close.side)) }
             deliver(.ok(.init(re: re)), &turn)
+        case .room(let verb): perform(verb, re: re, &turn)
         case .roulette, .presence, .nearby, .call, .contact, .push:
             turn.tell(.person(identity, .verb(id, re: re, message)))
         // These messages have no number and were handled earlier.

@@ -3,6 +3,7 @@
 
 import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, string } from './kinds.js';
 import { callState, clientAboutPeople, serverAboutPeople } from './people-messages.js';
+import { clientAboutRooms, serverAboutRooms } from './room-messages.js';
 
 /** @typedef {import('./kinds.js').Members} Members */
 /** @typedef {{connectionId: string, createdAt: number, data: string}} ConnectionInfo */
@@ -105,6 +106,7 @@ const numberedClient = {
   'media.offer': { side, sdp: string },
   'media.close': { side },
   ...clientAboutPeople,
+  ...clientAboutRooms,
 };
 
 /** @type {Record<string, Members>} */
@@ -172,6 +174,7 @@ const numberedServer = {
   'media.answer': { re: integer, side, sdp: string },
   'media.closed': { side, code: string, message: string },
   ...serverAboutPeople,
+  ...serverAboutRooms,
 };
 
 /** @param {Record<string, Members>} unnumbered @param {Record<string, Members>} numbered */
