@@ -14,8 +14,8 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// Nobody is in the room, which ends at this time.
-        case empty(until: Timestamp)
+        /// Nobody is in the room, which ends at this time. It wakes up at `checkAt` to see whether it is that late.
+        case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }
 
@@ -53,10 +53,19 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Time
 
-    var nextTimeout: Timestamp? { if case .empty(let until) = state { until } else { nil } }
+    /// A timer cannot be canceled, and stays in the hub after its room has ended. A persistent room waits for a year, so it
+    /// waits in steps: otherwise whoever opens and ends rooms again and again would fill the memory with timers.
+    private static let longestTimer: Duration = .seconds(3600)
+
+    var nextTimeout: Timestamp? { if case .empty(_, let checkAt) = state { checkAt } else { nil } }
 
     mutating func handleTimeout(_ turn: inout Turn) {
-        if case .empty(let until) = state, until <= turn.now { end(&turn) }
+        guard case .empty(let until, let checkAt) = state, checkAt <= turn.now else { return }
+        if until <= turn.now { end(&turn) } else { waitForPeople(until: until, turn) }
+    }
+
+    private mutating func waitForPeople(until: Timestamp, _ turn: Turn) {
+        state = .empty(until: until, checkAt: min(until, turn.now + Self.longestTimer))
     }
 
     /// Notes whether anyone is in the room.
@@ -64,7 +73,8 @@ public struct Room: Machine, Equatable, Sendable {
         guard state != .over else { return }
         if !roster.isEmpty { return state = .open }
         if case .empty = state { return }
-        state = .empty(until: turn.now + (options.persistent ? turn.rules.roomRetention : turn.rules.roomEmptyGrace))
+        let time = options.persistent ? turn.rules.roomRetention : turn.rules.roomEmptyGrace
+        waitForPeople(until: turn.now + time, turn)
     }
 
     // MARK: Events

@@ -135,6 +135,20 @@ import Wire
         #expect(stage.hub.roomCount == 0 && stage.hub.sessionCount == 0 && stage.hub.clientCount == 0)
     }
 
+    @Test func roomsThatEndedLeaveNoTimersBehind() {
+        let stage = Stage()
+        let guest = stage.arrive()
+        for _ in 0..<50 {
+            guest.open(with: RoomChanges { $0.persistent = true })
+            guest.leaveRoom()
+            stage.handle(.closeRoom(.standUp))
+            stage.pass(.seconds(1))
+        }
+        guest.leave()
+        stage.pass(.seconds(3600))
+        #expect(stage.hub.nextTimeout == nil, "no timer waits for a year")
+    }
+
     @Test func manyBansKeepTheNewest() throws {
         let stage = Stage { ($0.roomBans, $0.routesMedia) = (3, true) }
         let host = stage.arrive()
