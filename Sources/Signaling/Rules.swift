@@ -40,8 +40,8 @@ public struct Rules: Equatable, Sendable {
     public var malformedPerMinute = 10
     /// Maximum number of sessions that one client connection may be in at the same time.
     public var sessionsPerClient = 16
-    /// The budget for a client's `session.join` requests, because each join and the departure after it cost a message to every
-    /// member of the session.
+    /// The budget for a client's `session.join` and `room.join` requests, because each join and the departure after it cost a
+    /// message to every member of the session or room.
     public var joins = Budget.Rate(perSecond: 2, burst: 100)
 
     // Sessions.
