@@ -61,10 +61,10 @@ struct ReportCommand: AsyncParsableCommand {
 
         func run() async throws {
             let storage = try data.storage()
-            guard try await storage.closeReport(id: id, at: .now) else {
+            guard try await storage.closeReport(id: id, at: .now, recording: .byOperator("report.close", "\(id)"))
+            else {
                 throw CommandError(description: "Report \(id) does not exist or is already closed.")
             }
-            try await storage.note("report.close", "\(id)")
             try await storage.close()
         }
     }
@@ -140,21 +140,30 @@ struct BanCommand: AsyncParsableCommand {
                 end = .now + duration
             }
             let storage = try data.storage()
-            for subject in try await subjects(storage) {
-                try await storage.addBan(Ban(subject: subject, reason: reason, createdAt: .now, expiresAt: end))
-                try await storage.note("ban.add", subject.text, detail: reason)
-                print("Banned \(subject.text) \(end.map { "until \($0.text)" } ?? "permanently").")
+            for (subject, note) in try await subjects(storage) {
+                try await storage.addBan(
+                    Ban(subject: subject, reason: reason, createdAt: .now, expiresAt: end),
+                    recording: .byOperator("ban.add", subject.text, detail: reason))
+                print("Banned \(subject.text)\(note) \(end.map { "until \($0.text)" } ?? "permanently").")
             }
             try await storage.close()
         }
 
-        private func subjects(_ storage: any Storage) async throws -> [BanSubject] {
-            if let subject { return [try BanCommand.subject(subject)] }
+        /// What to ban, each with a note for the output.
+        private func subjects(_ storage: any Storage) async throws -> [(subject: BanSubject, note: String)] {
+            if let subject { return [(try BanCommand.subject(subject), "")] }
             guard let report, let stored = try await storage.report(id: report) else {
                 throw CommandError(description: "Report \(report ?? 0) does not exist.")
             }
-            let address = stored.report.againstAddress
-            return [.identity(stored.report.against)] + (address.isEmpty ? [] : [try BanCommand.subject(address)])
+            let (reported, address) = (stored.report.against, stored.report.againstAddress)
+            var subjects: [(subject: BanSubject, note: String)] = [(.identity(reported), "")]
+            // The reported person may have become a device of another account since then. A ban of the device would miss the
+            // account's other devices, and one of the account alone would end if the device were unlinked.
+            if case .person(let owner) = try await storage.resolve(reported) {
+                subjects.append((.identity(owner), " (the account that \(reported) is linked to)"))
+            }
+            if !address.isEmpty { subjects.append((try BanCommand.subject(address), "")) }
+            return subjects
         }
     }
 
@@ -166,10 +175,9 @@ struct BanCommand: AsyncParsableCommand {
         func run() async throws {
             let subject = try BanCommand.subject(subject)
             let storage = try data.storage()
-            guard try await storage.removeBan(subject) else {
+            guard try await storage.removeBan(subject, recording: .byOperator("ban.remove", subject.text)) else {
                 throw CommandError(description: "There is no ban for this identity or address. See `confab ban list`.")
             }
-            try await storage.note("ban.remove", subject.text)
             try await storage.close()
         }
     }
@@ -253,11 +261,10 @@ extension BanSubject {
     }
 }
 
-extension Storage {
-    /// Adds what this command did to the audit log.
-    func note(_ action: String, _ subject: String, detail: String = "") async throws {
-        try await record(
-            AuditEntry(at: .now, actor: AuditEntry.operatorActor, action: action, subject: subject, detail: detail))
+extension AuditEntry {
+    /// The entry for what this command does.
+    static func byOperator(_ action: String, _ subject: String, detail: String = "") -> AuditEntry {
+        AuditEntry(at: .now, actor: operatorActor, action: action, subject: subject, detail: detail)
     }
 }
 

@@ -62,7 +62,8 @@ struct ProjectCommand: AsyncParsableCommand {
                         + "\(TimeText.write(cutShort)).")
             }
             let storage = try data.storage()
-            try await storage.note("project.rotate", rotation.file.apiKey, detail: "overlap \(overlap)")
+            try await storage.record(
+                .byOperator("project.rotate", rotation.file.apiKey, detail: "overlap \(overlap)"))
             try await storage.close()
         }
 

@@ -84,5 +84,6 @@ extension Router {
         let freed = former.subtracting(full).filter { present.contains($0) || !capacity.total.isFull }
         for session in freed.sorted() { events.append(.full(session: session, false)) }
         capacity.reported = full.union(former.subtracting(freed))
+        counters.fullSessions = UInt64(capacity.reported.count)
     }
 }

@@ -41,7 +41,10 @@ final class OutgoingTrack {
     weak var subscription: Subscription?
     var preference = VideoPreference() {
         didSet {
-            guard preference != oldValue else { return }
+            // The priority matters only to the allocation, which reads it every time.
+            var former = oldValue
+            former.priority = preference.priority
+            guard preference != former else { return }
             source?.needsSelection = true
             reason = .size
         }

@@ -9,6 +9,9 @@ final class Publication {
     var forwardsAudio: Bool
     var forwardsVideo: Bool
     var subscriptions: [Key: Subscription] = [:]
+    /// The transceiver by which the quality of the stream was judged last, and the level that was reported.
+    var judgedMid: String?
+    var reportedUplink = UplinkLevel.good
 
     init(stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool) {
         (self.stream, self.session, self.client, self.mids) = (stream, session, client, mids)

@@ -2,6 +2,12 @@ import RTC
 
 /// Congestion control towards subscribers: what they tell about the path, and what the server adds to find out more.
 extension Router {
+    /// The bitrate that the connection to a client carries, in bits per second; nil if nothing limits it, or if its feedback
+    /// does not show that.
+    public func estimate(of client: Key) -> Int? {
+        peer(client, .receive)?.downlink?.control.estimate.map { Int(clamping: $0.bitsPerSecond) }
+    }
+
     func receive(_ report: TransportFeedbackReport, from peer: Peer, now: MediaTime) {
         guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses,
             downlink.mayHandle(report.statusCount, now: now)

@@ -277,6 +277,8 @@ public struct RouterCounters: Equatable, Sendable {
     public var changesForSize: UInt64 = 0
     /// Other layers because the publisher has started or stopped sending one.
     public var changesForPublisher: UInt64 = 0
+    /// Not a counter: the sessions that send as much as they may now. All of them if the server does.
+    public var fullSessions: UInt64 = 0
 
     public init() {}
 }

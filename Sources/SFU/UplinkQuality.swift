@@ -51,14 +51,24 @@ extension Router {
     /// Judges the streams of a publisher once a second, and reports changes.
     func judgeUplink(of peer: Peer, now: MediaTime) {
         for track in peer.incoming {
-            guard let publication = track.publication, let second = track.takeSecond(now: now),
-                publication.mainMid == track.mid
-            else { continue }
-            guard track.uplink.add(second) else { continue }
-            events.append(
-                .streamQuality(
-                    stream: publication.stream, session: publication.session, track.uplink.level, track.uplink.trouble))
+            guard let publication = track.publication else { continue }
+            let second = track.takeSecond(now: now)
+            guard publication.mainMid == track.mid else { continue }
+            if publication.judgedMid != track.mid {
+                publication.judgedMid = track.mid
+                // Video was turned on or off. What is known of this track is from an earlier time.
+                track.uplink = UplinkQuality()
+                reportUplink(of: publication, track.uplink)
+            }
+            if let second, track.uplink.add(second) { reportUplink(of: publication, track.uplink) }
         }
+    }
+
+    private func reportUplink(of publication: Publication, _ uplink: UplinkQuality) {
+        guard publication.reportedUplink != uplink.level else { return }
+        publication.reportedUplink = uplink.level
+        events.append(
+            .streamQuality(stream: publication.stream, session: publication.session, uplink.level, uplink.trouble))
     }
 }
 
@@ -87,7 +97,7 @@ extension IncomingTrack {
         }
         guard expected >= 10 else {
             quietSeconds += 1
-            return quietSeconds > 4 ? second : nil
+            return quietSeconds > 4 ? UplinkQuality.Second() : nil
         }
         quietSeconds = 0
         second.loss = Double(lost) / Double(expected)

@@ -42,7 +42,7 @@ public struct ConfabServer: Sendable {
 
     /// - Parameters:
     ///   - storage: If nil, opens the database in the data directory.
-    ///   - supervisor: Who is told that the server is ready, runs and stops.
+    ///   - supervisor: Receives the server's status (systemd).
     ///   - log: The settings of the log handlers, which a reload changes.
     ///   - reloading: When and how to reload the configuration; nil for never.
     public init(
@@ -81,9 +81,50 @@ public struct ConfabServer: Sendable {
         // One event loop for all signaling: the rules then need no locks and no thread hops, and one core handles tens of
         // thousands of messages per second. Media has its own thread.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let clock = ServerClock()
         let media = configuration.rules.routesMedia ? try startMedia() : nil
         defer { media?.plane.stop() }
+        let (gateway, services) = try await assemble(on: group, media)
+        let lifecycle = ServiceGroup(
+            configuration: .init(
+                services: services.map { .init(service: $0) },
+                gracefulShutdownSignals: signals ? [.sigterm, .sigint] : [], logger: logger
+            )
+        )
+        let storageFault = Mutex<StorageError?>(nil)
+        try await gateway.eventLoop.submit {
+            gateway.value.runner.writer.onStorageLost = { error in
+                storageFault.withLock { $0 = error }
+                Task { await lifecycle.triggerGracefulShutdown() }
+            }
+        }.get()
+        let watch = Task {
+            guard let stop else { return }
+            await stop()
+            await lifecycle.triggerGracefulShutdown()
+        }
+        defer { watch.cancel() }
+        do {
+            try await lifecycle.run()
+        } catch {
+            try? await storage.close()
+            try? await group.shutdownGracefully()
+            throw error
+        }
+        try await storage.close()
+        try await group.shutdownGracefully()
+        // Report the failure, because a supervisor restarts the server only after an error.
+        if let error = storageFault.withLock({ $0 }) { throw error }
+        logger.info("Stopped")
+    }
+
+    // MARK: Building the components
+
+    /// Makes the gateway, restores what was in memory before a restart, and returns it with all services, in the order in which
+    /// they start.
+    private func assemble(
+        on group: MultiThreadedEventLoopGroup, _ media: RunningMedia?
+    ) async throws -> (NIOLoopBound<Gateway>, [any Service]) {
+        let clock = ServerClock()
         let endpoints = StoredPushDirectory(storage: storage, logger: logger)
         let pushes = try makePushes(endpoints, clock: clock)
         let gateway = try await makeGateway(on: group.next(), clock: clock, media: media?.plane, pushes)
@@ -119,40 +160,8 @@ public struct ConfabServer: Sendable {
         }
         // Services stop in reverse order: clients receive 1001 while the port still answers.
         services.append(Drain(gateway: gateway, live: live, supervisor: supervisor, logger: logger))
-        let lifecycle = ServiceGroup(
-            configuration: .init(
-                services: services.map { .init(service: $0) },
-                gracefulShutdownSignals: signals ? [.sigterm, .sigint] : [], logger: logger
-            )
-        )
-        let storageFault = Mutex<StorageError?>(nil)
-        try await gateway.eventLoop.submit {
-            gateway.value.runner.onStorageLost = { error in
-                storageFault.withLock { $0 = error }
-                Task { await lifecycle.triggerGracefulShutdown() }
-            }
-        }.get()
-        let watch = Task {
-            guard let stop else { return }
-            await stop()
-            await lifecycle.triggerGracefulShutdown()
-        }
-        defer { watch.cancel() }
-        do {
-            try await lifecycle.run()
-        } catch {
-            try? await storage.close()
-            try? await group.shutdownGracefully()
-            throw error
-        }
-        try await storage.close()
-        try await group.shutdownGracefully()
-        // Report the failure, because a supervisor restarts the server only after an error.
-        if let error = storageFault.withLock({ $0 }) { throw error }
-        logger.info("Stopped")
+        return (gateway, services)
     }
-
-    // MARK: Building the components
 
     /// The services that change settings and keys while the server runs.
     private func settingsServices(

@@ -14,6 +14,7 @@ extension Hub {
     package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }
     /// The number of people who are online on at least one device.
     public var presentCount: Int { turn.figures.present }
+    public var bandwidthRefusals: BandwidthRefusals { turn.figures.refusals }
     public var callFigures: (ringing: Int, active: Int) {
         let ringing = calls.count { $0.isRinging }
         return (ringing, calls.count - ringing)

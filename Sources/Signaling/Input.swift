@@ -12,6 +12,8 @@ public enum Input: Equatable, Sendable {
     indirect case resourceArrived(ResourceArrival)
     case requested(SocketID, ResourceRequest)
     case closed(SocketID, leaving: Bool)
+    /// The client of this socket continues from another address. Only legacy clients can: others arrive on a new socket.
+    case moved(SocketID, address: String)
     case banned(Ban)
     /// The operator lifted a ban.
     case unbanned(IdentityID)
@@ -51,11 +53,18 @@ extension Hub {
         case .unreadable(let socket, let message): clients.tell(socket, .unreadable(socket, message), &turn)
         case .requested(let socket, let request): clients.tell(socket, .requested(request), &turn)
         case .expel(let socket, let error, let code): clients.tell(socket, .expel(error, code), &turn)
+        case .moved(let socket, let address): clients.tell(socket, .moved(address: address), &turn)
         case .closed(let socket, let leaving): clients.closed(socket, leaving: leaving, &turn)
         case .banned(let ban):
-            if case .identity(let identity) = ban.subject { turn.tell(.person(identity, .banned(ban))) }
+            guard case .identity(let identity) = ban.subject else { return }
+            turn.tell(.person(identity, .banned(ban)))
+            clients.banned(device: identity, ban, &turn)
         case .unbanned(let identity): turn.tell(.person(identity, .unbanned))
-        case .media(let event): turn.tell(event.letter)
+        case .media(let event):
+            if case .refused(_, _, let error) = event, error.code == .bandwidthExceeded {
+                turn.figures.refusals.connections += 1
+            }
+            turn.tell(event.letter)
         case .storageFailed(let people):
             for person in people.sorted() { turn.tell(.person(person, .storageFailed)) }
         case .answered(let question, let finding): question.answered(finding, &turn)

@@ -58,15 +58,10 @@ extension Question {
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: isReachable))))
             turn.ok(request)
         case (_, .refused(let error)): turn.fail(error, request)
-        default: turn.fail(.notAnswered, request)
+        // The type of the shell's answer does not fit the question.
+        default: turn.fail(.internalError, request)
         }
     }
-}
-
-extension WireError {
-    /// Sent if the type of the shell's answer does not fit the question.
-    static let notAnswered = WireError(
-        .internalError, "Internal server error. Try again in a moment.", retryable: true)
 }
 
 /// The shell's answer to a question.

@@ -8,6 +8,8 @@ public enum MediaCommand: Equatable, Sendable {
     /// A client's SDP offer. Answered exactly once, with `MediaEvent.answered` or `refused`.
     case offer(ConnectionID, re: UInt64, MediaSide, sdp: String)
     case close(ConnectionID, MediaSide)
+    /// A client asks what the connection to it carries. Answered exactly once, with `MediaEvent.estimated`.
+    case estimate(ConnectionID, re: UInt64)
     /// The client connection has ended. Closes both of its peer connections.
     case leave(ConnectionID)
     /// Starts a stream, or moves it to other transceivers. `audio` and `video` tell which tracks to forward.
@@ -27,6 +29,8 @@ public enum MediaCommand: Equatable, Sendable {
 public enum MediaEvent: Equatable, Sendable {
     case answered(ConnectionID, re: UInt64, MediaSide, sdp: String)
     case refused(ConnectionID, re: UInt64, WireError)
+    /// The bitrate that the connection to a client carries, in bits per second; nil if nothing limits it.
+    case estimated(ConnectionID, re: UInt64, bitrate: Int?)
     /// The server closed its peer connection for this side.
     case closed(ConnectionID, MediaSide, WireError)
     /// Whether media can now flow over this side's peer connection.
@@ -49,6 +53,8 @@ public enum MediaEvent: Equatable, Sendable {
             .client(client, .deliver(.media(.answer(.init(re: re, side: side, sdp: sdp)))))
         case .refused(let client, let re, let error):
             .client(client, .deliver(.error(.init(error, re: re))))
+        case .estimated(let client, let re, let bitrate):
+            .client(client, .deliver(.media(.estimate(.init(re: re, bitrate: bitrate)))))
         case .closed(let client, let side, let error):
             .client(client, .deliver(.media(.closed(.init(side: side, error)))))
         case .connected(let client, _, let isConnected): .client(client, .connected(isConnected))

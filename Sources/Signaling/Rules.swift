@@ -56,6 +56,9 @@ public struct Rules: Equatable, Sendable {
     /// The budget for messages to all members of one session, in bytes: a signal costs its size for each member. At this rate, a
     /// session of 2,000 members can exchange 8 short text messages per second.
     public var sessionTraffic = Budget.Rate(perSecond: 4 * 1024 * 1024, burst: 4 * 1024 * 1024)
+    /// How long a session remembers how many members it had. Joins up to that number are charged, because they follow departures.
+    /// With a longer time, the participants of a lecture would have to wait when they return from a break.
+    public var sessionSizeMemory: Duration = .seconds(300)
     public var reportLines = 20
     /// How long after the end of a match a person can report the partner.
     public var reportWindow: Duration = .seconds(60)

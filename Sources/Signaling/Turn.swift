@@ -140,4 +140,17 @@ struct Figures: Equatable, Sendable {
     var online = 0
     /// People who are online on at least one connected device.
     var present = 0
+    var refusals = BandwidthRefusals()
+}
+
+/// What was refused because a session or the server had reached its bandwidth limit, counted since the start.
+public struct BandwidthRefusals: Equatable, Sendable {
+    /// Streams with video.
+    public var streams = 0
+    /// Subscriptions with video.
+    public var subscriptions = 0
+    /// Offers for new peer connections.
+    public var connections = 0
+
+    public init() {}
 }

@@ -166,6 +166,10 @@ public struct WireError: Error, Hashable, Sendable {
         self.retryable = retryable
         self.retryAfter = retryAfter
     }
+
+    /// A fault of the server. The reason is in the server's log.
+    public static let internalError = WireError(
+        .internalError, "Internal server error. Try again in a moment.", retryable: true)
 }
 
 /// A WebSocket close code: a code from RFC 6455 §7.4.1, or one of the protocol's own codes from 4400 (`protocol/README.md` §2).

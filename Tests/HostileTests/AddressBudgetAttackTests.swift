@@ -87,6 +87,24 @@ extension Hostile {
             }
         }
 
+        @Test("a post of many packets costs as much as that many posts")
+        func batches() async throws {
+            let settings = [
+                "CONFAB_LIMITS_ADDRESS_MESSAGES_PER_SECOND": "100", "CONFAB_LIMITS_ADDRESS_MESSAGE_BURST": "1000",
+            ].merging(Self.settings) { $1 }
+            try await Attack(number: 26, name: "batches of an address", settings: settings).run { server in
+                var tally = Tally()
+                let client = try RawSocketIO(port: server.port)
+                let socket = try RawSocket(port: server.port, from: Self.attackers)
+                #expect(try client.poll(on: socket) == "1::")
+                let batch = String(repeating: "\u{FFFD}3\u{FFFD}2::", count: 256)
+                for _ in 0..<50 where tally["429"] == 0 { tally.count("\(try client.post(batch, on: socket).status)") }
+                // The budget refills by 100 a second, so a slow machine accepts a few more.
+                #expect(tally["429"] == 1 && (4..<30).contains(tally["200"]), "\(tally.text)")
+                return AttackOutcome(sent: "\(tally.total) posts of 256 packets", cameBack: tally.text)
+            }
+        }
+
         // MARK: Stored bytes
 
         private static func endpoint(_ number: Int) -> ClientMessage {

@@ -57,6 +57,65 @@ extension Hostile {
             }
         }
 
+        /// Returns the status of a request, or of a WebSocket handshake.
+        private static func status(
+            _ server: ServerProcess, _ method: String, _ path: String, _ headers: [(String, String)]
+        ) throws -> Int {
+            let socket = try RawSocket(port: server.port)
+            guard method == "upgrade" else { return try socket.ask(path, method: method, headers: headers).status }
+            try socket.send(RawWebSocket.request(path: path, subprotocol: nil, headers: headers))
+            return try socket.readAnswer().status
+        }
+
+        @Test("with a list of origins, Socket.IO serves no other page over any transport")
+        func socketIO() async throws {
+            try await ServerProcess.run(["CONFAB_ALLOWED_ORIGINS": Self.allowed]) { server in
+                // A program, which sends no origin, gets the id. Pages that know it must not be able to use it.
+                let id = try RawSocketIO(port: server.port).id
+                let scripts = [("GET", "/socket.io/1/?jsonp=0"), ("GET", "/socket.io/1/jsonp-polling/\(id)?i=0")]
+                let webSocket = ("upgrade", "/socket.io/1/websocket/\(id)")
+                let all =
+                    scripts + [
+                        webSocket, ("GET", "/socket.io/1/"), ("GET", "/socket.io/1/xhr-polling/\(id)"),
+                        ("POST", "/socket.io/1/xhr-polling/\(id)"), ("POST", "/socket.io/1/jsonp-polling/\(id)?i=0"),
+                    ]
+                var tally = Tally()
+                for origin in Self.foreign {
+                    // What a program could add, and a browser would not.
+                    for more in [[], [("Referer", "\(Self.allowed)/"), ("Sec-Fetch-Site", "same-origin")]] {
+                        for (method, path) in all {
+                            let status = try Self.status(server, method, path, [("Origin", origin)] + more)
+                            tally.count("\(status)")
+                            #expect(status == 403, "\(method) \(path) from \(origin)")
+                        }
+                    }
+                }
+                #expect(try Self.status(server, "upgrade", webSocket.1, []) == 403)
+                for headers in [
+                    [], [("Referer", "https://evil.example/")], [("Referer", "\(Self.allowed).evil.example/")],
+                    [("Referer", "https://evil.example/\(Self.allowed)")], [("Sec-Fetch-Site", "cross-site")],
+                    [("Sec-Fetch-Site", "same-site")], [("Sec-Fetch-Site", "cross-site"), ("Referer", "")],
+                    [("Referer", "https://evil.example/"), ("Referer", "\(Self.allowed)/")],
+                ] as [[(String, String)]] {
+                    for (method, path) in scripts {
+                        let status = try Self.status(server, method, path, headers)
+                        tally.count("\(status)")
+                        #expect(status == 403, "\(path) with \(headers)")
+                    }
+                }
+                for headers in [
+                    [("Referer", "\(Self.allowed)/page?x=1")], [("Referer", Self.allowed)],
+                    [("Sec-Fetch-Site", "cross-site"), ("Referer", "\(Self.allowed)/")],
+                    [("Sec-Fetch-Site", "same-origin")], [("Sec-Fetch-Site", "none")], [("Origin", Self.allowed)],
+                ] as [[(String, String)]] {
+                    #expect(try Self.status(server, "GET", scripts[0].1, headers) == 200, "\(headers)")
+                }
+                #expect(try Self.status(server, "upgrade", webSocket.1, [("Origin", Self.allowed)]) == 101)
+                print("hostile 10 | Socket.IO for foreign pages: \(tally.total) requests | \(tally.text)")
+                #expect(server.isRunning)
+            }
+        }
+
         @Test("without a list, any origin may connect, and is anonymous until it authenticates")
         func open() async throws {
             try await Attack(number: 10, name: "any origin, cookies ignored").run { server in

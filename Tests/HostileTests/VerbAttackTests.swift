@@ -29,7 +29,7 @@ extension ClientMessage {
     fileprivate var brake: Brake {
         switch self {
         case .session(.negotiate), .media(.offer): .budget(burst: 500)
-        case .session, .roulette, .media(.close), .iceServers: .budget(burst: 100)
+        case .session, .roulette, .media(.close), .media(.estimate), .iceServers: .budget(burst: 100)
         case .presence(.delete): .leaves
         case .presence, .nearby, .call, .contact, .push: .budget(burst: 100)
         case .ack, .ping: .messages

@@ -21,6 +21,8 @@ struct DownlinkTests {
         let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
         #expect(control.hasFeedback && control.estimate == nil && control.queueDelay < .milliseconds(5))
         #expect((10...200).contains(control.roundTrip.milliseconds))
+        #expect(room.router.estimate(of: clients[0].key) == nil, "nothing limits it")
+        #expect(room.router.estimate(of: Key(high: 9, low: 9)) == nil, "nobody has this key")
     }
 
     @Test("without transport-wide feedback, packets carry their time and the receiver's own estimate counts")
@@ -45,6 +47,7 @@ struct DownlinkTests {
         receive.isMute = true
         room.run(500)
         #expect(downlink.control.estimate == .kilobits(50) && track.pause == .slow)
+        #expect(room.router.estimate(of: watcher.key) == 50_000)
         let count = slot.arrivals.count
         receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 3_000_000, sources: [slot.ssrc], to: &$0) }
         room.run(4000)

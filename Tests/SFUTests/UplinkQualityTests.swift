@@ -42,26 +42,54 @@ struct UplinkQualityTests {
         let clients = try room.clients(2)
         clients[0].subscribe(to: clients[1])
         room.run(5000)
-        func levels() -> [String] {
-            room.server.events.compactMap { event in
-                guard case .streamQuality(let stream, "s", let level, let trouble) = event,
-                    stream == clients[1].stream
-                else { return nil }
-                return "\(level) \(trouble?.rawValue ?? "-")"
+        #expect(levels(of: clients[1], in: room) == [])
+        try lose(from: clients[1], in: room)
+        room.run(6000)
+        #expect(levels(of: clients[1], in: room) == ["poor loss"])
+        room.network.filter = nil
+        room.run(8000)
+        #expect(levels(of: clients[1], in: room) == ["poor loss", "good -"])
+    }
+
+    @Test("a stream whose video is turned off is judged by its audio, and by its video afresh when that is back")
+    func videoOff() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[0].subscribe(to: clients[1])
+        room.run(3000)
+        try lose(from: clients[1], in: room)
+        room.run(6000)
+        #expect(levels(of: clients[1], in: room) == ["poor loss"])
+        room.network.filter = nil
+        room.router.update(clients[1].stream, audio: true, video: false)
+        room.run(1500)
+        #expect(levels(of: clients[1], in: room) == ["poor loss", "good -"], "the video's losses do not count any more")
+        room.router.update(clients[1].stream, audio: true, video: true)
+        room.run(1500)
+        #expect(levels(of: clients[1], in: room) == ["poor loss", "good -"], "nor do those before it was turned off")
+        room.router.update(clients[1].stream, audio: true, video: false)
+        try lose(from: clients[1], in: room)
+        room.run(6000)
+        #expect(levels(of: clients[1], in: room) == ["poor loss", "good -", "poor loss"])
+    }
+
+    private func levels(of client: SimulatedClient, in room: SimulatedRoom) -> [String] {
+        room.server.events.compactMap { event in
+            guard case .streamQuality(let stream, "s", let level, let trouble) = event, stream == client.stream else {
+                return nil
             }
+            return "\(level) \(trouble?.rawValue ?? "-")"
         }
-        #expect(levels() == [])
-        let publisher = try #require(clients[1].send).address
+    }
+
+    /// Loses every fifth packet of media that the client sends.
+    private func lose(from client: SimulatedClient, in room: SimulatedRoom) throws {
+        let publisher = try #require(client.send).address
         var packets = 0
         room.network.filter = { bytes, from, _ in
             guard from == publisher, bytes[0] >= 128 else { return true }
             packets += 1
             return packets % 5 > 0
         }
-        room.run(6000)
-        #expect(levels() == ["poor loss"])
-        room.network.filter = nil
-        room.run(8000)
-        #expect(levels() == ["poor loss", "good -"])
     }
 }

@@ -116,6 +116,15 @@ import Wire
         #expect(budgets.messages(in: first, now: start + .seconds(2)) == 9)
     }
 
+    @Test func `messages inside a message cost one each`() {
+        var budgets = AddressBudgets(Self.limits)
+        let slot = budgets.addSocket(of: home, now: start)
+        #expect(budgets.takeRequest(of: home, bytes: 4096, now: start) == nil)
+        budgets.spendMessages(255, in: slot, now: start)
+        #expect(budgets.messages(in: slot, now: start) == -157)
+        #expect(budgets.takeRequest(of: home, bytes: 0, now: start) == .milliseconds(15_800))
+    }
+
     @Test(
         "counting a message allocates nothing",
         .enabled(if: confab_counts_allocations() != 0, "a sanitizer, or another C library, has its own allocator"))

@@ -12,6 +12,7 @@ import Wire
         #expect(Gateway.AdmissionPoint.hello.checks == [.rate])
         #expect(Gateway.AdmissionPoint.welcome.checks == [.draining, .ban])
         #expect(Gateway.AdmissionPoint.handshake.checks == [.draining, .ban, .rate, .room])
+        #expect(Gateway.AdmissionPoint.transport.checks == [.draining, .ban])
         #expect(Gateway.AdmissionPoint.resource.checks == [.draining, .ban, .rate, .room])
         #expect(Gateway.AdmissionPoint.export.checks == [.rate])
         #expect(Gateway.AdmissionPoint.drawing.checks == [.rate])
@@ -29,12 +30,15 @@ import Wire
             text(.resource) { $0.tooManyConnections } == "Too many connections from your network. Try again later. 10")
         #expect(text(.upgrade) { $0.draining } == "The server is restarting. Try again in a moment.")
         #expect(text(.handshake) { $0.draining } == "The server is restarting. Try again in a moment.")
+        #expect(text(.transport) { $0.draining } == "The server is restarting. Try again in a moment.")
+        #expect(
+            text(.transport) { $0.tooManyConnections } == "Too many connections from your network. Try again later. 10")
         #expect(text(.resource) { $0.draining } == "The server is restarting. Try again in a moment. 5")
         for door in [Gateway.AdmissionPoint.hello, .handshake] {
             let error = text(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many connection attempts from your network. Try again in a moment. 3")
         }
-        for door in [Gateway.AdmissionPoint.resource, .export, .drawing] {
+        for door in [Gateway.AdmissionPoint.transport, .resource, .export, .drawing] {
             let error = text(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many requests from your network. Try again in a moment. 3")
         }

@@ -1,4 +1,3 @@
-import Logging
 import NIOCore
 import NIOPosix
 import Signaling
@@ -30,26 +29,13 @@ import Wire
         Ban(subject: .address(text), reason: "", createdAt: start)
     }
 
-    /// Makes a gateway. Call it on its event loop.
-    private static func makeGateway(_ project: Project, on eventLoop: any EventLoop) -> Gateway {
-        let (storage, metrics, configuration) = (MemoryStorage(), GatewayMetrics(), ConfabConfiguration())
-        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        let runner = HubRunner(
-            hubSettings: HubSettings(rules: Rules(), project: project), storage: storage, media: nil,
-            trouble: StorageTrouble(busyLimit: .seconds(60), faultLimit: .seconds(10)),
-            maxHeldBytes: configuration.limits.sendQueue, clock: ServerClock(), logger: logger, metrics: metrics,
-            eventLoop: eventLoop)
-        return Gateway(
-            runner: runner, storage: storage, configuration: configuration, logger: logger, metrics: metrics)
-    }
-
     @Test("bans that did not change are not compared with the connections again")
     func unchanged() async throws {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let project = try #require(Project(apiKey: "45000001", secret: String(repeating: "b", count: 40)))
         let (bans, more) = ([Self.ban("192.0.2.0/24")], [Self.ban("192.0.2.0/24"), Self.ban("198.51.100.7")])
         let expulsions = try await loop.submit { () -> [Int] in
-            let gateway = Self.makeGateway(project, on: loop)
+            let gateway = Gateway.forTests(project, on: loop)
             let line = Line()
             gateway.register(line)
             return [bans, bans, bans, more].map { bans in

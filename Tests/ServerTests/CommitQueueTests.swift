@@ -145,6 +145,20 @@ import Wire
         #expect(queue.queue.heldBytes == 0)
     }
 
+    @Test("dropping a slow reader frees what waits for it, even while the batch is being written")
+    func discardWhileWriting() {
+        let queue = makeQueue()
+        _ = queue.add([block(), send(3, "a"), send(2, "b")])
+        _ = queue.takeBatch()
+        #expect(queue.add([send(3, "later")]).isEmpty)
+        #expect(queue.queue.heldBytes == 7)
+        queue.queue.discard([SocketID(rawValue: 3)])
+        #expect(queue.queue.heldBytes == 1)
+        #expect(queue.queue.heldBytes(for: SocketID(rawValue: 3)) == 0)
+        #expect(queue.settle([true]).effects == [send(2, "b")])
+        #expect(queue.queue.heldBytes == 0)
+    }
+
     @Test(
         "whatever happens, each socket gets its effects in order and none is lost",
         arguments: [1, 2, 3, 4, 5] as [UInt64])

@@ -110,7 +110,7 @@ private struct HTTPModel {
     private mutating func respond() {
         guard let work else { return handle(chance(50) ? .ok : .responseEnd) }
         switch work.kind {
-        case .performed: handle(.ok)
+        case .performed: handle(isHandshake && chance(50) ? .accepted : .ok)
         case .routed, .routedWhole:
             if !work.hasHead {
                 self.work?.hasHead = true
@@ -119,6 +119,11 @@ private struct HTTPModel {
                 handle(.responseEnd)
             }
         }
+    }
+
+    /// True if the request that is handled is a WebSocket handshake that needs admission.
+    private var isHandshake: Bool {
+        begun > 0 && phase == .http && sent[begun - 1].hasPrefix(HTTPRequestHead.legacySocket.uri)
     }
 
     private mutating func turn() {

@@ -232,7 +232,15 @@ extension HTTPConnection.Output {
             .request(.legacySocket), .on(.read), .on(.ok, gives: "answer 200, keep", "next turn"),
             .on(.turn, gives: "began", "route /health", "route end", "complete"),
             .on(.responseHead, .responseEnd, gives: "write head", "write end", "next turn"),
-            .on(.turn, gives: "began", "upgrade /socket.io/1/websocket/7", "read"), .on(.turn), .on(.quiesce)),
+            .on(.turn, gives: "began", "perform /socket.io/1/websocket/7, 0 bytes", "complete"),
+            .on(.accepted, gives: "upgrade /socket.io/1/websocket/7", "read"), .on(.turn), .on(.quiesce)),
+        HTTPScript(
+            "a WebSocket handshake that its endpoint refuses gets the answer, and the connection closes",
+            .request(.legacySocket, gives: "began", "perform /socket.io/1/websocket/7, 0 bytes"), .on(.read),
+            .on(.answered(HTTPReply(status: 403)), gives: "answer 403, close"), .on(.accepted)),
+        HTTPScript(
+            "only a request that waits for its endpoint can become a WebSocket",
+            .on(.accepted), .request(.health, gives: "began", "route /health", "route end"), .on(.accepted)),
         HTTPScript(
             "a WebSocket handshake may have a body, which is skipped up to the limit",
             .on(.head(.webSocket), .body(5), gives: "began"), .on(.end, gives: "upgrade /v1/socket")),

@@ -2,6 +2,7 @@ import CoreMetrics
 import Foundation
 import Metrics
 import SFU
+import Signaling
 import Testing
 
 @testable import Server
@@ -40,12 +41,19 @@ import Testing
             counters.packetsIn = 5
             metrics.media.record(MediaCounters(router: counters, lost: 2, waits: 3))
             counters.packetsIn = 12
+            counters.fullSessions = 4
+            var refusals = BandwidthRefusals()
+            (refusals.streams, refusals.subscriptions, refusals.connections) = (1, 7, 2)
+            for _ in 0..<2 { metrics.media.record(refusals) }
             metrics.media.record(MediaCounters(router: counters, lost: 2, waits: 3))
         }
         for line in [
             "# TYPE confab_media_packets_received_total counter", "confab_media_packets_received_total 12",
             "# TYPE confab_media_packets_received gauge", "confab_media_packets_received 12",
             "confab_media_datagrams_unsent_total 2", "confab_media_socket_waits_total 3",
+            "confab_media_full_sessions 4", "confab_media_bandwidth_refusals_total{request=\"connection\"} 2",
+            "confab_media_bandwidth_refusals_total{request=\"stream\"} 1",
+            "confab_media_bandwidth_refusals_total{request=\"subscription\"} 7",
         ] {
             #expect(text.contains("\n\(line)\n"), "\(line)")
         }

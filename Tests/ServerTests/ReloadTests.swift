@@ -58,6 +58,13 @@ import Wire
         #expect(change.pending == [.init(key: "port", before: "8080", after: "1")])
     }
 
+    @Test("every retention applies without a restart, because the hourly deletion reads them all")
+    func retentions() {
+        let retentions = Setting.all.map(\.key).filter { $0.name.hasSuffix("Retention") }
+        #expect(retentions.count == 5)
+        for key in retentions { #expect(key.isLive, "\(key.name)") }
+    }
+
     /// The pool and the directory keep their rules, so these keys must not claim to apply.
     @Test("settings that the pool or the directory reads need a restart")
     func keptRules() {

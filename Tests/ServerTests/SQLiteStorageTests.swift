@@ -160,6 +160,28 @@ struct SQLiteStorageTests: StorageFixtures {
         }
     }
 
+    @Test func `what an operator does is not stored without its audit entry`() async throws {
+        try await withDirectory { directory in
+            let storage = try SQLiteStorage(directory: directory)
+            let (first, second) = (BanSubject.identity(bob), BanSubject.identity(carol))
+            let entry = AuditEntry(at: now, actor: AuditEntry.operatorActor, action: "ban.add", subject: "\(bob)")
+            try await storage.commit([.report(report())])
+            let id = try #require(try await storage.reports(includingClosed: false, limit: 1).first?.id)
+            let kept = Ban(subject: first, reason: "", createdAt: now)
+            try await storage.addBan(kept)
+            try await storage.execute(
+                "CREATE TRIGGER refuse BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'refused'); END")
+            await expect(.rejected) {
+                try await storage.addBan(Ban(subject: second, reason: "", createdAt: now), recording: entry)
+            }
+            await expect(.rejected) { try await storage.removeBan(first, recording: entry) }
+            await expect(.rejected) { try await storage.closeReport(id: id, at: now, recording: entry) }
+            #expect(try await storage.bans(at: now) == [kept])
+            #expect(try await storage.reports(includingClosed: false, limit: 1).map(\.id) == [id])
+            try await storage.close()
+        }
+    }
+
     @Test func `commits that arrive during a transaction share the next one`() async throws {
         try await withDirectory { directory in
             let gate = StorageGate()

@@ -350,7 +350,17 @@ import Wire
         let next = "5:::{\"name\":\"next\"}"
         let end = "5:::{\"name\":\"disconnectPartners\"}"
         let outputs = stage.say("\u{FFFD}\(next.count)\u{FFFD}\(next)\u{FFFD}\(end.count)\u{FFFD}\(end)")
-        #expect(outputs == [.asked(.next), .asked(.disconnectPartners)])
+        #expect(outputs == [.counted(1), .asked(.next), .asked(.disconnectPartners)])
+    }
+
+    @Test("each packet of a payload counts for the address, and a payload that cannot be read counts once")
+    func counting() {
+        var stage = Stage(start)
+        _ = stage.poll()
+        let payload = String(repeating: "\u{FFFD}3\u{FFFD}2::", count: SocketIOPayload.maxPackets)
+        #expect(stage.say(payload).first == .counted(SocketIOPayload.maxPackets - 1))
+        #expect(stage.say("2::") == [])
+        #expect(stage.say(payload + "\u{FFFD}3\u{FFFD}2::") == [])
     }
 
     @Test("a flooding client is rejected and then disconnected")

@@ -50,6 +50,28 @@ import Wire
         }
     }
 
+    private func entry(_ action: String, _ subject: String) -> AuditEntry {
+        AuditEntry(at: now, actor: AuditEntry.operatorActor, action: action, subject: subject)
+    }
+
+    @Test(
+        "a command's change comes with its audit entry, and what changes nothing adds none",
+        arguments: StorageKind.allCases)
+    func recorded(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            try await storage.commit([.report(report())])
+            let id = try #require(try await storage.reports(includingClosed: false, limit: 1).first?.id)
+            let subject = BanSubject.address("192.0.2.1")
+            let (add, remove, close) = (entry("ban.add", "a"), entry("ban.remove", "a"), entry("report.close", "1"))
+            try await storage.addBan(Ban(subject: subject, reason: "", createdAt: now), recording: add)
+            for _ in 0..<2 {
+                try await storage.removeBan(subject, recording: remove)
+                try await storage.closeReport(id: id, at: now, recording: close)
+            }
+            #expect(try await storage.audit(since: now, limit: 10) == [close, remove, add])
+        }
+    }
+
     @Test("a report keeps both addresses", arguments: StorageKind.allCases)
     func addresses(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in

@@ -61,6 +61,14 @@ import Wire
             "audioMid"
         ),
         (#"{"type":"session.update","seq":1,"sessionId":"1_a","streamId":"\#(stream)","videoMid":1}"#, "videoMid"),
+        (
+            #"{"type":"session.subscribe","seq":1,"sessionId":"1_a","streamId":"\#(stream)","audio":true,"video":true,"priority":-1}"#,
+            "priority"
+        ),
+        (
+            #"{"type":"session.subscribe","seq":1,"sessionId":"1_a","streamId":"\#(stream)","audio":true,"video":true,"priority":101}"#,
+            "priority"
+        ),
     ])
     func aMemberThatIsMissingOrWrongIsNamed(_ text: String, _ member: String) throws {
         let refusal = try #require(self.refusal(text))

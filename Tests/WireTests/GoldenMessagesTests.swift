@@ -71,6 +71,7 @@ import Wire
             case .session(.streamQuality(let quality)):
                 seen.insert("quality \(quality.level) \(quality.reason?.rawValue ?? "")")
             case .media(.closed(let closed)): seen.insert("closed \(closed.side)")
+            case .media(.estimate(let estimate)): seen.insert("estimate \(estimate.bitrate != nil)")
             default: break
             }
         }
@@ -83,7 +84,7 @@ import Wire
             "state matched", "roulette relayed", "roulette routed", "video true slow", "video false slow",
             "video true codec", "video false bandwidth", "video false size", "video false publisher", "warning true",
             "warning false", "quality good ", "quality fair delay", "quality fair bandwidth", "quality poor loss",
-            "closed send", "closed receive", "call ringing", "call active",
+            "closed send", "closed receive", "call ringing", "call active", "estimate true", "estimate false",
         ]
         #expect(seen == expected)
     }
@@ -224,7 +225,7 @@ enum MessageTypes {
         "session.update", "session.subscribe", "session.unsubscribe", "session.negotiate", "session.signal",
         "session.forceDisconnect", "session.forceUnpublish", "session.forceMute", "roulette.start", "roulette.next",
         "roulette.stop", "roulette.report", "roulette.block", "roulette.count", "ice.servers", "session.connected",
-        "media.offer", "media.close",
+        "media.offer", "media.close", "media.estimate",
         "presence.appear", "presence.set", "presence.leave", "presence.find", "presence.link", "presence.useLink",
         "presence.devices", "presence.unlink", "presence.delete", "presence.block", "presence.unblock",
         "presence.blocked", "nearby.move", "nearby.forget", "nearby.watch", "nearby.unwatch", "call.start",
@@ -241,7 +242,7 @@ enum MessageTypes {
         "session.subscribed", "session.unsubscribed", "session.negotiate", "session.signal", "session.muted",
         "roulette.waiting", "roulette.matched", "roulette.partner", "roulette.ended", "roulette.count", "ice.servers",
         "session.mediaModeChanged", "session.subscriptionChanged", "session.layersWanted", "session.speaking",
-        "session.streamQuality", "media.answer", "media.closed",
+        "session.streamQuality", "media.answer", "media.estimate", "media.closed",
         "presence.self", "presence.person", "presence.linkCode", "presence.linked", "presence.unlinked",
         "presence.deleted", "presence.devices", "presence.blocked", "nearby.list", "nearby.changed", "call.placed",
         "call.ringing", "call.incoming", "call.accepted", "call.changed", "call.partner", "call.ended", "call.log",
@@ -252,7 +253,7 @@ enum MessageTypes {
     /// Server messages that answer a request, always or sometimes.
     static let answers: Set = [
         "ok", "error", "session.joined", "session.published", "roulette.waiting", "roulette.count", "ice.servers",
-        "media.answer", "presence.self", "presence.person", "presence.linkCode", "presence.linked",
+        "media.answer", "media.estimate", "presence.self", "presence.person", "presence.linkCode", "presence.linked",
         "presence.devices", "presence.blocked", "nearby.list", "call.placed", "call.incoming", "call.accepted",
         "call.log", "contact.list", "room.joined", "room.waiting",
     ]

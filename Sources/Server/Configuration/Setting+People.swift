@@ -17,7 +17,7 @@ extension Setting {
             "Maximum contacts per person."),
         Setting(
             "presence.profileRetention", \.retention.profiles, .duration(.zero ... .seconds(3650 * 86400)),
-            "How long the profile of a person who does not come back is kept."),
+            "How long the profile of a person who does not come back is kept.", applies: .atReload),
         Setting(
             "presence.linkLifetime", \.rules.linkCodeLifetime, interval,
             "How long a pairing code for linking a device is valid."),

@@ -178,6 +178,11 @@ struct AddressBudgets {
         accounts[slot.index].messages.spend(limits.messages, cost: Self.cost(bytes), now: now)
     }
 
+    /// Counts messages that came inside another one, which `spendMessage` or `takeRequest` has counted with its bytes.
+    mutating func spendMessages(_ count: Int, in slot: Slot, now: Timestamp) {
+        accounts[slot.index].messages.spend(limits.messages, cost: Double(count), now: now)
+    }
+
     /// The number of messages that may be read; negative if too many were read.
     func messages(in slot: Slot, now: Timestamp) -> Double {
         accounts[slot.index].messages.tokens(limits.messages, now: now)

@@ -127,14 +127,22 @@ struct CommitQueue {
         return settled
     }
 
-    /// Drops the waiting effects for these sockets, which are about to be closed.
+    /// Drops the held effects for these sockets, which are about to be closed. This frees memory even while a batch is being
+    /// written.
     mutating func discard(_ sockets: Set<SocketID>) {
-        guard !waiting.isEmpty, !sockets.isEmpty else { return }
-        for index in waiting.indices {
-            for effect in waiting[index].held where effect.isFor(sockets) { uncount(effect) }
-            waiting[index].held.removeAll { $0.isFor(sockets) }
-        }
+        guard !isEmpty, !sockets.isEmpty else { return }
+        let dropped = Self.takeHeld(for: sockets, from: &writing) + Self.takeHeld(for: sockets, from: &waiting)
+        for effect in dropped { uncount(effect) }
         for socket in sockets { holders[.socket(socket)] = nil }
+    }
+
+    private static func takeHeld(for sockets: Set<SocketID>, from transactions: inout [Transaction]) -> [Effect] {
+        var taken: [Effect] = []
+        for index in transactions.indices {
+            taken += transactions[index].held.filter { $0.isFor(sockets) }
+            transactions[index].held.removeAll { $0.isFor(sockets) }
+        }
+        return taken
     }
 
     // MARK: Holding

@@ -19,6 +19,11 @@ final class ConnectionProtocols {
         case socket(any Channel)
     }
 
+    /// Maximum bytes of one header field and of all fields of a request, and their maximum number.
+    private static let maxHeaderField = 16 * 1024
+    private static let maxHeaders = 64 * 1024
+    private static let maxHeaderFields = 100
+
     private let gateway: Gateway
     private let logger: Logger
     private let encoder = HTTPResponseEncoder()
@@ -32,9 +37,9 @@ final class ConnectionProtocols {
     init(_ channel: any Channel, _ gateway: Gateway, _ logger: Logger) throws {
         (self.gateway, self.logger) = (gateway, logger)
         var limits = NIOHTTPDecoderLimitConfiguration()
-        limits.maxHeaderFieldSize = 16 * 1024
-        limits.maxHeaderListSize = 64 * 1024
-        limits.maxHeaderFieldCount = 100
+        limits.maxHeaderFieldSize = Self.maxHeaderField
+        limits.maxHeaderListSize = Self.maxHeaders
+        limits.maxHeaderFieldCount = Self.maxHeaderFields
         // The first frames of a WebSocket may follow its handshake at once.
         decoder = ByteToMessageHandler(
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
@@ -98,6 +103,7 @@ final class ConnectionProtocols {
     private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
         let rules = gateway.configuration.rules
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
+            // `SocketIOEndpoint` has admitted the client.
             let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
             return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.messageSize)
         }
@@ -120,12 +126,4 @@ private final class UnknownSocketIOConnection: WebSocketUser {
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
     func disconnected(_ webSocket: WebSocketHandler) {}
-}
-
-extension HTTPHeaders {
-    /// The value of the `Origin` header. Nil if there is none, or more than one.
-    var onlyOrigin: String? {
-        let origins = self["Origin"]
-        return origins.count == 1 ? origins[0] : nil
-    }
 }

@@ -15,4 +15,11 @@ enum EndpointRequest: Equatable {
             return nil
         }
     }
+
+    /// Returns the request to admit a WebSocket whose handshake is valid. Nil if it needs no admission: `NativeSocket` refuses
+    /// clients with an error that pages can read, which they cannot do with an HTTP response.
+    init?(handshake head: HTTPRequestHead) {
+        guard let id = SocketIORequest.webSocketID(uri: head.uri) else { return nil }
+        self = .socketIO(.webSocket(id))
+    }
 }

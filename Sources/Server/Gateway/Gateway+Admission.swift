@@ -15,6 +15,9 @@ extension Gateway {
         case welcome
         /// A Socket.IO client requested a handshake.
         case handshake
+        /// A Socket.IO client uses its connection: an upgrade, a poll or a post. It may come from another address than the
+        /// handshake.
+        case transport
         /// A WHIP or WHEP client sent an offer.
         case resource
         /// A client requested an export of its stored data.
@@ -51,12 +54,33 @@ extension Gateway {
     }
 }
 
+extension NIOLoopBound where Value == Gateway {
+    /// Admits the address of a request that is handled outside the gateway's event loop.
+    ///
+    /// - Returns: what `body` reads from the gateway for an admitted request.
+    func admit<Result: Sendable>(
+        _ address: IPAddress, at point: Gateway.AdmissionPoint, _ body: @escaping @Sendable (Gateway) -> Result
+    ) async throws(WireError) -> Result {
+        let gateway = self
+        do {
+            return try await gateway.eventLoop.submit {
+                try gateway.value.admit(address, at: point)
+                return body(gateway.value)
+            }.get()
+        } catch let error as WireError {
+            throw error
+        } catch {
+            throw WireError(.internalError, "The server is stopping. Try again in a moment.", retryable: true)
+        }
+    }
+}
+
 extension Gateway.AdmissionPoint {
     var checks: [Gateway.Check] {
         switch self {
         case .upgrade: [.room, .origin, .draining, .ban]
         case .hello, .export, .drawing: [.rate]
-        case .welcome: [.draining, .ban]
+        case .welcome, .transport: [.draining, .ban]
         case .handshake, .resource: [.draining, .ban, .rate, .room]
         }
     }
@@ -67,7 +91,8 @@ extension Gateway.AdmissionPoint {
         let sentence =
             switch self {
             case .handshake: "Too many connections. Close some tabs and try again."
-            case .resource, .export, .drawing: "Too many connections from your network. Try again later."
+            case .transport, .resource, .export, .drawing:
+                "Too many connections from your network. Try again later."
             case .upgrade, .hello, .welcome: "Too many connections from your network. Close some tabs and try again."
             }
         return WireError(
@@ -77,7 +102,7 @@ extension Gateway.AdmissionPoint {
     /// The error while the server drains. Native sockets send it as the reason of close code 1001.
     var draining: WireError {
         switch self {
-        case .upgrade, .hello, .welcome, .handshake:
+        case .upgrade, .hello, .welcome, .handshake, .transport:
             WireError(.draining, "The server is restarting. Try again in a moment.", retryable: true)
         case .resource, .export, .drawing:
             WireError(
@@ -90,7 +115,7 @@ extension Gateway.AdmissionPoint {
         let what =
             switch self {
             case .upgrade, .hello, .welcome, .handshake: "connection attempts"
-            case .resource, .export, .drawing: "requests"
+            case .transport, .resource, .export, .drawing: "requests"
             }
         return WireError(
             .rateLimited, "Too many \(what) from your network. Try again in a moment.", retryable: true,
@@ -125,6 +150,28 @@ extension ConfabConfiguration {
     func allows(_ headers: HTTPHeaders) -> Bool {
         !headers.contains(name: "Origin") || allows(origin: headers.onlyOrigin)
     }
+
+    /// The rule for JSONP: any page can load a script, and browsers send no `Origin` for it. They do send `Sec-Fetch-Site`, or
+    /// at least `Referer`, which a page can suppress but not forge.
+    func allowsScript(_ headers: HTTPHeaders) -> Bool {
+        if allowedOrigins.isEmpty || headers.contains(name: "Origin") { return allows(headers) }
+        if let site = headers.only("Sec-Fetch-Site"), site == "same-origin" || site == "none" { return true }
+        guard let referer = headers.only("Referer") else { return false }
+        // scheme://host:port, without the path.
+        return allows(
+            origin: referer.split(separator: "/", omittingEmptySubsequences: false).prefix(3).joined(separator: "/"))
+    }
+}
+
+extension HTTPHeaders {
+    /// The value of a header. Nil if there is none, or more than one.
+    func only(_ name: String) -> String? {
+        let values = self[name]
+        return values.count == 1 ? values[0] : nil
+    }
+
+    /// The value of the `Origin` header. Nil if there is none, or more than one.
+    var onlyOrigin: String? { only("Origin") }
 }
 
 extension WireError {

@@ -24,6 +24,11 @@ extension Gateway {
         return !wasOver || connection.excess.take(configuration.rules.refusals, now: now) == nil
     }
 
+    /// Counts the packets after the first of a Socket.IO payload.
+    func countPackets(_ count: Int, of connection: some GatewayConnection) {
+        if let slot = connection.slot { budgets.spendMessages(count, in: slot, now: runner.now) }
+    }
+
     /// Counts an HTTP request of Socket.IO, WHIP or WHEP.
     func admitRequest(from address: IPAddress, bytes: Int) throws(WireError) {
         guard let wait = budgets.takeRequest(of: address, bytes: bytes, now: runner.now) else { return }

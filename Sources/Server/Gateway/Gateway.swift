@@ -61,7 +61,7 @@ final class Gateway {
     private var currentGroup = 0
     private var bans: [Ban] = []
     private var addressBans = AddressBans()
-    private var bannedIdentities: [IdentityID: Ban] = [:]
+    private var identityBans = IdentityBans()
     private(set) var isDraining = false
     private(set) lazy var whip = WHIPDirectory(gateway: self)
     private(set) lazy var socketIO = SocketIODirectory(gateway: self)
@@ -173,6 +173,14 @@ final class Gateway {
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
     }
 
+    /// Counts the connection against its new address. What waits for the client may drop the connection.
+    func move(_ connection: some GatewayConnection) {
+        guard let old = connection.slot else { return }
+        connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
+        budgets.removeSocket(ObjectIdentifier(connection), in: old, now: runner.now)
+        queueChanged(connection)
+    }
+
     func release(_ connection: some GatewayConnection) {
         let id = ObjectIdentifier(connection)
         guard connections[connection.group].removeValue(forKey: id) != nil, let slot = connection.slot else { return }
@@ -199,20 +207,19 @@ final class Gateway {
         guard bans != self.bans else { return }
         self.bans = bans
         addressBans = AddressBans(bans)
-        var identities: [IdentityID: Ban] = [:]
-        for ban in bans {
-            if case .identity(let identity) = ban.subject { identities[identity] = ban }
-        }
-        for lifted in bannedIdentities.keys where identities[lifted] == nil { runner.submit(.unbanned(lifted)) }
-        bannedIdentities = identities
-        for ban in bans { runner.submit(.banned(ban)) }
+        // Only the difference: with thousands of bans, submitting each of them again would stop the loop for a while.
+        let difference = identityBans.replace(with: bans)
+        for identity in difference.lifted { runner.submit(.unbanned(identity)) }
+        for ban in difference.added { runner.submit(.banned(ban)) }
         for connection in connections.flatMap(\.values) {
             if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.now), .forbidden) }
         }
     }
 
-    /// Returns the ban of this identity, which may be newer than the identity's record from storage.
-    func ban(of identity: IdentityID) -> Ban? { bannedIdentities[identity] }
+    /// Returns an active ban of a person or of the person's device, which may be newer than the record from storage.
+    func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
+        identityBans.active(stored: record.ban, identities, at: runner.now)
+    }
 
     // MARK: Draining
 

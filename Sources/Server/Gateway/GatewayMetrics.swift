@@ -95,6 +95,7 @@ struct GatewayMetrics {
         let calls = hub.callFigures
         ringing.record(calls.ringing)
         active.record(calls.active)
+        media.record(hub.bandwidthRefusals)
     }
 
     /// Counts calls from the changes sent to storage, the one place that sees every outcome.

@@ -22,6 +22,8 @@ struct HTTPConnection {
         case responded(HTTPServerResponsePart)
         /// An endpoint answered its request.
         case answered(HTTPReply)
+        /// An endpoint accepts the WebSocket handshake that it was asked to admit.
+        case accepted
         /// The client reads its responses, or no longer does.
         case writable(Bool)
         /// The event loop's next turn, after `nextTurn`.
@@ -56,18 +58,9 @@ struct HTTPConnection {
         case close
     }
 
-    /// Why the input just read is not accepted. The connection closes after the response.
-    enum Refusal: Equatable {
-        case headersTooLarge
-        case notHTTP
-        case hostMissing
-        case bodyTooLarge(limit: Int)
-        case descriptionTooLarge(HTTPRequestHead, WHIPRequest, limit: Int)
-    }
-
     /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
-    /// `reading` → `answering`, `closing`; `answering` → `idle`, `closing`; `switching` → `upgraded`, `closing`. Each can
-    /// time out, which leads to `closed`.
+    /// `reading` → `answering`, `closing`; `answering` → `idle`, `upgraded`, `closing`; `switching` → `answering`, `upgraded`,
+    /// `closing`. Each can time out, which leads to `closed`.
     private enum State {
         case idle
         /// The router handles a request.
@@ -162,6 +155,7 @@ struct HTTPConnection {
         case .read: if mustWait { reading = .held } else { outputs.append(.read) }
         case .responded(let part): respond(part)
         case .answered(let reply): answer(reply)
+        case .accepted: if case .answering(let head) = state { upgrade(head) }
         case .writable(let isWritable):
             self.isWritable = isWritable
             takeWaiting()
@@ -245,9 +239,12 @@ struct HTTPConnection {
             state = .switching(head, bodyBytes: bodyBytes)
             if bodyBytes > Self.maxBodyBytes { refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
         case (.end, .switching(let head, _)):
-            state = .upgraded
-            outputs.append(.upgrade(head))
-            if reading == .held { outputs.append(.read) }
+            guard let request = EndpointRequest(handshake: head) else {
+                upgrade(head)
+                break
+            }
+            state = .answering(head)
+            outputs.append(.perform(request, head, []))
         case (_, .closing): break
         default: return false
         }
@@ -359,6 +356,12 @@ struct HTTPConnection {
         state = keepsAlive ? .idle : .closing
         outputs.append(.answer(reply, to: head, keepsAlive: keepsAlive))
         if keepsAlive { yieldTurn() }
+    }
+
+    private mutating func upgrade(_ head: HTTPRequestHead) {
+        state = .upgraded
+        outputs.append(.upgrade(head))
+        if reading == .held { outputs.append(.read) }
     }
 
     private mutating func refuse(_ refusal: Refusal) {

@@ -107,6 +107,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     /// Sends an endpoint's response to its current request.
     func answer(_ reply: HTTPReply) { handle(.answered(reply)) }
 
+    /// Opens the WebSocket that an endpoint has admitted.
+    func accept() { handle(.accepted) }
+
     // MARK: The state machine
 
     private func handle(_ input: HTTPConnection.Input) {

@@ -13,6 +13,17 @@ struct HTTPReply: Equatable {
     }
 }
 
+extension HTTPConnection {
+    /// Why the input just read is not accepted. The connection closes after the response.
+    enum Refusal: Equatable {
+        case headersTooLarge
+        case notHTTP
+        case hostMissing
+        case bodyTooLarge(limit: Int)
+        case descriptionTooLarge(HTTPRequestHead, WHIPRequest, limit: Int)
+    }
+}
+
 extension HTTPReply {
     /// Returns the response to input that the connection does not accept.
     init(_ refusal: HTTPConnection.Refusal, _ configuration: ConfabConfiguration) {

@@ -12,8 +12,7 @@ import Wire
 /// committed together (group commit).
 final class HubRunner {
     var hub: Hub
-    private let storage: any Storage
-    private let inquiryHandler: InquiryHandler
+    let inquiryHandler: InquiryHandler
     private let pushNotifier: (any PushNotifier)?
     /// The budgets of clients. Set by the gateway.
     weak var clientBudgets: (any ClientBudgets)?
@@ -27,18 +26,11 @@ final class HubRunner {
     var inputs: Deque<Input> = []
     private var isPumping = false
     private var queue = CommitQueue()
-    private var trouble: StorageTrouble
+    let writer: BatchWriter
     /// Functions to call after the next batch was committed or has failed.
     private var afterCommit: [() -> Void] = []
-    /// Called once, if storage has failed for so long that the server must stop.
-    var onStorageLost: ((StorageError) -> Void)?
-    /// The sockets with messages that are not flushed yet. Those that have to wait for a later turn are in `unflushed`.
-    private var dirty: [SocketID] = []
-    private var unflushed: Deque<SocketID> = []
-    /// Sockets flushed per turn of the event loop. Each takes a system call, and a message to a large session is for thousands.
-    /// Everybody else would wait for them.
-    private static let flushesPerTurn = 64
     let laterTurns: LaterTurns
+    private let flushes: PendingFlushes
     private var paused: [any PausedReader] = []
     /// Maximum number of uncommitted transactions. Above it, sockets are not read, so a stalled disk cannot fill the memory.
     private static let maxUncommitted = 4096
@@ -64,14 +56,16 @@ final class HubRunner {
         self.pushNotifier = pushNotifier
         inquiryHandler = InquiryHandler(storage: storage, pushNotifier: pushNotifier, logger: logger)
         hub = Hub(hubSettings: hubSettings, generator: SystemRandomNumberGenerator())
-        self.storage = storage
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
         self.eventLoop = eventLoop
         laterTurns = LaterTurns(eventLoop: eventLoop)
-        self.trouble = trouble
+        flushes = PendingFlushes(laterTurns: laterTurns)
+        writer = BatchWriter(
+            storage: storage, trouble: trouble, logger: logger, metrics: metrics, eventLoop: eventLoop)
         self.maxHeldBytes = maxHeldBytes
+        flushes.flushOne = { [weak self] in self?.sockets[$0]?.flush() }
     }
 
     var hubSettings: HubSettings { hub.hubSettings }
@@ -153,7 +147,7 @@ final class HubRunner {
         first()
         repeat {
             while let input = inputs.popFirst() { handle(input) }
-            flush()
+            flushes.flush()
         } while !inputs.isEmpty
         isPumping = false
         commit()
@@ -168,7 +162,12 @@ final class HubRunner {
         if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
             sockets.identify(arrival.socket, as: person)
         }
-        carryOut(effects, from: origin)
+        carryOut(effects, from: origin, chargedTo: account(for: input))
+    }
+
+    /// The account of a client whose query was answered. The client may be gone.
+    private func account(for input: Input) -> AddressBudgets.Slot? {
+        if case .answered(let question, _) = input { inquiries.slot(of: question.client) } else { nil }
     }
 
     private func permit(for input: Input) -> StoragePermit {
@@ -187,7 +186,10 @@ final class HubRunner {
         }
     }
 
-    func carryOut(_ effects: [Effect], from origin: CommitQueue.Origin) {
+    /// - Parameter account: what is charged for stored bytes; nil for the account of the origin's socket.
+    func carryOut(
+        _ effects: [Effect], from origin: CommitQueue.Origin, chargedTo account: AddressBudgets.Slot? = nil
+    ) {
         let effects = beginInquiries(effects)
         var storedBytes = 0
         for effect in effects {
@@ -202,7 +204,7 @@ final class HubRunner {
             default: break
             }
         }
-        if storedBytes > 0, let slot = origin.socket.flatMap({ sockets[$0]?.slot }) {
+        if storedBytes > 0, let slot = account ?? origin.socket.flatMap({ sockets[$0]?.slot }) {
             clientBudgets?.charge(storedBytes: storedBytes, to: slot)
         }
         for effect in queue.add(effects, from: origin, person: { sockets.person(on: $0) }) { carryOut(effect) }
@@ -231,7 +233,7 @@ final class HubRunner {
         case .transmit(let id, let bytes):
             guard let socket = sockets[id] else { return }
             socket.write(bytes)
-            if dirty.last != id { dirty.append(id) }
+            flushes.add(id)
             metrics.sent.increment()
         case .close(let id, let code, let reason):
             sockets[id]?.close(code, reason)
@@ -243,54 +245,7 @@ final class HubRunner {
         }
     }
 
-    /// Counts the queries among the effects, including those that will wait for a commit. Answers and removes those that are too
-    /// many.
-    private func beginInquiries(_ effects: [Effect]) -> [Effect] {
-        guard effects.contains(where: { if case .inquire = $0 { true } else { false } }) else { return effects }
-        return effects.filter { effect in
-            guard case .inquire(let question) = effect else { return true }
-            let slot = hub.socket(of: question.client).flatMap { sockets[$0]?.slot }
-            guard let error = inquiries.begin(question, in: slot, clientBudgets) else { return true }
-            inputs.append(.answered(question, .refused(error)))
-            return false
-        }
-    }
-
-    /// Runs a query. All earlier changes are already committed, so the result includes them.
-    private func inquire(_ question: Question) {
-        let runner = NIOLoopBound(self, eventLoop: eventLoop)
-        let (handler, now, eventLoop) = (inquiryHandler, clock.now, eventLoop)
-        Task {
-            let finding = await handler.finding(for: question, now: now)
-            eventLoop.execute {
-                runner.value.inquiries.end(question, runner.value.clientBudgets)
-                runner.value.submit(.answered(question, finding))
-            }
-        }
-    }
-
-    private func flush() {
-        for id in dirty.prefix(Self.flushesPerTurn) { sockets[id]?.flush() }
-        if dirty.count > Self.flushesPerTurn {
-            if unflushed.isEmpty { laterTurns.run { self.flushSome() } }
-            unflushed.append(contentsOf: dirty.dropFirst(Self.flushesPerTurn))
-        }
-        dirty.removeAll(keepingCapacity: true)
-    }
-
-    /// Flushes the sockets that have waited longest.
-    private func flushSome() {
-        for _ in 0..<Self.flushesPerTurn {
-            guard let id = unflushed.popFirst() else { return }
-            sockets[id]?.flush()
-        }
-        if !unflushed.isEmpty { laterTurns.run { self.flushSome() } }
-    }
-
     // MARK: Committing
-
-    /// True if storage accepts no changes at present.
-    var isStorageUnavailable: Bool { trouble.isUnavailable }
 
     /// True if no change is waiting for storage.
     var isSettled: Bool { queue.isEmpty }
@@ -302,45 +257,7 @@ final class HubRunner {
 
     private func commit() {
         guard let batch = queue.takeBatch() else { return }
-        write(batch, settled: [], started: .now)
-    }
-
-    /// - Parameter settled: the results of the batch's first transactions, from an earlier attempt.
-    private func write(_ batch: [[Change]], settled: [StorageError?], started: ContinuousClock.Instant) {
-        let runner = NIOLoopBound(self, eventLoop: eventLoop)
-        let (storage, eventLoop) = (storage, eventLoop)
-        let rest = Array(batch.dropFirst(settled.count))
-        Task {
-            let results = await storage.commitEach(rest)
-            eventLoop.execute { runner.value.written(batch, settled + results, started: started) }
-        }
-    }
-
-    private func written(_ batch: [[Change]], _ results: [StorageError?], started: ContinuousClock.Instant) {
-        // Storage stops at an error that affects all changes, so it has not tried the transactions after this one.
-        guard let index = results.firstIndex(where: { $0?.concernsEverything ?? false }), let error = results[index]
-        else {
-            trouble.succeeded()
-            metrics.commitSeconds.recordMilliseconds((ContinuousClock.now - started).wholeMilliseconds)
-            return settle(batch, results)
-        }
-        metrics.commitFailures.increment()
-        switch trouble.failed(error, at: .now) {
-        case .retry(let pause):
-            logger.warning("Storing changes failed and will be retried", metadata: ["error": "\(error)"])
-            let runner = NIOLoopBound(self, eventLoop: eventLoop)
-            eventLoop.scheduleTask(in: .nanoseconds(pause)) {
-                runner.value.write(batch, settled: Array(results.prefix(index)), started: started)
-            }
-        case .giveUp: settle(batch, results)
-        case .stop:
-            if let onStorageLost {
-                logger.critical("Nothing can be stored. The server stops.", metadata: ["error": "\(error)"])
-                onStorageLost(error)
-            }
-            onStorageLost = nil
-            settle(batch, results)
-        }
+        writer.write(batch) { self.settle(batch, $0) }
     }
 
     /// Carries out the effects that waited for the batch.
@@ -355,7 +272,7 @@ final class HubRunner {
         let people = settled.failures.reduce(into: Set<IdentityID>()) { $0.formUnion($1.people) }
         for effect in settled.effects { carryOut(effect, unlessLost: lost, people) }
         for (failure, error) in zip(settled.failures, results.compactMap { $0 }) { fail(failure, error) }
-        flush()
+        flushes.flush()
         isPumping = false
         // When one commit follows another without a pause, timers can run only here.
         run { handleTimers() }

@@ -4,7 +4,7 @@ import Wire
 /// Counts the queries under way: of all, of each person, and of each address. The limits for people and addresses keep one person,
 /// or one address with several identities, from using up the limit of all.
 ///
-/// A query counts from the event that causes it until its answer, including the time in which it waits for a commit.
+/// A query counts from the event that causes it until its answer was handled, including the time in which it waits for a commit.
 struct InquiryCounts {
     /// Maximum number of queries. A query takes a fraction of a millisecond on one of a few database readers, so more queries
     /// mean a flood.
@@ -37,7 +37,10 @@ struct InquiryCounts {
         return nil
     }
 
-    /// Ends a query that was counted.
+    /// Returns the account for which this client's queries count, even if the client is gone; nil if it has none under way.
+    func slot(of client: ConnectionID) -> AddressBudgets.Slot? { ofClients[client]?.slot }
+
+    /// Ends a query that was counted. Call this after handling its answer, which charges what it stores to `slot(of:)`.
     mutating func end(_ question: Question, _ budgets: (any ClientBudgets)?) {
         total -= 1
         let left = ofPeople[question.identity, default: 1] - 1

@@ -15,8 +15,7 @@ struct InquiryHandler: Sendable {
             return .refused(error)
         } catch {
             logger.error("A query failed", metadata: ["error": "\(error)"])
-            return .refused(
-                WireError(.internalError, "Internal server error. Try again in a moment.", retryable: true))
+            return .refused(.internalError)
         }
     }
 

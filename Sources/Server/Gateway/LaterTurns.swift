@@ -4,7 +4,7 @@ import NIOCore
 /// Runs work in later turns of the event loop, after the sockets that are ready were served. Used only on that event loop.
 ///
 /// `EventLoop.execute` does not do this. NIO runs tasks until none are left before it looks at the sockets again, so a task that
-/// submits itself again shuts out everybody else.
+/// submits itself again starves all sockets.
 final class LaterTurns {
     /// After this much time, the rest of the work waits for another turn.
     private static let share = TimeAmount.milliseconds(2)

@@ -1,5 +1,6 @@
 import Metrics
 import SFU
+import Signaling
 import Synchronization
 
 /// The media plane's metrics. The router counts; this passes its totals on when they are scraped.
@@ -40,10 +41,14 @@ struct MediaMetrics: Sendable {
     private static let waits = "confab_media_socket_waits"
     private static let padding = "confab_media_padding_bytes"
     private static let changes = "confab_media_subscription_changes"
+    private static let refusals = "confab_media_bandwidth_refusals"
+    private static let fullSessions = "confab_media_full_sessions"
     private static let added = [
         waits + "_total": "Times that sending media waited because a socket's buffer was full.",
         padding + "_total": "Bytes sent only to find out what subscribers' connections carry.",
         changes + "_total": "Changes of what subscribers get of a video, by reason.",
+        refusals + "_total": "Requests refused because the session or the server has reached its bandwidth limit.",
+        fullSessions: "Sessions that have reached their bandwidth limit or that of the server.",
     ]
 
     /// Help texts, by metric name.
@@ -64,6 +69,10 @@ struct MediaMetrics: Sendable {
     private let changed = ["slow", "codec", "bandwidth", "size", "publisher"].map {
         Total(changes, isNew: true, dimensions: [("reason", $0)])
     }
+    private let refused = ["stream", "subscription", "connection"].map {
+        Total(refusals, isNew: true, dimensions: [("request", $0)])
+    }
+    private let full = Gauge(label: fullSessions)
 
     func record(_ counters: MediaCounters) {
         let media = counters.router
@@ -81,5 +90,11 @@ struct MediaMetrics: Sendable {
             media.changesForPublisher,
         ]
         for (total, count) in zip(changed, changes) { total.record(count) }
+        full.record(media.fullSessions)
+    }
+
+    func record(_ refusals: BandwidthRefusals) {
+        let counts = [refusals.streams, refusals.subscriptions, refusals.connections]
+        for (total, count) in zip(refused, counts) { total.record(UInt64(clamping: count)) }
     }
 }

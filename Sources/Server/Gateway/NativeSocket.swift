@@ -161,9 +161,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
                 eventLoop.execute { socket.value.lookedUp(guest, found, lookupStart: lookupStart) }
             } catch {
                 logger.error("Loading a person failed", metadata: ["error": "\(error)"])
-                let failure = WireError(
-                    .internalError, "Internal server error. Try again in a moment.", retryable: true)
-                eventLoop.execute { socket.value.fail(failure, CloseCode(rawValue: 1011)) }
+                eventLoop.execute { socket.value.fail(.internalError, CloseCode(rawValue: 1011)) }
             }
         }
     }
@@ -192,8 +190,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private func admit(_ guest: Reception.Guest, _ record: PersonRecord, lookupStart: LookupStart = .init()) {
         guard case .admitting(let early) = state else { return }
         if let refusal = refusal(at: .welcome) { return refuse(refusal) }
-        let ban = record.ban ?? gateway.ban(of: guest.identity.id) ?? gateway.ban(of: guest.device)
-        if let ban, ban.isActive(at: gateway.runner.now) {
+        if let ban = gateway.ban(of: [guest.identity.id, guest.device], record) {
             gateway.metrics.refusedHellos.increment()
             return fail(.banned(ban, now: gateway.runner.now), .forbidden)
         }

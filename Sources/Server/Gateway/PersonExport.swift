@@ -31,20 +31,21 @@ struct PersonExport: Sendable {
 
     func get(_ request: Request, _ context: Context) async throws -> Response {
         let headers = HTTPHeaders(request.headers)
-        var answer: WHIPAnswer
+        var answer: EndpointAnswer
         do throws(WireError) {
             guard configuration.allows(headers) else { throw .forbiddenOrigin }
-            answer = WHIPAnswer(status: 200, contentType: "application/json", body: try await export(headers, context))
+            answer = EndpointAnswer(
+                status: 200, contentType: "application/json", body: try await export(headers, context))
             answer.headers.add(name: "Content-Disposition", value: "attachment; filename=\"confab-person.json\"")
         } catch {
-            answer = WHIPAnswer(error)
+            answer = EndpointAnswer(error)
         }
         return response(answer, to: headers)
     }
 
     /// Answers the CORS preflight that browsers send before they send the secret to another origin.
     func options(_ request: Request, _ context: Context) -> Response {
-        var answer = WHIPAnswer(status: 204)
+        var answer = EndpointAnswer(status: 204)
         answer.headers.add(name: "Access-Control-Allow-Methods", value: "GET")
         answer.headers.add(name: "Access-Control-Allow-Headers", value: "Authorization")
         answer.headers.add(name: "Access-Control-Max-Age", value: "86400")
@@ -52,7 +53,10 @@ struct PersonExport: Sendable {
     }
 
     private func export(_ headers: HTTPHeaders, _ context: Context) async throws(WireError) -> [UInt8] {
-        let access = try await admit(headers, context)
+        let address = configuration.clientAddress(headers, from: context.peer)
+        let access = try await gateway.admit(address, at: .export) {
+            (reception: $0.reception, storage: $0.storage, now: $0.runner.now)
+        }
         guard let token = headers.bearerToken else {
             throw WireError(
                 .tokenMalformed,
@@ -74,34 +78,14 @@ struct PersonExport: Sendable {
             throw error
         } catch {
             context.logger.error("Exporting a person failed", metadata: ["error": "\(error)"])
-            throw WireError(.internalError, "Internal server error. Try again in a moment.", retryable: true)
-        }
-    }
-
-    /// Admits the request's address, and returns the gateway's reception and storage and the current time.
-    private func admit(
-        _ headers: HTTPHeaders, _ context: Context
-    ) async throws(WireError) -> (reception: Reception, storage: any Storage, now: Timestamp) {
-        let address = configuration.clientAddress(headers, from: context.peer)
-        let gateway = gateway
-        do {
-            let (reception, storage, now) = try await gateway.eventLoop.submit {
-                let gateway = gateway.value
-                try gateway.admit(address, at: .export)
-                return (gateway.reception, gateway.storage, gateway.runner.now)
-            }.get()
-            return (reception, storage, now)
-        } catch let error as WireError {
-            throw error
-        } catch {
-            throw WireError(.internalError, "The server is stopping. Try again in a moment.", retryable: true)
+            throw WireError.internalError
         }
     }
 
     // MARK: Cross-origin requests
 
     /// Allowing other origins is safe: requests carry no ambient authority such as cookies, only the secret.
-    private func response(_ answer: WHIPAnswer, to request: HTTPHeaders) -> Response {
+    private func response(_ answer: EndpointAnswer, to request: HTTPHeaders) -> Response {
         var headers = answer.headers
         headers.add(name: "Cache-Control", value: "no-store")
         headers.add(name: "X-Content-Type-Options", value: "nosniff")

@@ -19,15 +19,15 @@ struct QRCodeDrawing: Sendable {
     private var configuration: ConfabConfiguration { live.current }
 
     func post(_ request: Request, _ context: PersonExport.Context) async throws -> Response {
-        var answer: WHIPAnswer
+        var answer: EndpointAnswer
         do throws(WireError) {
             let headers = HTTPHeaders(request.headers)
             guard configuration.allows(headers) else { throw .forbiddenOrigin }
-            try await admit(configuration.clientAddress(headers, from: context.peer))
+            try await gateway.admit(configuration.clientAddress(headers, from: context.peer), at: .drawing) { _ in }
             let drawing = try drawing(of: try await text(in: request))
-            answer = WHIPAnswer(status: 200, contentType: "image/svg+xml", body: Array(drawing.utf8))
+            answer = EndpointAnswer(status: 200, contentType: "image/svg+xml", body: Array(drawing.utf8))
         } catch {
-            answer = WHIPAnswer(error)
+            answer = EndpointAnswer(error)
         }
         answer.headers.add(name: "Cache-Control", value: "no-store")
         answer.headers.add(name: "X-Content-Type-Options", value: "nosniff")
@@ -36,17 +36,6 @@ struct QRCodeDrawing: Sendable {
             status: HTTPResponse.Status(code: answer.status), headers: HTTPFields(answer.headers, splitCookie: false),
             body: .init(byteBuffer: ByteBuffer(bytes: answer.body))
         )
-    }
-
-    private func admit(_ address: IPAddress) async throws(WireError) {
-        let gateway = gateway
-        do {
-            try await gateway.eventLoop.submit { try gateway.value.admit(address, at: .drawing) }.get()
-        } catch let error as WireError {
-            throw error
-        } catch {
-            throw WireError(.internalError, "The server is stopping. Try again in a moment.", retryable: true)
-        }
     }
 
     private func text(in request: Request) async throws(WireError) -> String {

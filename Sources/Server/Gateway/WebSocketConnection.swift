@@ -92,7 +92,7 @@ struct WebSocketConnection {
     /// limits in the rules do not count them.
     static let idleFramesPerInterval = 500
     /// Maximum number of bytes read after our close frame. The peer's close frame is awaited, so that it receives ours: closing a
-    /// socket that has unread input resets the connection. What arrives before that frame was under way, and is not much.
+    /// socket that has unread input resets the connection. Only data already in flight should arrive.
     static let bytesAfterClose = 256 << 10
 
     /// Limit of the send queue, in bytes.

@@ -101,6 +101,8 @@ final class MediaPlane: Sendable {
             case .offer(let client, let re, let side, let sdp):
                 onEvent(router.answer(client, re: re, side, sdp))
             case .close(let client, let side): router.close(Key(client), Side(side))
+            case .estimate(let client, let re):
+                onEvent(.estimated(client, re: re, bitrate: router.estimate(of: Key(client))))
             case .leave(let client): router.leave(Key(client))
             case .publish(let stream, let session, let client, let mids, let audio, let video):
                 router.publish(
@@ -187,7 +189,9 @@ extension Mids {
 
 extension SFU.VideoPreference {
     init(_ preference: Wire.VideoPreference) {
-        self.init(width: preference.width, height: preference.height, frameRate: preference.frameRate)
+        self.init(
+            width: preference.width, height: preference.height, frameRate: preference.frameRate,
+            priority: preference.priority ?? 0)
     }
 }
 

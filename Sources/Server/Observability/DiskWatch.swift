@@ -16,7 +16,7 @@ struct DiskWatch: Service {
         await cancelWhenGracefulShutdown {
             var wasLow = false
             while !Task.isCancelled {
-                // An error of the file system is the business of `Readiness`.
+                // `Readiness` reports file system errors.
                 if let free = await disk.free() {
                     let isLow = free < mark
                     if isLow != wasLow { report(isLow, free) }

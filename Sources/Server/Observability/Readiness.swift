@@ -1,7 +1,7 @@
 import NIOCore
 
 /// Whether the server can do its work, for `GET /ready`. `GET /health` says only whether it is alive: a supervisor restarts a
-/// server that is not alive, and a proxy sends nobody to a server that is not ready.
+/// server that is not alive, and a proxy sends no requests to a server that is not ready.
 struct Readiness: Equatable, Sendable {
     enum Part: String, CaseIterable, Sendable {
         /// Changes can be stored.
@@ -38,7 +38,7 @@ struct ReadinessCheck: Sendable {
         var readiness = try await gateway.eventLoop.submit {
             Readiness(
                 isDraining: gateway.value.isDraining,
-                failing: gateway.value.runner.isStorageUnavailable ? [.storage] : [])
+                failing: gateway.value.runner.writer.isUnavailable ? [.storage] : [])
         }.get()
         media?.askForSignOfLife()
         if media?.isResponsive == false { readiness.failing.insert(.media) }

@@ -101,21 +101,23 @@ public actor MemoryStorage: Storage {
         return bans.filter { $0.isActive(at: now) }
     }
 
-    public func addBan(_ ban: Ban) throws {
+    public func addBan(_ ban: Ban, recording entry: AuditEntry?) throws {
         try checkOpen()
         var ban = ban
         ban.reason = ban.reason.withoutNUL
         bans.removeAll { $0.subject == ban.subject || !$0.isActive(at: ban.createdAt) }
         bans.append(ban)
         banChanges += 1
+        if let entry { entries.append(entry) }
     }
 
     @discardableResult
-    public func removeBan(_ subject: BanSubject) throws -> Bool {
+    public func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) throws -> Bool {
         try checkOpen()
         guard let index = bans.firstIndex(where: { $0.subject == subject }) else { return false }
         bans.remove(at: index)
         banChanges += 1
+        if let entry { entries.append(entry) }
         return true
     }
 
@@ -134,10 +136,11 @@ public actor MemoryStorage: Storage {
     }
 
     @discardableResult
-    public func closeReport(id: Int64, at now: Timestamp) throws -> Bool {
+    public func closeReport(id: Int64, at now: Timestamp, recording entry: AuditEntry?) throws -> Bool {
         try checkOpen()
         guard let index = reports.firstIndex(where: { $0.id == id && $0.closedAt == nil }) else { return false }
         reports[index].closedAt = now
+        if let entry { entries.append(entry) }
         return true
     }
 

@@ -6,7 +6,8 @@ public struct AuditEntry: Hashable, Sendable {
     public var at: Timestamp
     /// Who acted: `operator` for commands, otherwise the moderator's identity.
     public var actor: String
-    /// The action: `ban.add`, `ban.remove`, `report.close`, `session.remove`, `session.mute`, `session.unmute`.
+    /// The action: `ban.add`, `ban.remove`, `report.close`, `project.rotate`, `session.remove`, `session.mute`,
+    /// `session.unmute`.
     public var action: String
     /// The target of the action: an identity, an address, a report's number or a session.
     public var subject: String

@@ -103,13 +103,20 @@ public final class SQLiteStorage: Storage {
         try await read { try $0.bans(at: now) }
     }
 
-    public func addBan(_ ban: Ban) async throws {
-        try await write { try $0.addBan(ban) }
+    public func addBan(_ ban: Ban, recording entry: AuditEntry?) async throws {
+        try await write { database in
+            try database.addBan(ban)
+            if let entry { try database.audit(entry) }
+        }
     }
 
     @discardableResult
-    public func removeBan(_ subject: BanSubject) async throws -> Bool {
-        try await write { try $0.removeBan(subject) }
+    public func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) async throws -> Bool {
+        try await write { database in
+            guard try database.removeBan(subject) else { return false }
+            if let entry { try database.audit(entry) }
+            return true
+        }
     }
 
     public func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport] {
@@ -121,8 +128,12 @@ public final class SQLiteStorage: Storage {
     }
 
     @discardableResult
-    public func closeReport(id: Int64, at now: Timestamp) async throws -> Bool {
-        try await write { try $0.closeReport(id: id, at: now) }
+    public func closeReport(id: Int64, at now: Timestamp, recording entry: AuditEntry?) async throws -> Bool {
+        try await write { database in
+            guard try database.closeReport(id: id, at: now) else { return false }
+            if let entry { try database.audit(entry) }
+            return true
+        }
     }
 
     @discardableResult

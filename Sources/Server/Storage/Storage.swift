@@ -92,13 +92,16 @@ public protocol Storage: Sendable {
 
     /// Adds a ban, replacing an earlier one of the same subject. Deletes bans that expired before `ban.createdAt`, so that
     /// automatic bans do not accumulate.
-    func addBan(_ ban: Ban) async throws
+    ///
+    /// - Parameter entry: what to add to the audit log, in the same transaction.
+    func addBan(_ ban: Ban, recording entry: AuditEntry?) async throws
 
     /// Removes a ban.
     ///
+    /// - Parameter entry: what to add to the audit log, in the same transaction, if there was a ban.
     /// - Returns: whether there was one.
     @discardableResult
-    func removeBan(_ subject: BanSubject) async throws -> Bool
+    func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) async throws -> Bool
 
     /// Returns up to `limit` reports, newest first; none if the limit is zero or less.
     func reports(includingClosed: Bool, limit: Int) async throws -> [StoredReport]
@@ -108,16 +111,18 @@ public protocol Storage: Sendable {
 
     /// Closes a report.
     ///
+    /// - Parameter entry: what to add to the audit log, in the same transaction, if this call closed the report.
     /// - Returns: whether this call closed it. A report that is already closed keeps its original closing time.
     @discardableResult
-    func closeReport(id: Int64, at now: Timestamp) async throws -> Bool
+    func closeReport(id: Int64, at now: Timestamp, recording entry: AuditEntry?) async throws -> Bool
 
     // MARK: Moderation in sessions, audit, retention
 
     /// Returns the revoked tokens that have not expired and the muted sessions.
     func moderation(at now: Timestamp) async throws -> [SessionModeration]
 
-    /// Adds an entry to the audit log. Do not call this for changes by moderators, because `commit` adds their entries.
+    /// Adds an entry to the audit log, for an action that changes nothing else here. Do not call this for changes by moderators,
+    /// because `commit` adds their entries.
     func record(_ entry: AuditEntry) async throws
 
     /// Returns the entries of the audit log since `start`, newest first.
@@ -145,6 +150,21 @@ public protocol Storage: Sendable {
 
     /// Waits for pending commits, then closes the file. Later calls throw `.closed`. Closing again does nothing.
     func close() async throws
+}
+
+extension Storage {
+    /// Adds a ban without an entry in the audit log.
+    public func addBan(_ ban: Ban) async throws { try await addBan(ban, recording: nil) }
+
+    /// Removes a ban without an entry in the audit log.
+    @discardableResult
+    public func removeBan(_ subject: BanSubject) async throws -> Bool { try await removeBan(subject, recording: nil) }
+
+    /// Closes a report without an entry in the audit log.
+    @discardableResult
+    public func closeReport(id: Int64, at now: Timestamp) async throws -> Bool {
+        try await closeReport(id: id, at: now, recording: nil)
+    }
 }
 
 /// A report with its number and status.

@@ -1,34 +1,5 @@
 import Wire
 
-public enum ClientEvent: Equatable, Sendable {
-    /// A message from the client's current socket.
-    case message(SocketID, Envelope<ClientMessage>)
-    case unreadable(SocketID, UnreadableMessage)
-    /// A request of a legacy client.
-    case asked(SocketID, RouletteTokRequest)
-    case closed(SocketID, leaving: Bool)
-    /// A new socket requests to resume this client connection.
-    indirect case resume(Arrival)
-    /// A message for the client, from another state machine.
-    case deliver(ServerMessage)
-    /// A message to send that other clients get too.
-    case deliverBroadcast(BroadcastMessage)
-    case joinRefused(re: UInt64, WireError, match: MatchID?)
-    case leftSession(SessionID, GoneReason)
-    case roulette(Snapshot.Roulette)
-    /// The call in progress on this device, if any.
-    case call(Snapshot.Call?)
-    /// Whether media can flow over the client's peer connection. Only WHIP and WHEP resources use this event: they have no
-    /// socket that could disconnect.
-    case connected(Bool)
-    /// A request for a WHIP or WHEP resource.
-    case requested(ResourceRequest)
-    /// The room that the client is in or waits for; nil if it is in none any longer.
-    case room(RoomSeat?)
-    /// Removes the client, for example after a ban.
-    case expel(WireError, CloseCode, re: UInt64? = nil)
-}
-
 /// One client connection: its current socket (or the wait for a new one), message numbers, budgets, and joined sessions.
 ///
 /// Owns the state of one device's connection. It does not know the other members of its sessions or the current roulette
@@ -47,7 +18,9 @@ public struct Client: Machine, Equatable, Sendable {
 
     let id: ConnectionID
     let identity: IdentityID
-    let origin: Origin
+    /// The identity whose secret the client presented. Differs from `identity` on a linked device.
+    let device: IdentityID
+    private(set) var origin: Origin
     private(set) var presence: Presence
     var link: Link
     private var secret: String
@@ -71,6 +44,7 @@ public struct Client: Machine, Equatable, Sendable {
     var pages = RosterPages()
 
     var isOver: Bool { presence == .gone }
+    var isOnLinkedDevice: Bool { device != identity }
     /// Nil while the client has dropped.
     var socket: SocketID? { if case .live(let socket) = presence { socket } else { nil } }
 
@@ -78,6 +52,7 @@ public struct Client: Machine, Equatable, Sendable {
     init(_ arrival: Arrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         identity = arrival.identity.id
+        device = arrival.device
         origin = Origin(address: arrival.address, vouchedName: arrival.identity.name)
         presence = .live(arrival.socket)
         link = Link(bounds: turn.rules.replay)
@@ -151,7 +126,7 @@ public struct Client: Machine, Equatable, Sendable {
             } else {
                 drop(until: turn.now + turn.rules.resumeGrace, &turn)
             }
-        case .asked, .connected, .requested: return
+        case .asked, .moved, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &turn)
         case .deliver(let message): deliver(message, &turn)
         case .deliverBroadcast(let broadcast):
@@ -242,11 +217,13 @@ public struct Client: Machine, Equatable, Sendable {
         previousSecret = secret == claim.secret ? claim.secret : previousSecret
         secret = next
         presence = .live(arrival.socket)
+        origin.address = arrival.address
         var welcome = welcome(turn)
         welcome.resumed = true
         turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
         for bytes in missing { turn.transmit(arrival.socket, bytes) }
         acknowledged(upTo: claim.received, &turn)
+        turn.tell(.person(identity, .moved(id, address: arrival.address)))
         guard wasDropped else { return }
         for session in sessions { turn.tell(.session(session, .returned(id))) }
         if let room { turn.tell(.room(room.name, .away(id, false))) }
@@ -376,6 +353,10 @@ public struct Client: Machine, Equatable, Sendable {
         case .media(.close(let close)):
             if usesMedia { turn.media(.close(id, close.side)) }
             deliver(.ok(.init(re: re)), &turn)
+        case .media(.estimate):
+            // A client without peer connections is unknown to the media plane.
+            guard usesMedia else { return deliver(.media(.estimate(.init(re: re, bitrate: nil))), &turn) }
+            turn.media(.estimate(id, re: re))
         case .room(let verb): perform(verb, re: re, &turn)
         case .roulette, .presence, .nearby, .call, .contact, .push:
             turn.tell(.person(identity, .verb(id, re: re, message)))

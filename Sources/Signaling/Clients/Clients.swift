@@ -12,6 +12,8 @@ struct Clients: Sendable {
     private var legacyClients = Machines<LegacyClient>()
     private var resources = Machines<MediaResource>()
     private var register = MediaResourceRegister()
+    /// The clients on linked devices, by the device's own identity, which is not that of the client's person.
+    private var linked: [IdentityID: Set<ConnectionID>] = [:]
 
     var resourceCount: Int { resources.count }
 
@@ -23,14 +25,14 @@ struct Clients: Sendable {
             return legacyClients.deliver(event, to: id, &turn).wakeUp
         }
         if !resources.isEmpty, resources.contains(id) { return settle(resources.deliver(event, to: id, &turn)) }
-        return clients.deliver(event, to: id, &turn).wakeUp
+        return settle(clients.deliver(event, to: id, &turn))
     }
 
     mutating func wake(_ id: ConnectionID, at moment: Timestamp, _ turn: inout Turn) -> Timestamp? {
         defer { count(&turn) }
         if legacyClients.contains(id) { return legacyClients.wake(id, at: moment, &turn).wakeUp }
         if resources.contains(id) { return settle(resources.wake(id, at: moment, &turn)) }
-        return clients.wake(id, at: moment, &turn).wakeUp
+        return settle(clients.wake(id, at: moment, &turn))
     }
 
     private mutating func settle(_ delivered: Delivered<MediaResource>) -> Timestamp? {
@@ -41,7 +43,25 @@ struct Clients: Sendable {
         return delivered.wakeUp
     }
 
+    private mutating func settle(_ delivered: Delivered<Client>) -> Timestamp? {
+        if let client = delivered.ended, client.isOnLinkedDevice {
+            linked[client.device]?.remove(client.id)
+            if linked[client.device]?.isEmpty == true { linked[client.device] = nil }
+        }
+        return delivered.wakeUp
+    }
+
     private func count(_ turn: inout Turn) { turn.figures.online = clients.count + legacyClients.count }
+
+    // MARK: Devices
+
+    /// Disconnects the clients on a banned device that is linked to another identity's person.
+    func banned(device: IdentityID, _ ban: Ban, _ turn: inout Turn) {
+        guard ban.isActive(at: turn.now) else { return }
+        for client in (linked[device] ?? []).sorted() {
+            turn.tell(.client(client, .expel(.banned(ban, now: turn.now), .forbidden)))
+        }
+    }
 
     // MARK: Sockets
 
@@ -79,7 +99,9 @@ struct Clients: Sendable {
     mutating func makeClient(_ arrival: Arrival, _ turn: inout Turn) {
         let id = ConnectionID.random(using: &turn.random)
         sockets[arrival.socket] = id
-        _ = clients.insert(Client(arrival, id: id, &turn), id)
+        let client = Client(arrival, id: id, &turn)
+        if client.isOnLinkedDevice { linked[client.device, default: []].insert(id) }
+        _ = clients.insert(client, id)
         count(&turn)
     }
 

@@ -68,6 +68,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         case .deliverBroadcast(let broadcast): deliver(broadcast.message, &turn)
         case .closed(let socket, _):
             if socket == self.socket { depart(&turn) }
+        case .moved(let address): turn.tell(.person(identity, .moved(id, address: address)))
         case .expel(_, let code, _):
             turn.close(socket, code, "")
             depart(&turn)

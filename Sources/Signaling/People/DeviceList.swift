@@ -103,6 +103,13 @@ struct DeviceList: Equatable, Sendable {
         }
     }
 
+    /// - Returns: false if the device had this address before.
+    mutating func move(_ client: ConnectionID, to address: String) -> Bool {
+        guard let old = connected[client]?.address, old != address else { return false }
+        connected[client]?.address = address
+        return true
+    }
+
     mutating func remove(_ client: ConnectionID) -> Device? { connected.removeValue(forKey: client) }
     mutating func setDropped(_ client: ConnectionID, _ isDropped: Bool) { connected[client]?.isDropped = isDropped }
     mutating func setAppeared(_ client: ConnectionID) { connected[client]?.hasAppeared = true }

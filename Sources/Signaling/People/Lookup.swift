@@ -58,7 +58,7 @@ struct Lookup: Machine {
             if let found { turn.tell(.person(found.identity, .lookedUp(found.record))) }
             turn.tell(.person(introduction.identity, .introduced(introduction, found?.identity)))
         case .refused(let error): turn.fail(error, introduction.request)
-        case .callLog, .push: turn.fail(.notAnswered, introduction.request)
+        case .callLog, .push: turn.fail(.internalError, introduction.request)
         }
     }
 }

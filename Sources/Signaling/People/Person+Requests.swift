@@ -176,7 +176,7 @@ extension Person {
     // MARK: Push notifications
 
     mutating func perform(_ verb: PushVerb, _ request: Request, _ turn: inout Turn) {
-        // Only somebody who was online can be called, so nobody else needs a push endpoint.
+        // Only people who have appeared can be called, so others need no push endpoint.
         if case .register = verb, !persona.isKnown {
             let error = WireError(
                 .notPresent, "Send presence.appear before push.register: nobody can call you before that.")

@@ -112,6 +112,8 @@ public struct Person: Machine, Equatable, Sendable {
             absentSince = nil
         case .dropped(let client): drop(client, &turn)
         case .returned(let client): returned(client, &turn)
+        case .moved(let client, let address):
+            if devices.move(client, to: address) { roulette.moved(client, to: address, of: id, &turn) }
         case .departed(let client): depart(client, &turn)
         case .verb(let client, let re, let message):
             let request = Request(client, re)
@@ -125,6 +127,7 @@ public struct Person: Machine, Equatable, Sendable {
             roulette.begin(matched, with: .init(identity: partner, address: address), of: id, &turn)
         case .matchEnded(let match, let reason): roulette.ended(match, reason, facts, &turn)
         case .partnerAway(let match, let isAway): roulette.partnerAway(match, isAway, &turn)
+        case .partnerMoved(let match, let address): roulette.partnerMoved(match, to: address)
         case .lookedUp: break
         case .unbanned: ban = nil
         case .storageFailed: forget(&turn)

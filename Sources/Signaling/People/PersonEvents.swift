@@ -9,6 +9,8 @@ public enum PersonEvent: Equatable, Sendable {
         ConnectionID, address: String, DeviceName, PersonRecord, home: SessionID? = nil, device: IdentityID? = nil)
     case dropped(ConnectionID)
     case returned(ConnectionID)
+    /// A device continues from another address.
+    case moved(ConnectionID, address: String)
     case departed(ConnectionID)
     case verb(ConnectionID, re: UInt64, ClientMessage)
     /// A request of a legacy client.
@@ -21,6 +23,7 @@ public enum PersonEvent: Equatable, Sendable {
     case matched(RouletteNotice.Matched, partner: IdentityID, address: String)
     case matchEnded(MatchID, EndReason)
     case partnerAway(MatchID, Bool)
+    case partnerMoved(MatchID, address: String)
     // From the operator.
     case banned(Ban)
     case unbanned

@@ -134,9 +134,9 @@ public enum Change: Hashable, Sendable {
     case keptInTouch(IdentityID, IdentityID, names: [String], at: Timestamp)
     case lostTouch(IdentityID, IdentityID)
     // Sessions.
-    /// A moderator removed somebody from a session: the token no longer admits anyone.
+    /// A moderator removed a member from a session: the token no longer admits anyone.
     case revoked(Revocation)
-    /// Whether everybody in the session is muted. The moderator is nil when the mute ends because the session did.
+    /// Whether all members of the session are muted. The moderator is nil when the mute ends because the session did.
     case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
     // Calls.
     case callPlaced(StoredCall)

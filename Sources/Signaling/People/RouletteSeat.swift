@@ -16,6 +16,8 @@ struct RouletteSeat: Equatable, Sendable {
     private var skips: [Timestamp] = []
     private var penaltyUntil: Timestamp?
     private var reports: Budget?
+    /// The device's address, if it has changed since this person entered the queue.
+    private var newAddress: String?
 
     var isIdle: Bool { activity == .idle }
     var isChatting: Bool { if case .chatting = activity { true } else { false } }
@@ -118,6 +120,7 @@ struct RouletteSeat: Equatable, Sendable {
 
     private mutating func enter(_ search: Search, _ facts: Facts, _ turn: inout Turn) {
         activity = .waiting(search)
+        newAddress = nil
         let device = facts.devices[search.client]
         let entry = PoolEntry(
             identity: facts.id, mode: search.mode, interests: search.interests, name: search.name,
@@ -163,6 +166,7 @@ struct RouletteSeat: Equatable, Sendable {
             session: matched.publish.session, began: turn.now)
         activity = .chatting(search, chat)
         lastPartner = partner.identity
+        if let newAddress { turn.tell(.match(chat.match, .moved(id, address: newAddress))) }
         turn.send(.roulette(.matched(matched)), to: search.client)
     }
 
@@ -170,6 +174,12 @@ struct RouletteSeat: Equatable, Sendable {
         guard case .chatting(let search, let chat) = activity, chat.match == match else { return }
         let state = RouletteNotice.Partner(match: match, state: isAway ? .reconnecting : .connected)
         turn.send(.roulette(.partner(state)), to: search.client)
+    }
+
+    mutating func partnerMoved(_ match: MatchID, to address: String) {
+        guard case .chatting(let search, var chat) = activity, chat.match == match else { return }
+        chat.partnerAddress = address
+        activity = .chatting(search, chat)
     }
 
     /// Handles a chat that the partner ended. Searches again, except for legacy clients, which request the next partner
@@ -338,6 +348,13 @@ extension RouletteSeat {
         case .chatting(_, let chat): turn.tell(.match(chat.match, .away(facts.id, false)))
         case .idle, .penalized, .waiting, .reserved: break
         }
+    }
+
+    /// Passes the device's new address on to the partner, for a report. The limit of places in the queue counts the old one.
+    mutating func moved(_ client: ConnectionID, to address: String, of id: IdentityID, _ turn: inout Turn) {
+        guard let search, search.client == client else { return }
+        newAddress = address
+        if case .chatting(_, let chat) = activity { turn.tell(.match(chat.match, .moved(id, address: address))) }
     }
 
     mutating func departed(_ client: ConnectionID, _ facts: Facts, _ turn: inout Turn) {

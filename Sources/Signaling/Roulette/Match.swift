@@ -7,6 +7,8 @@ public enum MatchEvent: Equatable, Sendable {
     case leave(IdentityID, EndReason)
     /// This person's device lost its connection (true) or reconnected (false).
     case away(IdentityID, Bool)
+    /// This person's device has another address. A report needs it.
+    case moved(IdentityID, address: String)
 }
 
 /// A match between two strangers. The match creates a session for them (or uses the home sessions of legacy clients) and
@@ -51,6 +53,9 @@ public struct Match: Machine, Equatable, Sendable {
         case (.away(let identity, let isAway), .running(_, let first, let second)):
             guard identity == first || identity == second else { return }
             turn.tell(.person(identity == first ? second : first, .partnerAway(id, isAway)))
+        case (.moved(let identity, let address), .running(_, let first, let second)):
+            guard identity == first || identity == second else { return }
+            turn.tell(.person(identity == first ? second : first, .partnerMoved(id, address: address)))
         default: return
         }
     }

@@ -4,8 +4,7 @@ import Wire
 extension Session {
     /// Returns true if the client may join with this token now. Otherwise sends an error.
     private func admits(
-        _ grant: SessionGrant, of identity: IdentityID, replacing former: [ConnectionID], _ request: Request,
-        _ turn: inout Turn
+        _ grant: SessionGrant, of identity: IdentityID, _ request: Request, _ turn: inout Turn
     ) -> Bool {
         let (client, re) = (request.client, request.re)
         if let match = grant.match, bindings[match] == nil {
@@ -27,7 +26,8 @@ extension Session {
             return false
         }
         if let match = grant.match, let binding = bindings[match],
-            members.values.count(where: { $0.match == match }) - former.count >= binding.places
+            members.values.count(where: { $0.match == match }) - former(of: client, identity, grant).count
+                >= binding.places
         {
             let error = WireError(.sessionFull, "All places in this match are taken. Start a new search or call.")
             turn.fail(error, request)
@@ -58,9 +58,10 @@ extension Session {
         _ request: Request, _ identity: IdentityID, _ grant: SessionGrant, _ turn: inout Turn
     ) {
         let client = request.client
-        let former = former(of: client, identity, grant)
-        guard admits(grant, of: identity, replacing: former, request, &turn) else { return }
-        leavePlace(former, &turn)
+        guard admits(grant, of: identity, request, &turn) else { return }
+        let isCharged: Bool
+        do throws(WireError) { isCharged = try chargeArrival(turn) } catch { return turn.fail(error, request) }
+        leavePlace(former(of: client, identity, grant), &turn)
         mediaMode = hasFallenBack ? .routed : grant.mediaMode
         isRelayedOnly = grant.isRelayedOnly
         let connection = ConnectionInfo(id: client, createdAt: turn.now, data: grant.data)
@@ -83,7 +84,8 @@ extension Session {
         members[client] = Member(
             number: lastNumber, connection: connection, size: size, identity: identity,
             capabilities: capabilities, match: grant.match,
-            token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt)
+            token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt),
+            publications: isCharged ? turn.rules.streamsPerConnection : 0
         )
         if let call = grant.match.flatMap({ bindings[$0]?.call }) { turn.tell(.call(call, .joined(identity))) }
     }

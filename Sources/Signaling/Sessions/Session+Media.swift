@@ -29,8 +29,12 @@ extension Session {
     }
 
     /// Throws if new video would exceed the bandwidth limit. Audio takes so little that people can always talk.
-    func permitBandwidth(video: Bool) throws(WireError) {
+    /// - Parameter refusals: what to count if it would.
+    func permitBandwidth(
+        video: Bool, counting refusals: WritableKeyPath<BandwidthRefusals, Int>, _ turn: inout Turn
+    ) throws(WireError) {
         guard isFull, isRouted, video else { return }
+        turn.figures.refusals[keyPath: refusals] += 1
         throw WireError(
             .bandwidthExceeded,
             "The bandwidth limit of this session or server is reached. Try again later, or without video.",

@@ -43,7 +43,7 @@ extension Session {
         try permit(member.capabilities.publish, "publishing")
         try permitMedia(turn)
         try permitScreen(verb, by: member)
-        try permitBandwidth(video: verb.hasVideo)
+        try permitBandwidth(video: verb.hasVideo, counting: \.streams, &turn)
         guard member.streams.count < turn.rules.streamsPerConnection else {
             throw WireError(
                 .sessionFull,
@@ -126,7 +126,9 @@ extension Session {
                 "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
         // A subscription that exists may change, also to a new connection.
-        if streams[verb.stream]?.subscribers[client] == nil { try permitBandwidth(video: verb.video) }
+        if streams[verb.stream]?.subscribers[client] == nil {
+            try permitBandwidth(video: verb.video, counting: \.subscriptions, &turn)
+        }
         var verb = verb
         if !isRouted { verb.mids = MediaMids() }
         let former = streams[verb.stream]?.subscribers.updateValue(verb, forKey: client)

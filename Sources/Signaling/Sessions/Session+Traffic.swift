@@ -15,6 +15,27 @@ extension Session {
             retryable: true, retryAfter: wait)
     }
 
+    /// Charges a join together with the departure after it, unless the session grows: each costs a message to every member, so
+    /// members who leave and join again and again must wait. The number of members limits what growth can cost, and so many may
+    /// arrive at once.
+    ///
+    /// The budget has the same rate as that of `charge`, but is another one, so that members who come and go silence nobody.
+    ///
+    /// - Returns: false if the session grows, so that nothing was charged.
+    /// - Throws: `rate_limited` if the budget is exhausted.
+    mutating func chargeArrival(_ turn: Turn) throws(WireError) -> Bool {
+        recentSize.note(order.count, for: turn.rules.sessionSizeMemory, now: turn.now)
+        guard order.count < recentSize.greatest else { return false }
+        let cost = Double(2 * Self.messageSize * order.count)
+        guard let wait = arrivals.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) else { return true }
+        throw WireError(
+            .rateLimited, "Too many members leave and join this session. Try again in \(wait.roundedText).",
+            retryable: true, retryAfter: wait)
+    }
+
+    /// Charges messages to all members that may be left out. Returns false if the budget is exhausted.
+    mutating func affords(_ count: Int, _ turn: Turn) -> Bool { takeTraffic(count, textSize: 0, turn) == nil }
+
     private mutating func takeTraffic(_ count: Int, textSize: Int, _ turn: Turn) -> Duration? {
         let cost = count * (Self.messageSize + textSize) * order.count
         return traffic.take(turn.rules.sessionTraffic, cost: Double(cost), now: turn.now)

@@ -54,8 +54,10 @@ public struct Session: Machine, Equatable, Sendable {
         var match: MatchID?
         var token: Token
         var isDropped = false
+        /// Whether the others were told that this member has dropped.
+        var isDropAnnounced = false
         var streams: [StreamID] = []
-        /// How many streams this member has published so far.
+        /// How many streams this member has published so far. Members who follow a departure begin with the number that is free.
         var publications = 0
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
@@ -114,6 +116,10 @@ public struct Session: Machine, Equatable, Sendable {
     var streams: [StreamID: Published] = [:]
     /// The budget for messages to all members; nil if it is full.
     var traffic: Budget?
+    /// The budget for joins that follow departures; nil if it is full.
+    var arrivals: Budget?
+    /// The greatest number of members lately.
+    var recentSize = RecentSize()
     /// Streams whose latest properties are not announced yet, because the budget was exhausted, and when to announce them.
     var unannounced: [StreamID] = []
     var announceAt: Timestamp?
@@ -129,8 +135,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// The match or call whose chat lines are kept in case of a report.
     private var match: MatchID?
     private var lines: [ChatLine] = []
-    /// The tokens of removed members, which cannot be used again. They are kept until they expire, up to a maximum number, and
-    /// lost in a server restart.
+    /// The tokens of removed members, which cannot be used again. They are kept until they expire, up to a maximum number. They
+    /// are stored, so they survive a restart.
     var revoked: [[UInt8]: Timestamp] = [:]
     private static let maxRevoked = 4096
     /// When to delete the chat lines of a match that has ended. They are kept for a while in case of a report.
@@ -256,6 +262,11 @@ public struct Session: Machine, Equatable, Sendable {
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ turn: inout Turn) {
         guard let member = members[client], member.isDropped != isDropped else { return }
         members[client]?.isDropped = isDropped
+        // Dropping is charged together with the return. If the budget is exhausted, neither is announced.
+        var isAnnounced = member.isDropAnnounced
+        if isDropped { isAnnounced = affords(2, turn) }
+        members[client]?.isDropAnnounced = isDropped && isAnnounced
+        guard isAnnounced else { return }
         let event = SessionNotice.ConnectionReference(session: id, connection: client)
         broadcast(
             isDropped ? .session(.connectionReconnecting(event)) : .session(.connectionReconnected(event)),
@@ -271,6 +282,9 @@ public struct Session: Machine, Equatable, Sendable {
     mutating func remove(_ clients: [ConnectionID], _ reason: GoneReason, _ turn: inout Turn) {
         let gone = clients.compactMap { members.removeValue(forKey: $0) }
         guard !gone.isEmpty else { return }
+        recentSize.note(order.count, for: turn.rules.sessionSizeMemory, now: turn.now)
+        // After the last member has left, the session is like a new one, as after a restart.
+        if members.isEmpty { recentSize = RecentSize() }
         order.removeAll { members.index(forKey: $0) == nil }
         for member in gone { introduced[member.connection.id] = nil }
         for member in gone {

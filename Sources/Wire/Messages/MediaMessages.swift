@@ -5,17 +5,21 @@ public enum MediaVerb: Equatable, Sendable, MessageSet {
     case offer(Offer)
     /// Closes a peer connection. Answered with `ok`, even if there is no such connection.
     case close(Close)
+    /// Asks what the connection to this client carries, for its statistics. Answered with ``MediaNotice/estimate(_:)``.
+    case estimate
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
         case .offer(let payload): try visitor.message("media.offer", payload)
         case .close(let payload): try visitor.message("media.close", payload)
+        case .estimate: try visitor.message("media.estimate", NoMembers())
         }
     }
 
     static let readers: [MessageReader<Self>] = [
         .init("media.offer", Self.offer),
         .init("media.close", Self.close),
+        .init("media.estimate", .estimate),
     ]
 }
 
@@ -50,18 +54,22 @@ extension MediaVerb {
 public enum MediaNotice: Equatable, Sendable, MessageSet {
     /// Answers `media.offer`.
     case answer(Answer)
+    /// Answers `media.estimate`.
+    case estimate(Estimate)
     /// The server closed a peer connection. To continue, the client must create a new `RTCPeerConnection`.
     case closed(Closed)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
         case .answer(let payload): try visitor.message("media.answer", payload)
+        case .estimate(let payload): try visitor.message("media.estimate", payload)
         case .closed(let payload): try visitor.message("media.closed", payload)
         }
     }
 
     static let readers: [MessageReader<Self>] = [
         .init("media.answer", Self.answer),
+        .init("media.estimate", Self.estimate),
         .init("media.closed", Self.closed),
     ]
 }
@@ -81,6 +89,21 @@ extension MediaNotice {
             try coder.re(&re)
             try coder.choice("side", &side)
             try coder.string("sdp", &sdp, max: Limits.description)
+        }
+    }
+
+    /// What the connection over which the client receives carries.
+    public struct Estimate: AnswerPayload {
+        /// The `seq` of the request that this message answers.
+        public var re: UInt64 = 0
+        /// The bitrate for everything that the server sends to the client, in bits per second; nil if nothing limits it, or if
+        /// the server does not know.
+        public var bitrate: Int?
+        public init() {}
+        public init(re: UInt64, bitrate: Int?) { (self.re, self.bitrate) = (re, bitrate) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.re(&re)
+            try coder.integer("bitrate", &bitrate, in: 0...1_000_000_000_000)
         }
     }
 
@@ -133,8 +156,8 @@ extension FieldCoder {
     }
 }
 
-/// The video size and frame rate that a subscriber prefers, if the publisher sends several layers (simulcast). Without a
-/// preference, the subscriber receives the largest layer.
+/// The video size and frame rate that a subscriber prefers, if the publisher sends several layers (simulcast), and how important
+/// the video is. Without a preference, the subscriber receives the largest layer.
 public struct VideoPreference: Hashable, Sendable {
     /// The width in pixels of the box in which the video is shown, 0 to 16384; nil if only the height matters. The server picks
     /// the smallest layer that is at least as wide or at least as high as the box.
@@ -143,9 +166,15 @@ public struct VideoPreference: Hashable, Sendable {
     public var height: Int?
     /// Maximum frames per second, 1 to 240; nil for no maximum.
     public var frameRate: Int?
+    /// How important the video is, 0 to ``maxPriority``; nil like 0. If the subscriber's connection cannot carry all of its
+    /// videos, those of a higher priority become sharp first and pause last. Above 0 a video comes before the active speaker.
+    public var priority: Int?
 
-    public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil) {
-        (self.width, self.height, self.frameRate) = (width, height, frameRate)
+    /// Enough for any order that a program may want; it only has to end somewhere.
+    public static let maxPriority = 100
+
+    public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil, priority: Int? = nil) {
+        (self.width, self.height, self.frameRate, self.priority) = (width, height, frameRate, priority)
     }
 }
 
@@ -156,5 +185,6 @@ extension FieldCoder {
         // No camera is faster than 240 frames per second. The value 0 is not allowed: a client that wants no video sets `video`
         // to false.
         try integer("preferredFrameRate", &value.frameRate, in: 1...240)
+        try integer("priority", &value.priority, in: 0...VideoPreference.maxPriority)
     }
 }

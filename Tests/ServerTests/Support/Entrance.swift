@@ -35,6 +35,12 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         case .hello: [Entrance("a WebSocket's hello", door, hello)]
         case .welcome: [Entrance("an open WebSocket", door, checksOrigin: false, welcome)]
         case .handshake: [Entrance("Socket.IO", door, handshake)]
+        // `OriginAttacks` and `SocketIOAddresses` in the hostile tests open WebSockets.
+        case .transport:
+            [
+                Entrance("a poll of Socket.IO", door) { server, origin in try await transport(server, origin, "GET") },
+                Entrance("a post of Socket.IO", door) { server, origin in try await transport(server, origin, "POST") },
+            ]
         case .resource:
             [
                 Entrance("WHIP", door) { server, origin in
@@ -100,6 +106,16 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         return {
             let answer = try await place.ask("GET", "/socket.io/1/?t=1", originHeader(origin))
             // The body has the format "code: sentence".
+            return answer.status == 200 ? nil : WireError.Code(rawValue: String(answer.text.prefix { $0 != ":" }))
+        }
+    }
+
+    private static func transport(_ server: TestServer, _ origin: String?, _ method: String) async throws -> Knock {
+        let place = try WHIPPlace(server)
+        let id = try await place.ask("GET", "/socket.io/1/?t=1").text.prefix { $0 != ":" }
+        return {
+            let path = "/socket.io/1/xhr-polling/\(id)?t=2"
+            let answer = try await place.ask(method, path, originHeader(origin), method == "POST" ? "2::" : "")
             return answer.status == 200 ? nil : WireError.Code(rawValue: String(answer.text.prefix { $0 != ":" }))
         }
     }

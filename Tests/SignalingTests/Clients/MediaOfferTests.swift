@@ -69,6 +69,21 @@ import Wire
         #expect(ada.take() == [.media(.closed(.init(side: .send, error)))])
     }
 
+    @Test func theEstimateComesFromTheMediaPlane() {
+        let ada = stage.arrive()
+        let early = ada.say(.media(.estimate))
+        #expect(ada.take() == [.media(.estimate(.init(re: early, bitrate: nil)))])
+        #expect(stage.media == [], "the media plane does not know Ada yet")
+        ada.say(offer(.receive))
+        for bitrate in [640_000, nil] {
+            let re = ada.say(.media(.estimate))
+            #expect(stage.media == [.estimate(ada.connection, re: re)])
+            #expect(ada.take() == [])
+            stage.handle(.media(.estimated(ada.connection, re: re, bitrate: bitrate)))
+            #expect(ada.take() == [.media(.estimate(.init(re: re, bitrate: bitrate)))])
+        }
+    }
+
     @Test func theMediaPlaneIsToldOnceWhenAClientLeaves() {
         let ways: [(Guest) -> Void] = [
             { $0.leave() }, { $0.sayUnnumbered(.bye) },

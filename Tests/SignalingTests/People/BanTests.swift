@@ -73,6 +73,26 @@ import Wire
         #expect(ada.closeCode == nil)
     }
 
+    @Test func aBanOfALinkedDeviceClosesThatDeviceAndNoOther() throws {
+        let (ada, phone) = (stage.arrive(), stage.arrive())
+        ada.appear("Ada")
+        phone.useLink(try #require(ada.linkCode()), label: "Phone")
+        phone.arrive()
+        // After this time, the person that the phone was before is no longer in memory.
+        stage.pass(stage.rules.personIdle)
+        let tab = stage.arrive(phone.identity)
+        #expect(phone.person == ada.identity && tab.person == ada.identity)
+        tab.drop()
+        stage.handle(.banned(ban(phone, for: .zero)))
+        #expect(phone.closeCode == nil, "this ban has expired")
+        stage.handle(.banned(ban(phone)))
+        #expect(phone.closeCode == .forbidden)
+        #expect(phone.refusals.last?.code == .banned)
+        #expect(ada.closeCode == nil)
+        tab.resume()
+        #expect(tab.welcome?.resumed == false, "the dropped connection ended too")
+    }
+
     @Test func anOperatorCanCloseOneSocket() throws {
         let (ada, bob, _) = stage.pair()
         stage.handle(.expel(try #require(bob.socket), .banned(ban(bob), now: stage.now), .forbidden))

@@ -159,6 +159,48 @@ import Wire
         #expect(reports.first?.match != first.match)
     }
 
+    // MARK: Addresses
+
+    @Test func aReportHasTheAddressThatALegacyPartnerMovedTo() {
+        let (ada, bob) = (stage.arrive(address: "192.0.2.1"), stage.arriveLegacy(address: "192.0.2.9"))
+        stage.handle(.moved(bob.socket, address: "203.0.113.1"))
+        bob.next()
+        ada.start()
+        ada.report()
+        #expect(reports.map(\.againstAddress) == ["203.0.113.1"])
+        #expect(reports.map(\.byAddress) == ["192.0.2.1"])
+        ada.next()
+        bob.next()
+        stage.pass(.seconds(60))
+        #expect(ada.isMatched)
+        stage.handle(.moved(bob.socket, address: "203.0.113.2"))
+        ada.report()
+        #expect(reports.last?.againstAddress == "203.0.113.2", "it moved during the chat")
+    }
+
+    @Test func aReportHasTheAddressOfAPartnerWhoMovedWhileWaiting() {
+        let (ada, bob) = (stage.arrive(), stage.arriveLegacy(address: "192.0.2.9"))
+        bob.next()
+        stage.handle(.moved(bob.socket, address: "203.0.113.1"))
+        ada.start()
+        ada.report()
+        #expect(reports.map(\.againstAddress) == ["203.0.113.1"])
+    }
+
+    @Test func aReportHasTheAddressFromWhichAPartnerResumed() {
+        let (ada, bob) = (stage.arrive(address: "192.0.2.1"), stage.arrive(address: "192.0.2.9"))
+        ada.start()
+        bob.start()
+        bob.drop()
+        bob.address = "203.0.113.1"
+        bob.resume()
+        #expect(bob.welcome?.resumed == true)
+        ada.report()
+        bob.report()
+        #expect(reports.map(\.againstAddress) == ["203.0.113.1", "192.0.2.1"])
+        #expect(reports.map(\.byAddress) == ["192.0.2.1", "203.0.113.1"])
+    }
+
     // MARK: Storage before answers
 
     private func isPersistedBeforeAnythingIsSent(_ effects: [Effect]) -> Bool {

@@ -158,6 +158,7 @@ private final class MediaWorld: RandomWorld {
             switch command {
             case .offer: "offers"
             case .close: "closes"
+            case .estimate: "estimates"
             case .leave: "leave"
             case .publish: "publish"
             case .update: "update"

@@ -25,6 +25,10 @@ import Wire
         slow.frameRate = 7
         #expect(subscribe(stream.id, preferring: slow)?.type == "ok")
         #expect(stage.media == [told(stream.id, preferring: slow)], "a changed preference is sent again")
+        var pinned = slow
+        pinned.priority = 1
+        #expect(subscribe(stream.id, preferring: pinned)?.type == "ok")
+        #expect(stage.media == [told(stream.id, preferring: pinned)])
         #expect(subscribe(stream.id, preferring: VideoPreference())?.type == "ok")
         #expect(
             stage.media == [told(stream.id, preferring: VideoPreference())],

@@ -19,6 +19,7 @@ import Wire
             stage = Stage(seed: seed) {
                 ($0.rosterPage, $0.largeSession) = (600, 6)
                 $0.joins = Budget.Rate(perSecond: 1000, burst: 100_000)
+                $0.sessionTraffic = Budget.Rate(perSecond: 1e12, burst: 1e12)
                 $0.verbs = Budget.Rate(perSecond: 1000, burst: 100_000)
             }
             session = stage.room()

@@ -246,6 +246,12 @@ import Wire
         verb.hasVideo = true
         #expect(bob.ask(.session(.publish(verb)))?.type == "session.published")
         stage.handle(.media(.full(stage.room(.routed), true)))
+        for code in [WireError.Code.bandwidthExceeded, .descriptionInvalid] {
+            let re = ada.say(.media(.offer(.init(side: .send, sdp: "v"))))
+            stage.handle(.media(.refused(ada.connection, re: re, WireError(code, "No."))))
+        }
+        let refusals = stage.hub.bandwidthRefusals
+        #expect([refusals.streams, refusals.subscriptions, refusals.connections] == [1, 1, 1])
     }
 
     @Test func theQualityOfAStreamIsToldToItsPublisherAndItsSubscribers() throws {

@@ -92,6 +92,10 @@ import Wire
 
     @Test("includes joins: a client that joins and leaves again and again must wait")
     func churn() {
+        let stage = Stage { $0.verbs = Budget.Rate(perSecond: 1000, burst: 1000) }
+        let session = stage.room()
+        let other = stage.arrive()
+        other.enter(session, on: stage)
         let guest = stage.arrive()
         var joins = 0
         while guest.enter(session, on: stage) != nil, joins < 1000 {
@@ -102,5 +106,88 @@ import Wire
         #expect(guest.closeCode == nil)
         stage.pass(.seconds(1))
         #expect(guest.enter(session, on: stage) != nil)
+    }
+
+    @Test("includes joins after departures, whoever joins")
+    func replacing() throws {
+        var answers: [ServerMessage?] = []
+        for _ in 0..<20 {
+            guests[4].ask(.session(.leave(.init(session: session))))
+            let guest = stage.arrive()
+            answers.append(guest.join(session, token: stage.token(session)))
+            guest.leave()
+            guests[4].enter(session, on: stage)
+        }
+        guard case .error(let refusal)?? = answers.last else {
+            return #expect(Bool(false), "the last join must be refused")
+        }
+        #expect(refusal.error.code == .rateLimited)
+        #expect(refusal.error.retryable)
+        let wait = try #require(refusal.error.retryAfter)
+        #expect(guests[0].signal(session)?.type == "ok", "the budget for signals is another one")
+        stage.pass(wait + .milliseconds(1))
+        #expect(stage.arrive().enter(session, on: stage) != nil)
+    }
+
+    @Test("does not include the joins of a session that grows, also after a restart and after all have left")
+    func growth() {
+        let stage = Stage { $0.sessionTraffic = Budget.Rate(perSecond: 1, burst: 1) }
+        let session = stage.room()
+        let crowd = (0..<60).map { _ in stage.arrive() }
+        for guest in crowd { #expect(guest.enter(session, on: stage) != nil) }
+        stage.restart()
+        for guest in crowd {
+            guest.arrive()
+            #expect(guest.enter(session, on: stage) != nil)
+        }
+        for guest in crowd { guest.ask(.session(.leave(.init(session: session)))) }
+        for guest in crowd { #expect(guest.enter(session, on: stage) != nil) }
+    }
+
+    @Test("forgets after a while how large the session was, so that many can return from a break")
+    func afterBreak() {
+        let stage = Stage { $0.sessionTraffic = Budget.Rate(perSecond: 0.001, burst: 1) }
+        let session = stage.room()
+        let crowd = (0..<20).map { _ in stage.arrive() }
+        for guest in crowd { guest.enter(session, on: stage) }
+        func leaveAndReturn(after pause: Duration) -> Int {
+            for guest in crowd.dropFirst() { guest.ask(.session(.leave(.init(session: session)))) }
+            stage.pass(pause)
+            return crowd.dropFirst().count { $0.enter(session, on: stage) != nil }
+        }
+        #expect(leaveAndReturn(after: .seconds(900)) == 19)
+        #expect(leaveAndReturn(after: .seconds(10)) == 1, "the budget pays for one")
+    }
+
+    @Test("includes the streams of a member who joined after a departure, from the first on")
+    func returningPublisher() {
+        let stage = Stage {
+            $0.routesMedia = true
+            $0.sessionTraffic = Budget.Rate(perSecond: 1, burst: 2100)
+        }
+        let session = stage.room()
+        let (ada, bob) = (stage.arrive(), stage.arrive())
+        for guest in [ada, bob] { guest.enter(session, on: stage) }
+        ada.ask(.session(.leave(.init(session: session))))
+        #expect(ada.enter(session, on: stage) != nil)
+        let published = (0..<4).count { _ in ada.publish(session) != nil }
+        #expect(published == 2, "each stream and its end cost about 1 kB")
+        let others = (0..<4).count { _ in bob.publish(session) != nil }
+        #expect(others == 4)
+    }
+
+    @Test("includes interruptions: a member who drops and returns again and again is not announced each time")
+    func interruptions() {
+        let events = (0..<20).flatMap { _ -> [String] in
+            guests[0].drop()
+            guests[0].resume()
+            return guests[1].takeTypes()
+        }
+        let dropped = events.count { $0 == "session.connectionReconnecting" }
+        #expect((1..<20).contains(dropped))
+        #expect(events.count { $0 == "session.connectionReconnected" } == dropped)
+        stage.pass(.seconds(10))
+        guests[0].drop()
+        #expect(guests[1].takeTypes() == ["session.connectionReconnecting"])
     }
 }

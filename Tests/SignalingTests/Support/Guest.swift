@@ -11,7 +11,7 @@ final class Guest: Hashable {
     /// The identity of the guest's person. It differs from `identity` on a linked device.
     private(set) var person: IdentityID
     let name: String?
-    let address: String
+    var address: String
 
     private(set) var socket: SocketID?
     private(set) var connection = ConnectionID(high: 0, low: 0)

@@ -235,6 +235,7 @@ const en = {
       delay: 'Your connection is slow to respond. Pause downloads and other calls in your network.',
       bandwidth: 'Your upload is slow, so others see you less sharply. Pause uploads and backups, or turn your camera off.',
       device: 'Your device is busy, so others see you less sharply. Close other apps and tabs.',
+      paused: 'Your video is off because your upload is slow. Others still hear you, and it returns by itself. Pause uploads and backups.',
     },
     // What you receive, because of your own network
     download: {

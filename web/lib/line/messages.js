@@ -88,6 +88,7 @@ const numberedClient = {
   'session.subscribe': {
     ...ofStream, audio: boolean, video: boolean, ...mids,
     preferredWidth: optional(integer), preferredHeight: optional(integer), preferredFrameRate: optional(integer),
+    priority: optional(integer),
   },
   'session.unsubscribe': ofStream,
   'session.negotiate': { ...negotiation, to: string },
@@ -105,6 +106,7 @@ const numberedClient = {
   'ice.servers': {},
   'media.offer': { side, sdp: string },
   'media.close': { side },
+  'media.estimate': {},
   ...clientAboutPeople,
   ...clientAboutRooms,
 };
@@ -172,6 +174,7 @@ const numberedServer = {
   'roulette.count': { re: integer, online: integer, waiting: integer },
   'ice.servers': { re: integer, ice },
   'media.answer': { re: integer, side, sdp: string },
+  'media.estimate': { re: integer, bitrate: optional(integer) },
   'media.closed': { side, code: string, message: string },
   ...serverAboutPeople,
   ...serverAboutRooms,

@@ -51,6 +51,27 @@ export function listenTo(track) {
   };
 }
 
+/** The level of the track that a publisher sends, while there is one and somebody listens. */
+export class SentLevel {
+  #tell;
+  #stop = () => {};
+
+  /** @param {(level: number) => void} tell */
+  constructor(tell) {
+    this.#tell = tell;
+  }
+
+  /** @param {MediaStreamTrack | null} track */
+  listen(track) {
+    this.#stop();
+    this.#stop = () => {};
+    if (!track) return;
+    const { measure, stop } = listenTo(track);
+    const stopMeter = meter(measure, this.#tell);
+    this.#stop = () => { stopMeter(); stop(); };
+  }
+}
+
 /** @param {RTCRtpReceiver[]} receivers @returns {number} 0 to 1 */
 export function receivedLevel(receivers) {
   const sources = receivers.flatMap((receiver) => (receiver.track.kind === 'audio' ? receiver.getSynchronizationSources() : []));

@@ -4,7 +4,7 @@
 /** @typedef {'good' | 'fair' | 'poor'} Level */
 /**
  * Why a level is not good: packets are lost; they are late; too few fit through the network; the video stood still; the device
- * cannot encode as fast as requested; the server sends no video; there is no connection.
+ * cannot encode as fast as requested; no video is sent, because it does not fit; there is no connection.
  * @typedef {'loss' | 'delay' | 'bandwidth' | 'freezes' | 'device' | 'paused' | 'reconnecting'} Reason
  */
 /** @typedef {{level: Level, reason: Reason | null}} Judgment */

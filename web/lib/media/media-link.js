@@ -4,6 +4,7 @@
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
+import { DownlinkEstimate } from './estimate.js';
 import { mediaConfiguration, relaysOf } from './ice.js';
 import { activate, layersOf, sendEncodings, wantedAtFirst } from './layers.js';
 import { MediaSide } from './media-side.js';
@@ -66,12 +67,15 @@ export class MediaLink {
   /** @type {Set<LinkUser>} */
   #users = new Set();
   #made = 0;
+  /** What the receiving side carries. */
+  estimate;
 
   /** @param {Line} client @param {LinkOptions} options */
   constructor(client, { rtc, clock, iceConfig }) {
     this.#client = client;
     this.#clock = clock;
     this.#timers = new Timers(clock);
+    this.estimate = new DownlinkEstimate(client, clock);
     // Networks that let through only TLS on port 443 need TURN. Once one connection failed, all use it as well as direct ways.
     let needsRelay = false;
     const configuration = () => mediaConfiguration(client.ice, iceConfig, needsRelay);

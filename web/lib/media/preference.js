@@ -1,14 +1,15 @@
-// A subscriber's preferred layer of a publisher: OpenTok's `setPreferredResolution` and `setPreferredFrameRate`, as members of
-// the protocol.
+// A subscriber's preferred layer of a publisher: OpenTok's `setPreferredResolution` and `setPreferredFrameRate`, and how important
+// the video is, as members of the protocol.
 
 /**
- * Absent members mean the best quality.
- * @typedef {{preferredWidth?: number, preferredHeight?: number, preferredFrameRate?: number}} Preference
+ * Absent members mean the best quality, and the priority 0.
+ * @typedef {{preferredWidth?: number, preferredHeight?: number, preferredFrameRate?: number, priority?: number}} Preference
  */
 /** @typedef {{width: number, height: number}} Size in pixels */
 
 const maxPixels = 16384;
 const maxFrameRate = 240;
+const maxPriority = 100;
 
 /** @param {number} value @param {number} least @param {number} most @param {string} name */
 function within(value, least, most, name) {
@@ -37,8 +38,17 @@ export function preferredFrameRate(frameRate) {
 }
 
 /**
+ * @param {number | null | undefined} priority null for the usual
+ * @returns {Preference}
+ */
+export function priorityOf(priority) {
+  const value = within(priority ?? 0, 0, maxPriority, 'The priority');
+  return value === 0 ? {} : { priority: value };
+}
+
+/**
  * Combines the preferences of all subscribers of a stream, because the stream is received only once. A subscriber without a
- * preference wants the best quality.
+ * preference wants the best quality. The highest priority counts.
  * @param {Preference[]} preferences
  * @returns {Preference}
  */
@@ -49,5 +59,5 @@ export function together(preferences) {
     const all = preferences.map((preference) => preference[name]);
     if (all.length > 0 && all.every((value) => value !== undefined)) result[name] = Math.max(.../** @type {number[]} */ (all));
   }
-  return result;
+  return { ...result, ...priorityOf(Math.max(0, ...preferences.map(({ priority = 0 }) => priority))) };
 }

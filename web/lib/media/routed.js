@@ -156,6 +156,10 @@ export class RoutedTransport {
     return media && slot?.transceivers ? Object.values(slot.transceivers).map(({ receiver }) => receiver) : [];
   }
 
+  estimate() {
+    return this.#link.estimate.read();
+  }
+
   close() {
     this.#link.detach(this.#user);
     for (const subscription of this.#subscriptions.values()) this.#end(subscription);

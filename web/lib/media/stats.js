@@ -58,13 +58,18 @@ function selectedPair(entries) {
   return pairs.filter(({ id, selected }) => selected || ids.includes(id));
 }
 
-/** @param {Entry[]} entries @param {Condition} condition @returns {TransportStats} */
-function transportStats(entries, condition) {
+/**
+ * @param {Entry[]} entries
+ * @param {Condition} condition
+ * @param {number | undefined} bandwidth what the connection carries in the direction of the media
+ * @returns {TransportStats}
+ */
+function transportStats(entries, condition, bandwidth) {
   const pair = selectedPair(entries);
   const roundTrips = pair.length > 0 ? largest(pair, 'currentRoundTripTime', 1000) : undefined;
   return {
     roundTripTime: roundTrips ?? largest(select(entries, 'remote-inbound-rtp'), 'roundTripTime', 1000),
-    connectionEstimatedBandwidth: largest(pair, 'availableOutgoingBitrate'), ...condition,
+    connectionEstimatedBandwidth: bandwidth, ...condition,
   };
 }
 
@@ -94,9 +99,8 @@ export function publisherStats(reports, condition) {
     rid, width: frameWidth, height: frameHeight, encodedFrameRate: framesPerSecond, bitrate: targetBitrate, qualityLimitationReason,
   }));
   const frameRate = largest(activeVideo(entries), 'framesPerSecond') ?? 0;
-  return {
-    audio: of('audio'), video: { ...of('video'), frameRate, layers }, transport: transportStats(entries, condition), timestamp: timestampOf(entries),
-  };
+  const transport = transportStats(entries, condition, largest(selectedPair(entries), 'availableOutgoingBitrate'));
+  return { audio: of('audio'), video: { ...of('video'), frameRate, layers }, transport, timestamp: timestampOf(entries) };
 }
 
 /**
@@ -109,9 +113,10 @@ export function publisherStats(reports, condition) {
  * @param {Reports} reports one `RTCStatsReport` for each receiver
  * @param {Condition} condition
  * @param {Limitation} limitation
+ * @param {number} [estimate] the bitrate that the connection from the server carries, in bit/s, if the server knows it
  * @returns {{audio: Received, video: ReceivedVideo, transport: TransportStats, timestamp: number}}
  */
-export function subscriberStats(reports, condition, limitation) {
+export function subscriberStats(reports, condition, limitation, estimate) {
   const entries = entriesOf(reports);
   /** @param {string} kind @returns {Received} */
   const of = (kind) => {
@@ -126,7 +131,9 @@ export function subscriberStats(reports, condition, limitation) {
     ...of('video'), frameRate: largest(got, 'framesPerSecond') ?? 0, width: largest(got, 'frameWidth'), height: largest(got, 'frameHeight'),
     freezeCount: sum(got, 'freezeCount'), totalFreezesDuration: 1000 * sum(got, 'totalFreezesDuration'), ...limitation,
   };
-  return { audio: of('audio'), video, transport: transportStats(entries, condition), timestamp: timestampOf(entries) };
+  // Only browsers without transport-wide feedback estimate what they receive. What the pair can send says nothing about that.
+  const transport = transportStats(entries, condition, estimate ?? largest(selectedPair(entries), 'availableIncomingBitrate'));
+  return { audio: of('audio'), video, transport, timestamp: timestampOf(entries) };
 }
 
 /** @param {Reports} reports @returns {import('./condition.js').ReceivedCounters | null} null if nothing was received */
@@ -145,12 +152,16 @@ export function receivedCounters(reports) {
   };
 }
 
-/** @param {Reports} reports @returns {import('./condition.js').SentCounters | null} null if nothing was sent */
-export function sentCounters(reports) {
+/**
+ * @param {Reports} reports
+ * @param {boolean} [isAudioOnly] whether no video is sent now: browsers keep the last statistics of one that was sent
+ * @returns {import('./condition.js').SentCounters | null} null if nothing was sent
+ */
+export function sentCounters(reports, isAudioOnly = false) {
   const entries = entriesOf(reports);
   if (sum(select(entries, 'outbound-rtp'), 'packetsSent') === 0) return null;
-  const seen = select(entries, 'remote-inbound-rtp');
-  const active = activeVideo(entries);
+  const seen = select(entries, 'remote-inbound-rtp', isAudioOnly ? 'audio' : undefined);
+  const active = isAudioOnly ? [] : activeVideo(entries);
   /** @param {string} reason */
   const limitedBy = (reason) => Math.max(0, ...active.map(({ qualityLimitationDurations: durations }) => durations?.[reason] ?? 0));
   return {

@@ -36,6 +36,7 @@ import { RoutedTransport } from './routed.js';
  * @property {(streamId: string) => Promise<{connectionId: string, reports: RTCStatsReport[]}[]>} senderReports
  * @property {(streamId: string) => RTCRtpReceiver[]} receivers
  * @property {() => void} close
+ * @property {() => Promise<number | undefined>} [estimate] the bitrate that the server can send us, in bit/s, if it is known
  * @property {(source: Source) => Promise<Mids>} [mids] the mids for `session.publish`; called before `publish`
  * @property {(source: Source) => void} [cancel] publishing was canceled
  * @property {(streamId: string) => void} [expectationChanged] the sinks expect different media of this stream than before

@@ -16,7 +16,7 @@ const streamMs = 10_000;
 /**
  * @typedef {object} MatchOptions
  * @property {Element | ((stream: Stream) => Element) | string} [subscriberTarget]
- * @property {import('../session/subscriber.js').SubscriberOptions} [subscriberOptions]
+ * @property {import('../session/subscriber-types.js').SubscriberOptions} [subscriberOptions]
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
  */

@@ -1,6 +1,9 @@
-// What a publisher does when its microphone stops by itself, for example because a headset was unplugged: it takes the default
-// one instead, or the next one that is connected. A camera is not replaced, because another one may show what it should not.
+// What a publisher does when a device stops by itself, for example because a headset was unplugged: it takes the default microphone
+// instead, or the next one that is connected. A camera is not replaced, because another one may show what it should not.
 
+import { OTEvent } from '../events.js';
+
+/** @typedef {import('../media/capture.js').Kind} Kind */
 /**
  * @typedef {object} LossOptions
  * @property {() => Promise<MediaStreamTrack | null>} replace takes the default microphone
@@ -8,7 +11,7 @@
  * @property {() => void} missing there is no other microphone now
  */
 
-export class MicrophoneLoss {
+class MicrophoneLoss {
   #options;
   isMissing = false;
   #done = new AbortController();
@@ -44,5 +47,65 @@ export class MicrophoneLoss {
     this.end();
     this.#options.replaced({ kind: 'audioInput', deviceId: track.getSettings().deviceId ?? '', label: track.label });
     return true;
+  }
+}
+
+/**
+ * @typedef {object} DeviceOptions
+ * @property {import('../media/capture.js').Capture} capture
+ * @property {() => Promise<MediaStreamTrack | null>} replace takes the default microphone
+ * @property {(event: OTEvent, whenAllowed?: () => void) => void} dispatch emits an event; the program may prevent what follows
+ * @property {() => void} over nothing is left to send
+ */
+
+export class DeviceLoss {
+  #options;
+  #microphone;
+  #isOver = false;
+
+  /** @param {DeviceOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#microphone = new MicrophoneLoss({
+      replace: options.replace,
+      replaced: (device) => options.dispatch(new OTEvent('audioInputDeviceChanged', { device })),
+      missing: () => this.#missing('audio'),
+    });
+  }
+
+  /** @param {MediaStreamTrack} track a track that stopped by itself */
+  stopped(track) {
+    const { capture, dispatch, over } = this.#options;
+    const kind = /** @type {Kind} */ (track.kind);
+    dispatch(new OTEvent('mediaStopped', { track }, true), () => {
+      if (this.#isOver) return;
+      // A screen share that the user stopped is over.
+      if (capture.videoType === 'screen' && kind === 'video') over();
+      else if (kind === 'audio' && capture.owns(track)) this.#microphone.lost();
+      else this.#missing(kind);
+    });
+  }
+
+  /** Forgets a lost microphone, because the program chose another one. */
+  end() {
+    this.#microphone.end();
+  }
+
+  stop() {
+    this.#isOver = true;
+    this.#microphone.stop();
+  }
+
+  /**
+   * There is no device of this kind any more. The program may set another source, unless nothing is left to send.
+   * @param {Kind} kind
+   */
+  #missing(kind) {
+    const { capture, dispatch, over } = this.#options;
+    dispatch(new OTEvent('mediaLost', { kind }, true), () => {
+      // A microphone that stopped with the camera may be replaced.
+      const mayReturn = kind === 'video' && capture.owns(capture.track('audio')) && !this.#microphone.isMissing;
+      if (!mayReturn && capture.tracks().every(({ readyState }) => readyState === 'ended')) over();
+    });
   }
 }

@@ -9,6 +9,7 @@
  * @property {string} [name]
  * @property {boolean} [publishAudio]
  * @property {boolean} [publishVideo]
+ * @property {{publisher?: boolean}} [audioFallback] `publisher: true`: on a network that is too slow, stop the video to keep the audio
  */
 /** @typedef {import('../media/sending.js').SendingOptions} SendingOptions */
 /** @typedef {import('../media/constraints.js').SourceOptions & import('../media/layers.js').ScalableOptions & SendingOptions} MediaOptions */

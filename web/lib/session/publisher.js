@@ -1,15 +1,17 @@
 // `Publisher`: a camera, a microphone or a screen, shown on the page and sent to a session while published. It outlives
 // sessions: prevent the default action of `streamDestroyed` and publish it again elsewhere.
 
-import { systemClock, Timers } from '../clock.js';
 import { Emitter, OTEvent } from '../events.js';
-import { listenTo, meter } from '../media/audio-level.js';
+import { SentLevel } from '../media/audio-level.js';
 import { Capture } from '../media/capture.js';
+import { good } from '../media/condition.js';
 import { deviceError } from '../media/devices.js';
 import { isScalable } from '../media/layers.js';
 import { publisherStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
-import { MicrophoneLoss } from './device-loss.js';
+import { AccessDialog } from './access-dialog.js';
+import { DeviceLoss } from './device-loss.js';
+import { PublisherFallback } from './publisher-fallback.js';
 import { SentQuality } from './quality.js';
 import { publishers, settle } from './registry.js';
 
@@ -27,19 +29,19 @@ export function sourceOf(publisher) {
   return /** @type {PublisherSource} */ (sources.get(publisher));
 }
 
-/** If the browser takes longer than this to answer, it is showing its permission prompt. */
-const dialogMs = 500;
-
 export class Publisher extends Emitter {
   #options;
   #widget;
   #capture;
-  #timers = new Timers(systemClock);
+  #dialog = new AccessDialog((type) => this.dispatch(new OTEvent(type, {}, true)));
   /** @type {Record<Kind, boolean>} */
   #sends;
   #destroyed = false;
-  #stopMeter = () => {};
+  #level = new SentLevel((audioLevel) => this.dispatch(new OTEvent('audioLevelUpdated', { audioLevel })));
+  #fallback;
+  /** @type {SentQuality} */
   #quality;
+  /** @type {DeviceLoss} */
   #loss;
   /** @type {import('../media/sending.js').SendingOptions} */
   #sending;
@@ -64,7 +66,7 @@ export class Publisher extends Emitter {
     this.#options = options;
     this.#sends = { audio: options.publishAudio ?? true, video: options.publishVideo ?? true };
     this.#sending = { ...options };
-    this.#capture = new Capture(options, (track) => this.#mediaStopped(track));
+    this.#capture = new Capture(options, (track) => this.#loss.stopped(track));
     this.#widget = new Widget('publisher', target, options, {
       loaded: () => {},
       resized: (dimensions) => this.#resized(dimensions),
@@ -73,15 +75,23 @@ export class Publisher extends Emitter {
     this.#mirror();
     this.element = this.#widget.element;
     this.id = this.#widget.id;
+    this.#fallback = new PublisherFallback({
+      isTooSlow: () => this.#has('video') && this.#quality.isTooSlow,
+      changed: () => this.#videoChanged(),
+      tell: (type, attributes) => this.dispatch(new OTEvent(type, attributes)),
+    });
     this.#quality = new SentQuality({
       reports: () => this.#reports(),
       stream: () => this.stream,
+      isVideoStopped: () => this.#fallback.isStopped,
+      judged: () => this.#fallback.check(),
       changed: (condition) => this.dispatch(new OTEvent('networkConditionChanged', condition)),
     });
-    this.#loss = new MicrophoneLoss({
+    this.#loss = new DeviceLoss({
+      capture: this.#capture,
       replace: () => this.#replace('audio', true),
-      replaced: (device) => this.dispatch(new OTEvent('audioInputDeviceChanged', { device })),
-      missing: () => this.#deviceMissing('audio'),
+      dispatch: (event, whenAllowed) => this.dispatch(event, whenAllowed),
+      over: () => this.#stopped(),
     });
     publishers.add(this);
     this.#ready = this.#start();
@@ -205,7 +215,7 @@ export class Publisher extends Emitter {
   #source() {
     return {
       ready: this.#ready,
-      tracks: () => this.#capture.tracks(),
+      tracks: () => this.#capture.tracks().filter(({ kind }) => !this.#isStopped(kind)),
       sending: this.#sending,
       isScalable: () => isScalable(this.#options, this.#capture.track('video')),
       announcement: () => this.#announcement(),
@@ -223,7 +233,7 @@ export class Publisher extends Emitter {
   #announcement() {
     const { width, height } = this.#capture.track('video')?.getSettings() ?? {};
     return {
-      name: this.#options.name, hasAudio: this.#has('audio'), hasVideo: this.#has('video'), videoType: this.#capture.videoType,
+      name: this.#options.name, hasAudio: this.#sendsNow('audio'), hasVideo: this.#sendsNow('video'), videoType: this.#capture.videoType,
       ...(width && height ? { width: Math.round(width), height: Math.round(height) } : {}),
     };
   }
@@ -233,6 +243,7 @@ export class Publisher extends Emitter {
     this.session = session;
     this.#publications = publications;
     this.stream = stream;
+    if (this.#options.audioFallback?.publisher) this.#fallback.run(publications.clock);
     this.#judge();
     this.dispatch(new OTEvent('streamCreated', { stream }));
   }
@@ -243,6 +254,7 @@ export class Publisher extends Emitter {
     this.session = null;
     this.#publications = null;
     this.stream = null;
+    this.#fallback.run(null);
     this.#judge();
     if (stream) this.dispatch(new OTEvent('streamDestroyed', { stream, reason }, true), () => this.#dispose());
   }
@@ -250,21 +262,21 @@ export class Publisher extends Emitter {
   // ----
 
   async #start() {
-    this.#timers.set('dialog', dialogMs, () => this.dispatch(new OTEvent('accessDialogOpened', {}, true)));
+    this.#dialog.begin();
     try {
       const media = await this.#capture.start();
       this.accessAllowed = true;
       for (const kind of /** @type {const} */ (['audio', 'video'])) this.#apply(kind);
       this.#mirror();
       this.#widget.show(media);
-      this.#dialogClosed();
+      this.#dialog.end();
       this.dispatch(new OTEvent('videoElementCreated', { element: this.#widget.video }));
       this.dispatch(new OTEvent('accessAllowed'));
       this.#meter();
     } catch (error) {
       const known = deviceError(error);
       this.accessAllowed = false;
-      this.#dialogClosed();
+      this.#dialog.end();
       const { name, message } = known;
       if (name === 'OT_USER_MEDIA_ACCESS_DENIED') this.dispatch(new OTEvent('accessDenied', { message }, true));
       this.#dispose();
@@ -272,20 +284,35 @@ export class Publisher extends Emitter {
     }
   }
 
-  #dialogClosed() {
-    const wasOpened = !this.#timers.has('dialog');
-    this.#timers.clear('dialog');
-    if (wasOpened) this.dispatch(new OTEvent('accessDialogClosed', {}, true));
-  }
-
   /** @param {Kind} kind */
   #has(kind) {
     return this.#sends[kind] && this.#capture.track(kind) !== null;
   }
 
+  /** @param {string} kind */
+  #isStopped(kind) {
+    return kind === 'video' && this.#fallback.isStopped;
+  }
+
+  /** @param {Kind} kind */
+  #sendsNow(kind) {
+    return this.#has(kind) && !this.#isStopped(kind);
+  }
+
+  /** The fallback stopped the video, or sends it again. The preview goes on. */
+  #videoChanged() {
+    // It was judged by what is no longer sent.
+    if (this.stream) this.stream.uplink = good;
+    this.#quality.skip();
+    this.#publications?.replaceTrack(this, 'video', this.#isStopped('video') ? null : this.#capture.track('video'));
+    this.#tell('video');
+    this.#quality.check();
+  }
+
   /** @param {Kind} kind @param {boolean} on @returns {this} */
   #send(kind, on) {
     this.#sends[kind] = Boolean(on);
+    if (kind === 'video') this.#fallback.videoTurned(this.#sends.video);
     this.#apply(kind);
     this.#tell(kind);
     return this;
@@ -306,8 +333,10 @@ export class Publisher extends Emitter {
    * @param {Kind} kind
    */
   #tell(kind) {
-    const has = this.#has(kind);
+    const has = this.#sendsNow(kind);
     this.#publications?.update(this, kind === 'audio' ? { hasAudio: has } : { hasVideo: has });
+    // The network may not carry a video that was turned on.
+    this.#fallback.check();
   }
 
   /** @param {Kind} kind @param {MediaSource} source @returns {Promise<MediaStreamTrack | null>} the new track */
@@ -318,7 +347,7 @@ export class Publisher extends Emitter {
     this.#apply(kind);
     this.#mirror();
     if (kind === 'audio') this.#meter();
-    this.#publications?.replaceTrack(this, kind, track);
+    this.#publications?.replaceTrack(this, kind, this.#isStopped(kind) ? null : track);
     if (had !== this.#has(kind)) this.#tell(kind);
     return track;
   }
@@ -339,37 +368,14 @@ export class Publisher extends Emitter {
     if (isNews) this.#publications?.update(this, { width, height });
   }
 
-  /** @param {MediaStreamTrack} track */
-  #mediaStopped(track) {
-    const kind = /** @type {Kind} */ (track.kind);
-    this.dispatch(new OTEvent('mediaStopped', { track }, true), () => {
-      if (this.#destroyed) return;
-      // A screen share that the user stopped is over.
-      if (this.#capture.videoType === 'screen' && kind === 'video') this.#stopped();
-      else if (kind === 'audio' && this.#capture.owns(track)) this.#loss.lost();
-      else this.#deviceMissing(kind);
-    });
-  }
-
-  /**
-   * There is no device of this kind any more. The program may set another source, unless nothing is left to send.
-   * @param {Kind} kind
-   */
-  #deviceMissing(kind) {
-    this.dispatch(new OTEvent('mediaLost', { kind }, true), () => {
-      // A microphone that stopped with the camera may be replaced.
-      const mayReturn = kind === 'video' && this.#capture.owns(this.#capture.track('audio')) && !this.#loss.isMissing;
-      if (!mayReturn && this.#capture.tracks().every(({ readyState }) => readyState === 'ended')) this.#stopped();
-    });
-  }
-
   #stopped() {
     this.session?.unpublish(this, 'mediaStopped');
     this.#dispose();
   }
 
   #judge() {
-    this.#quality.judge(this.hasHandlers('networkConditionChanged') ? this.#publications?.clock ?? null : null);
+    const isWanted = this.hasHandlers('networkConditionChanged') || this.#options.audioFallback?.publisher;
+    this.#quality.judge(isWanted ? this.#publications?.clock ?? null : null);
   }
 
   #reports() {
@@ -377,20 +383,14 @@ export class Publisher extends Emitter {
   }
 
   #meter() {
-    this.#stopMeter();
-    this.#stopMeter = () => {};
-    const track = this.#capture.track('audio');
-    if (!track || this.#destroyed || !this.hasHandlers('audioLevelUpdated')) return;
-    const { measure, stop } = listenTo(track);
-    const stopMeter = meter(measure, (audioLevel) => this.dispatch(new OTEvent('audioLevelUpdated', { audioLevel })));
-    this.#stopMeter = () => { stopMeter(); stop(); };
+    this.#level.listen(this.#destroyed || !this.hasHandlers('audioLevelUpdated') ? null : this.#capture.track('audio'));
   }
 
   #dispose() {
     if (this.#destroyed) return;
     this.#destroyed = true;
-    this.#stopMeter();
-    this.#timers.clearAll();
+    this.#level.listen(null);
+    this.#dialog.cancel();
     this.#loss.stop();
     this.#capture.stop();
     this.#widget.destroy();

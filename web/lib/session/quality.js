@@ -76,6 +76,8 @@ export class ReceivedQuality {
  * @typedef {object} SentOptions
  * @property {() => Promise<{reports: RTCStatsReport[]}[]>} reports of the senders, for each connection
  * @property {() => Stream | null} stream null while not published
+ * @property {() => boolean} isVideoStopped whether the video is not sent, because the network is too slow for it
+ * @property {() => void} judged the network may have been judged differently
  * @property {(condition: Condition) => void} changed
  */
 
@@ -93,8 +95,19 @@ export class SentQuality {
   }
 
   get condition() {
-    const uplink = this.#options.stream()?.uplink ?? good;
-    return condition(worst([uplink, this.#meter?.judgment ?? good]), 'local');
+    if (this.#options.isVideoStopped()) return condition({ level: 'poor', reason: 'paused' }, 'local');
+    return condition(worst(this.#judgments), 'local');
+  }
+
+  /**
+   * Whether the network does not carry what is sent. A long way alone, which only delays it, would not be shorter for less.
+   */
+  get isTooSlow() {
+    return this.#judgments.some(({ level, reason }) => level === 'poor' && (reason === 'loss' || reason === 'bandwidth'));
+  }
+
+  get #judgments() {
+    return [this.#options.stream()?.uplink ?? good, this.#meter?.judgment ?? good];
   }
 
   /** @param {import('../clock.js').Clock | null} clock null stops judging */
@@ -103,7 +116,7 @@ export class SentQuality {
     this.#meter = clock && new ConditionMeter({
       clock,
       // In a relayed session all subscribers share this uplink, so one connection is enough.
-      count: async () => sentCounters((await this.#options.reports())[0]?.reports ?? []),
+      count: async () => sentCounters((await this.#options.reports())[0]?.reports ?? [], this.#options.isVideoStopped()),
       judge: sentCondition,
       changed: () => this.check(),
     });
@@ -111,8 +124,14 @@ export class SentQuality {
     this.check();
   }
 
+  /** Skips the time since the last look, because what is sent has changed on purpose. */
+  skip() {
+    this.#meter?.skip();
+  }
+
   /** Tells the condition if it has changed. */
   check() {
+    this.#options.judged();
     this.#news.check();
   }
 }

@@ -4,45 +4,14 @@ import { otFailure } from '../errors.js';
 import { Emitter, OTEvent } from '../events.js';
 import { meter, receivedLevel } from '../media/audio-level.js';
 import { AutoResolution } from '../media/auto-resolution.js';
-import { preferredFrameRate, preferredResolution } from '../media/preference.js';
+import { preferredFrameRate, preferredResolution, priorityOf } from '../media/preference.js';
 import { subscriberStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
 import { ReceivedQuality } from './quality.js';
 import { subscribers } from './registry.js';
 
 /** @typedef {import('./roster.js').Stream} Stream */
-/**
- * @typedef {object} SubscribeOptions
- * @property {boolean} [subscribeToAudio]
- * @property {boolean} [subscribeToVideo]
- * @property {number} [audioVolume] 0 to 100
- * @property {import('../media/preference.js').Size | 'auto' | null} [preferredResolution] like `setPreferredResolution`; default: 'auto'
- * @property {number} [preferredFrameRate] like `setPreferredFrameRate`
- */
-/** @typedef {SubscribeOptions & import('../media/widget.js').WidgetOptions} SubscriberOptions */
-/** The parts of its session that a subscriber uses. */
-/** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'viewChanged' | 'receivers' | 'clock'>} SubscriberHost */
-
-/**
- * The interface between a session and a subscriber.
- * @typedef {object} OwnSink
- * @property {Promise<void>} connected settles when the first media arrives, or when subscribing has failed
- * @property {{audio: boolean, video: boolean}} wants the media to request: no video while it is hidden
- * @property {import('../media/preference.js').Preference} preference
- * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
- * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
- * @property {(isWarned: boolean) => void} warned the server will pause the video if the network gets worse, or no longer
- * @property {(limitation: import('../media/stats.js').Limitation) => void} limited the server chose another layer
- * @property {() => void} uplinkChanged the server judged the publisher's uplink
- * @property {() => void} setUpAgain the server set up the subscription again, with video
- * @property {(change: import('./roster.js').Change) => void} streamChanged
- * @property {() => void} unblock the user clicked: try to play sound again
- * @property {(reason: string) => void} destroy
- */
-/**
- * A subscriber as the other parts of the SDK use it.
- * @typedef {OwnSink & import('../media/transport.js').Sink} SubscriberSink
- */
+/** @typedef {import('./subscriber-types.js').SubscriberSink} SubscriberSink */
 
 /** @type {WeakMap<Subscriber, SubscriberSink>} */
 const sinks = new WeakMap();
@@ -68,6 +37,7 @@ export class Subscriber extends Emitter {
   /** @type {import('../media/preference.js').Preference} the resolution that the program has set */
   #resolution = {};
   #frameRate;
+  #priority;
   #restricted = false;
   #blocked = false;
   /** @type {string | null} why the server sends no video */
@@ -80,8 +50,8 @@ export class Subscriber extends Emitter {
   /**
    * @param {Stream} stream
    * @param {import('../media/widget.js').Target} target
-   * @param {SubscriberOptions} options
-   * @param {SubscriberHost} host
+   * @param {import('./subscriber-types.js').SubscriberOptions} options
+   * @param {import('./subscriber-types.js').SubscriberHost} host
    */
   constructor(stream, target, options, host) {
     super();
@@ -90,6 +60,7 @@ export class Subscriber extends Emitter {
     this.#options = options;
     this.#wants = { audio: options.subscribeToAudio ?? true, video: options.subscribeToVideo ?? true };
     this.#frameRate = preferredFrameRate(options.preferredFrameRate);
+    this.#priority = priorityOf(options.priority);
     this.#widget = new Widget('subscriber', target, options, {
       loaded: () => {},
       resized: (dimensions) => {
@@ -171,6 +142,18 @@ export class Subscriber extends Emitter {
     return this;
   }
 
+  /**
+   * Pins this video in a routed session: if the network cannot carry all videos, those of a higher priority become sharp first and
+   * pause last. OpenTok does not have this method.
+   * @param {number | null} priority 0 to 100. Above 0 the video comes before the active speaker; 0 or null: after
+   * @returns {this}
+   */
+  setPriority(priority) {
+    this.#priority = priorityOf(priority);
+    this.#host.changed(this.stream.streamId);
+    return this;
+  }
+
   /** @param {number} volume 0 to 100 @returns {this} */
   setAudioVolume(volume) {
     this.#widget.video.volume = Math.min(100, Math.max(0, volume)) / 100;
@@ -200,8 +183,9 @@ export class Subscriber extends Emitter {
 
   /** @param {(error: Error | null, stats?: ReturnType<typeof subscriberStats>) => void} callback */
   getStats(callback) {
-    this.#reports().then(
-      (reports) => callback(null, subscriberStats(reports, this.networkCondition, this.#quality.limitation)), (error) => callback(error),
+    Promise.all([this.#reports(), this.#host.estimate()]).then(
+      ([reports, estimate]) => callback(null, subscriberStats(reports, this.networkCondition, this.#quality.limitation, estimate)),
+      (error) => callback(error),
     );
   }
 
@@ -244,7 +228,7 @@ export class Subscriber extends Emitter {
   #sink(connected) {
     const wants = () => ({ audio: this.#wants.audio, video: this.#wants.video && !this.#isHidden });
     const preference = () => ({
-      ...this.#auto?.preference ?? this.#resolution, ...this.#restricted ? preferredFrameRate(1) : this.#frameRate,
+      ...this.#auto?.preference ?? this.#resolution, ...this.#restricted ? preferredFrameRate(1) : this.#frameRate, ...this.#priority,
     });
     return {
       connected,

@@ -85,6 +85,11 @@ export class Subscriptions {
     return this.#core.transport?.receivers(streamId) ?? [];
   }
 
+  /** @returns {Promise<number | undefined>} the bitrate that the connection from the server carries, in bit/s, if it is known */
+  async estimate() {
+    return this.#core.transport?.estimate?.();
+  }
+
   /** @param {string} reason */
   endAll(reason) {
     for (const subscriber of [...this.#subscribers]) this.end(subscriber, reason);

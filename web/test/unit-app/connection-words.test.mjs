@@ -24,7 +24,7 @@ for (const [whose, given, name, why] of [
 
 test('every reason that the SDK gives has a sentence', () => {
   const reasons = {
-    mine: { local: ['loss', 'delay', 'bandwidth', 'device'] },
+    mine: { local: ['loss', 'delay', 'bandwidth', 'device', 'paused'] },
     theirs: { local: ['loss', 'delay', 'bandwidth', 'freezes', 'paused'], remote: ['loss', 'delay', 'bandwidth'], null: ['reconnecting'] },
   };
   for (const [whose, sides] of Object.entries(reasons)) {

@@ -26,6 +26,8 @@ export class FakeRoom {
   clock = new FakeClock();
   /** @type {any} the error with which offers are refused */
   offerRefusal = null;
+  /** @type {number | undefined} what the connection to every client carries */
+  estimate;
   /** @type {(run: () => void) => void} delivers a message */
   travel = (run) => queueMicrotask(run);
 
@@ -158,6 +160,10 @@ export class FakeRoom {
   }
 
   'media.close'() {}
+
+  'media.estimate'() {
+    return { type: 'media.estimate', ...this.estimate === undefined ? {} : { bitrate: this.estimate } };
+  }
 
   'session.connected'() {}
 

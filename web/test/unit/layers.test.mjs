@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { activate, isScalable, sendEncodings } from '../../lib/media/layers.js';
-import { preferredFrameRate, preferredResolution, together } from '../../lib/media/preference.js';
+import { preferredFrameRate, preferredResolution, priorityOf, together } from '../../lib/media/preference.js';
 import { FakeTrack } from './fake-page.mjs';
 
 /** A sender that records its parameters. */
@@ -58,11 +58,18 @@ describe('A preference', () => {
     assert.throws(() => preferredResolution(/** @type {any} */ ({ width: '320' })), /The width must be a number/);
   });
 
+  test('has a priority only if it is above the usual one', () => {
+    assert.deepEqual([priorityOf(null), priorityOf(undefined), priorityOf(0), priorityOf(-3)], [{}, {}, {}, {}]);
+    assert.deepEqual([priorityOf(1), priorityOf(1e9)], [{ priority: 1 }, { priority: 100 }]);
+    assert.throws(() => priorityOf(/** @type {any} */ ('high')), /The priority must be a number/);
+  });
+
   test('of several subscribers is the highest of all', () => {
     const [small, large] = [preferredResolution({ width: 320, height: 180 }), preferredResolution({ width: 640, height: 360 })];
     assert.deepEqual(together([small, large]), large);
     assert.deepEqual(together([small, {}]), {});
     assert.deepEqual(together([{ ...small, ...preferredFrameRate(15) }, small]), small);
     assert.deepEqual(together([]), {});
+    assert.deepEqual(together([priorityOf(1), {}, priorityOf(5)]), { priority: 5 });
   });
 });

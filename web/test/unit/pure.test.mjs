@@ -131,6 +131,18 @@ describe('Statistics', () => {
     ]);
   });
 
+  test('of a subscriber name what the server can send it, and not what its own end could', () => {
+    const entries = [
+      { id: 't', type: 'transport', selectedCandidatePairId: 'p' },
+      { id: 'p', type: 'candidate-pair', availableOutgoingBitrate: 300_000, availableIncomingBitrate: 800_000 },
+    ];
+    const limitation = { qualityLimitationReason: 'bandwidth' };
+    const bandwidth = (/** @type {number | undefined} */ estimate, /** @type {any[]} */ all = entries) => (
+      subscriberStats([report(...all)], fine, limitation, estimate).transport.connectionEstimatedBandwidth);
+    assert.deepEqual([bandwidth(640_000), bandwidth(undefined)], [640_000, 800_000]);
+    assert.equal(bandwidth(undefined, [entries[0], { ...entries[1], availableIncomingBitrate: undefined }]), undefined);
+  });
+
   test('become counters, of which the silent ones do not count', () => {
     assert.equal(receivedCounters([report({ type: 'inbound-rtp', kind: 'audio', packetsReceived: 0 })]), null);
     assert.equal(sentCounters([report()]), null);

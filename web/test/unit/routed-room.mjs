@@ -36,7 +36,8 @@ export async function joined(id, client = room.client(id), sessionId = '2_room')
 
 const element = () => /** @type {any} */ (new FakeElement('div'));
 
-export const publisherOf = () => OT.initPublisher(element(), { insertMode: 'append' });
+/** @param {object} [options] */
+export const publisherOf = (options) => OT.initPublisher(element(), { insertMode: 'append', ...options });
 
 /** @param {any} session @param {any} stream @param {object} [options] */
 export function subscribe(session, stream, options) {

@@ -154,6 +154,43 @@ describe('Routed media', () => {
     assert.deepEqual([stats.audio.packetsReceived, stats.video.packetsReceived], [1, 1]);
   });
 
+  test('have the server’s estimate in the statistics of subscribers, asked once a second at most', async () => {
+    const { ben, watch } = await seeing();
+    /** @returns {Promise<any>} */
+    const stats = () => new Promise((resolve, reject) => {
+      watch.subscriber.getStats((/** @type {any} */ error, /** @type {any} */ got) => (error ? reject(error) : resolve(got)));
+    });
+    const bandwidths = async () => (await Promise.all([stats(), stats()])).map(({ transport }) => transport.connectionEstimatedBandwidth);
+    room.estimate = 640_000;
+    assert.deepEqual(await bandwidths(), [640_000, 640_000]);
+    assert.equal(ben.client.askedFor('media.estimate').length, 1);
+    room.estimate = undefined;
+    await clock.advance(999);
+    assert.deepEqual(await bandwidths(), [640_000, 640_000]);
+    await clock.advance(1);
+    assert.deepEqual(await bandwidths(), [undefined, undefined], 'nothing limits the connection any longer');
+    assert.equal(ben.client.askedFor('media.estimate').length, 2);
+  });
+
+  test('have statistics without the estimate if the server does not answer in time, or cannot be reached', async () => {
+    const { ben, watch } = await seeing();
+    room.estimate = 640_000;
+    /** @type {any[]} */
+    const got = [];
+    const ask = () => watch.subscriber.getStats((/** @type {any} */ error, /** @type {any} */ stats) => got.push(error ?? stats.transport.connectionEstimatedBandwidth));
+    room.travel = () => {};
+    ask();
+    await clock.advance(999);
+    assert.deepEqual(got, []);
+    await clock.advance(1);
+    assert.deepEqual(got, [undefined]);
+    ben.client.state = 'reconnecting';
+    ask();
+    await settled();
+    assert.deepEqual(got, [undefined, undefined]);
+    assert.equal(ben.client.askedFor('media.estimate').length, 1);
+  });
+
   test('follow another camera without negotiation', async () => {
     const { ann, publisher } = await seeing();
     const other = /** @type {any} */ (new FakeTrack('video'));

@@ -47,6 +47,8 @@ struct SocketIOConnection: Sendable {
     enum Output: Equatable, Sendable {
         /// The client has connected a transport. Register it with the hub.
         case opened
+        /// The packets after the first of a message, which cost as much as messages of their own. The message was counted before.
+        case counted(Int)
         case asked(RouletteTokRequest)
         case frame([UInt8])
         case answer(PollID, [[UInt8]])
@@ -326,7 +328,7 @@ struct SocketIOConnection: Sendable {
         } catch {
             return reject(error, now: now)
         }
-        var outputs: [Output] = []
+        var outputs: [Output] = packets.count > 1 ? [.counted(packets.count - 1)] : []
         for packet in packets {
             guard hasOpened else { break }
             outputs += receivedPacket(packet, now: now)

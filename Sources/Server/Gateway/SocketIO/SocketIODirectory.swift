@@ -12,6 +12,25 @@ final class SocketIODirectory {
 
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
+    /// Admits a request of a connection's client. If the client has moved to another address block, its connection moves too.
+    ///
+    /// - Parameter moves: false if the request does not show where the client is.
+    /// - Returns: nil if there is no such connection.
+    func session(_ id: String, from address: IPAddress, moves: Bool) throws(WireError) -> SocketIOSession? {
+        try gateway.admit(address, at: .transport)
+        guard moves, let session = sessions[id], session.address.limitingBlock != address.limitingBlock else {
+            return sessions[id]
+        }
+        guard gateway.hasRoom(for: address) else { throw Gateway.AdmissionPoint.transport.tooManyConnections }
+        // Until it has a transport, it is also counted among the handshakes of its address.
+        if !session.hasOpened { handshakes.remove(id, of: session.address) }
+        session.move(to: address)
+        // Moving ends a connection if too much waits for clients of the new address.
+        guard sessions[id] != nil else { return nil }
+        if !session.hasOpened { _ = handshakes.add(id, of: address) }
+        return session
+    }
+
     /// Called when a session gets its first transport.
     func opened(_ session: SocketIOSession) { handshakes.remove(session.id, of: session.address) }
 

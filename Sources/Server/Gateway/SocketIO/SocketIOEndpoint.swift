@@ -89,7 +89,7 @@ final class SocketIOEndpoint {
     func perform(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) {
         self.head = head
         guard isWithinBudget(request, head, body) else { return }
-        guard gateway.configuration.allows(head.headers) else { return answer(403, Self.text(.forbiddenOrigin) + "\n") }
+        guard isAllowedOrigin(request, head.headers) else { return refuse(.forbiddenOrigin) }
         switch request {
         case .greeting: answer(200, "Socket.IO 0.9 clients connect here.\n")
         case .preflight: answer(204, "")
@@ -98,11 +98,21 @@ final class SocketIOEndpoint {
         // Reason 0: transport not supported.
         case .wrongTransport(let script): answer([SocketIOPacket(.error, data: "0".utf8).encode()], script: script)
         case .handshake(let script): handshake(head, script: script)
+        case .webSocket(let id): openWebSocket(id, head)
         case .disconnect(let id):
             gateway.socketIO.session(id)?.disconnect()
             answer(200, "")
-        case .poll(let id, let transport, let number): poll(id, script: transport == .jsonpPolling ? number : nil)
-        case .post(let id, let transport, _): post(id, body, isForm: transport == .jsonpPolling)
+        case .poll(let id, let transport, let number): poll(id, head, script: transport == .jsonpPolling ? number : nil)
+        case .post(let id, let transport, _): post(id, head, body, isForm: transport == .jsonpPolling)
+        }
+    }
+
+    private func isAllowedOrigin(_ request: SocketIORequest, _ headers: HTTPHeaders) -> Bool {
+        switch request {
+        // Browsers send the origin of every WebSocket, so a request without one is refused, as for the native protocol.
+        case .webSocket: gateway.configuration.allows(origin: headers.onlyOrigin)
+        case _ where request.isScript: gateway.configuration.allowsScript(headers)
+        default: gateway.configuration.allows(headers)
         }
     }
 
@@ -129,25 +139,39 @@ final class SocketIOEndpoint {
                 answer(200, body)
             }
         } catch {
-            refuse(error, script: script)
-        }
-    }
-
-    private func refuse(_ error: WireError, script: Int?) {
-        gateway.metrics.refusedHellos.increment()
-        let text = Self.text(error)
-        if let script {
+            gateway.metrics.refusedHellos.increment()
+            guard let script else { return refuse(error) }
             // Browsers run a script only if its status is 200, so other statuses would hide the error from the page.
-            answer(200, Array("io.j[\(script)](new Error(\"\(text)\"));".utf8), .script)
-        } else {
-            answer(error.code == .banned ? 403 : 503, Array((text + "\n").utf8), .text, error.retryAfter)
+            answer(200, Array("io.j[\(script)](new Error(\"\(Self.text(error))\"));".utf8), .script)
         }
     }
 
-    private func poll(_ id: String, script: Int?) {
-        guard let session = gateway.socketIO.session(id) else {
-            return answer([SocketIOPacket.notHandshaken.encode()], script: script)
+    private func refuse(_ error: WireError) {
+        let status = error.code == .banned || error.code == .forbiddenOrigin ? 403 : 503
+        answer(status, Array((Self.text(error) + "\n").utf8), .text, error.retryAfter)
+    }
+
+    /// Admits a request for a connection and calls `body` with the connection, or with nil if there is none.
+    private func admit(
+        _ id: String, _ head: HTTPRequestHead, moves: Bool = true, _ body: (SocketIOSession?) -> Void
+    ) {
+        let address = gateway.configuration.clientAddress(head.headers, from: peer)
+        do throws(WireError) {
+            body(try gateway.socketIO.session(id, from: address, moves: moves))
+        } catch {
+            refuse(error)
         }
+    }
+
+    /// `ConnectionProtocols` opens the WebSocket, also for an unknown id.
+    private func openWebSocket(_ id: String, _ head: HTTPRequestHead) { admit(id, head) { _ in gate.accept() } }
+
+    private func poll(_ id: String, _ head: HTTPRequestHead, script: Int?) {
+        admit(id, head) { poll($0, script: script) }
+    }
+
+    private func poll(_ session: SocketIOSession?, script: Int?) {
+        guard let session else { return answer([SocketIOPacket.notHandshaken.encode()], script: script) }
         let poll = Poll(session: session, id: session.nextPoll())
         pending = poll
         session.poll(poll.id) { [weak self] packets in
@@ -158,10 +182,14 @@ final class SocketIOEndpoint {
         }
     }
 
-    private func post(_ id: String, _ body: [UInt8], isForm: Bool) {
-        guard let session = gateway.socketIO.session(id) else {
-            return answer([SocketIOPacket.notHandshaken.encode()], script: nil)
-        }
+    private func post(_ id: String, _ head: HTTPRequestHead, _ body: [UInt8], isForm: Bool) {
+        // A client with a WebSocket is where its WebSocket is: otherwise a post through a proxy would protect it from bans.
+        let moves = gateway.socketIO.session(id)?.hasWebSocket != true
+        admit(id, head, moves: moves) { post($0, body, isForm: isForm) }
+    }
+
+    private func post(_ session: SocketIOSession?, _ body: [UInt8], isForm: Bool) {
+        guard let session else { return answer([SocketIOPacket.notHandshaken.encode()], script: nil) }
         do throws(WireError) {
             session.posted(isForm ? try SocketIOScript.payload(form: body) : body)
             answer(200, "1")

@@ -8,6 +8,8 @@ enum SocketIORequest: Equatable, Sendable {
     case handshake(script: Int?)
     case poll(String, SocketIOConnection.Transport, script: Int)
     case post(String, SocketIOConnection.Transport, script: Int)
+    /// A valid handshake of a WebSocket for the connection with this id.
+    case webSocket(String)
     case disconnect(String)
     /// A CORS preflight request.
     case preflight
@@ -17,6 +19,15 @@ enum SocketIORequest: Equatable, Sendable {
     case wrongMethod
 
     static let prefix = "/socket.io"
+
+    /// True for JSONP, which any page can use: its answers are scripts.
+    var isScript: Bool {
+        switch self {
+        case .handshake(let script), .wrongTransport(let script): script != nil
+        case .poll(_, let transport, _), .post(_, let transport, _): transport == .jsonpPolling
+        case .greeting, .webSocket, .disconnect, .preflight, .wrongProtocol, .wrongMethod: false
+        }
+    }
 
     /// Returns nil if the request is not part of the protocol, for example for the file `socket.io.js`.
     init?(method: HTTPMethod, uri: String) {

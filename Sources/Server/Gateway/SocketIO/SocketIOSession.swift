@@ -11,7 +11,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     typealias Responder = ([[UInt8]]) -> Void
 
     let id: String
-    let address: IPAddress
+    private(set) var address: IPAddress
     var group = 0
     var slot: AddressBudgets.Slot?
     var excess: Budget?
@@ -23,6 +23,16 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     private var lastPoll: UInt64 = 0
     private(set) var hasOpened = false
     private var timer: (at: Timestamp, task: Scheduled<Void>)?
+    private var flushing = Flushing.immediate
+
+    /// A payload may have hundreds of packets. Each can cause a flush, which is a system call, so they wait for the last packet.
+    private enum Flushing {
+        case immediate
+        /// Outputs are being carried out, and nothing waits for a flush so far.
+        case deferred
+        /// Flush when all outputs are carried out.
+        case due
+    }
 
     init(id: String, address: IPAddress, gateway: Gateway) {
         self.id = id
@@ -34,6 +44,15 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     }
 
     // MARK: Transports
+
+    var hasWebSocket: Bool { webSocket != nil }
+
+    /// Follows the client to another address block: its budgets, bans and reports are those of the new one.
+    func move(to address: IPAddress) {
+        self.address = address
+        if let socket { gateway.runner.submit(.moved(socket, address: gateway.limitingText(address))) }
+        gateway.move(self)
+    }
 
     func nextPoll() -> SocketIOConnection.PollID {
         lastPoll += 1
@@ -120,9 +139,14 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     // MARK: The runner (RunnerSocket)
 
-    func write(_ bytes: [UInt8]) { handle(.send(bytes)) }
+    /// The runner flushes after the last of several packets.
+    func write(_ bytes: [UInt8]) {
+        for output in outputs(of: .send(bytes)) { carryOut(output) }
+        schedule()
+    }
 
     func flush() {
+        guard flushing == .immediate else { return flushing = .due }
         handle(.flush)
         webSocket?.flush()
         queueChanged()
@@ -146,24 +170,34 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     // MARK: The state machine
 
-    private func handle(_ input: SocketIOConnection.Input) {
+    private func outputs(of input: SocketIOConnection.Input) -> [SocketIOConnection.Output] {
         connection.settings = SocketIOConnection.Settings(gateway.configuration)
-        carryOut(connection.handle(input, now: gateway.runner.now))
+        return connection.handle(input, now: gateway.runner.now)
     }
 
+    private func handle(_ input: SocketIOConnection.Input) { carryOut(outputs(of: input)) }
+
+    /// Carrying out an output may cause further inputs, whose outputs are flushed together with these.
     private func carryOut(_ outputs: [SocketIOConnection.Output]) {
+        let isOutermost = flushing == .immediate
+        if isOutermost { flushing = .deferred }
         for output in outputs { carryOut(output) }
         schedule()
+        guard isOutermost else { return }
+        let isDue = flushing == .due
+        flushing = .immediate
+        if isDue { flush() }
     }
 
     private func carryOut(_ output: SocketIOConnection.Output) {
         switch output {
         case .opened: open()
+        case .counted(let packets): gateway.countPackets(packets, of: self)
         case .asked(let request):
             if let socket { gateway.runner.submit(.asked(socket, request)) }
         case .frame(let bytes):
             webSocket?.send(bytes)
-            webSocket?.flush()
+            if flushing == .deferred { flushing = .due }
         case .answer(let poll, let packets): polls.removeValue(forKey: poll)?(packets)
         case .closeWebSocket(let code):
             // Clear the property before closing the WebSocket, so that `disconnected` ignores it.

@@ -21,7 +21,7 @@ final class WHIPDirectory {
     /// - Parameter respond: Called once, possibly before this function returns. Not called after `WHIPResource.abandon`.
     func make(
         _ session: SessionID, _ purpose: ResourcePurpose, token: String, body: [UInt8], from address: IPAddress,
-        respond: @escaping (WHIPAnswer) -> Void
+        respond: @escaping (EndpointAnswer) -> Void
     ) throws(WireError) -> WHIPResource {
         try gateway.admit(address, at: .resource)
         let grant = try gateway.reception.admit(token, session, purpose, now: gateway.runner.now)
@@ -70,10 +70,10 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     private let gateway: Gateway
     private var socket: SocketID?
     /// Responds to the POST request that created the resource.
-    private var created: ((WHIPAnswer) -> Void)?
+    private var created: ((EndpointAnswer) -> Void)?
     /// Functions that respond to later requests, by request number. Each belongs to an HTTP connection that waits for a
     /// response.
-    private var waiting: [UInt64: (WHIPAnswer) -> Void] = [:]
+    private var waiting: [UInt64: (EndpointAnswer) -> Void] = [:]
     private var lastRequest: UInt64 = 0
 
     init(name: String, isWHIP: Bool, address: IPAddress, gateway: Gateway) {
@@ -87,7 +87,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 
     func open(
         _ purpose: ResourcePurpose, _ grant: SessionGrant, token: String, _ offer: ResourceOffer, address: String,
-        respond: @escaping (WHIPAnswer) -> Void
+        respond: @escaping (EndpointAnswer) -> Void
     ) {
         created = respond
         let socket = gateway.runner.register(self)
@@ -103,8 +103,8 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
 
     /// Submits a request to the hub.
     /// - Parameter respond: Called once, possibly before this function returns.
-    func request(_ action: ResourceRequest.Action, token: String, respond: @escaping (WHIPAnswer) -> Void) {
-        guard let socket else { return respond(WHIPAnswer(.noResource)) }
+    func request(_ action: ResourceRequest.Action, token: String, respond: @escaping (EndpointAnswer) -> Void) {
+        guard let socket else { return respond(EndpointAnswer(.noResource)) }
         lastRequest += 1
         waiting[lastRequest] = respond
         gateway.runner.submit(.requested(socket, ResourceRequest(re: lastRequest, token: token, action)))
@@ -125,7 +125,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     }
 
     private func finish() {
-        let gone = WHIPAnswer(.noResource)
+        let gone = EndpointAnswer(.noResource)
         let (created, waiting) = (created, waiting)
         (self.created, self.waiting) = (nil, [:])
         created?(gone)
@@ -139,7 +139,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
     func flush() {}
 
     func reply(_ reply: ResourceReply) {
-        let answer = WHIPAnswer(reply, location: location)
+        let answer = EndpointAnswer(reply, location: location)
         switch reply {
         case .created, .refused(nil, _):
             let respond = created

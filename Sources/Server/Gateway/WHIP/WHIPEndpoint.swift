@@ -27,7 +27,7 @@ final class WHIPEndpoint {
         _ head: HTTPRequestHead, _ request: WHIPRequest, limit: Int, _ configuration: ConfabConfiguration
     ) -> HTTPReply {
         let error = WireError(.messageTooLarge, "The request body is too large. Send at most \(limit) bytes.")
-        return reply(WHIPAnswer(error), to: head, request, configuration)
+        return reply(EndpointAnswer(error), to: head, request, configuration)
     }
 
     // MARK: The connection
@@ -48,19 +48,19 @@ final class WHIPEndpoint {
         do throws(WireError) {
             try gateway.admitRequest(from: address, bytes: body.count)
         } catch {
-            return answer(WHIPAnswer(error))
+            return answer(EndpointAnswer(error))
         }
-        guard gateway.configuration.allows(head.headers) else { return answer(WHIPAnswer(.forbiddenOrigin)) }
+        guard gateway.configuration.allows(head.headers) else { return answer(EndpointAnswer(.forbiddenOrigin)) }
         if request.action == .options {
-            return answer(WHIPAnswer(status: 200))
+            return answer(EndpointAnswer(status: 200))
         }
         if request.target == .nothing {
-            return answer(WHIPAnswer(WireError(.notFound, "No such session, stream or resource. Check the URL.")))
+            return answer(EndpointAnswer(WireError(.notFound, "No such session, stream or resource. Check the URL.")))
         }
         guard request.isAllowed else {
-            return answer(WHIPAnswer(WireError(.methodNotAllowed, "Method not allowed. Use \(request.allowed).")))
+            return answer(EndpointAnswer(WireError(.methodNotAllowed, "Method not allowed. Use \(request.allowed).")))
         }
-        guard let token = head.headers.bearerToken else { return answer(WHIPAnswer(.tokenMissing)) }
+        guard let token = head.headers.bearerToken else { return answer(EndpointAnswer(.tokenMissing)) }
         do throws(WireError) {
             switch request.target {
             case .endpoint(let session, let purpose):
@@ -70,7 +70,7 @@ final class WHIPEndpoint {
             case .nothing: break
             }
         } catch {
-            answer(WHIPAnswer(error))
+            answer(EndpointAnswer(error))
         }
     }
 
@@ -119,14 +119,14 @@ final class WHIPEndpoint {
 
     // MARK: Responses
 
-    private func answer(_ answer: WHIPAnswer) {
+    private func answer(_ answer: EndpointAnswer) {
         guard let head, let request else { return }
         self.head = nil
         gate.answer(Self.reply(answer, to: head, request, gateway.configuration))
     }
 
     private static func reply(
-        _ answer: WHIPAnswer, to head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
+        _ answer: EndpointAnswer, to head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration
     ) -> HTTPReply {
         var headers = answer.headers
         headers.add(name: "Cache-Control", value: "no-store")

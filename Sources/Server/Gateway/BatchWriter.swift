@@ -1,0 +1,88 @@
+import CoreMetrics
+import Logging
+import NIOCore
+import Signaling
+import Wire
+
+/// Writes one batch of changes at a time to storage, and tries again as long as that can help. Used only on the event loop of
+/// the runner.
+final class BatchWriter {
+    private struct Batch {
+        let transactions: [[Change]]
+        let started: ContinuousClock.Instant
+        let settle: ([StorageError?]) -> Void
+    }
+
+    private let storage: any Storage
+    private let logger: Logger
+    private let metrics: GatewayMetrics
+    private let eventLoop: any EventLoop
+    private var trouble: StorageTrouble
+    /// The batch that is being written.
+    private var batch: Batch?
+    /// Called once, if storage has failed for so long that the server must stop.
+    var onStorageLost: ((StorageError) -> Void)?
+
+    init(
+        storage: any Storage, trouble: StorageTrouble, logger: Logger, metrics: GatewayMetrics,
+        eventLoop: any EventLoop
+    ) {
+        (self.storage, self.trouble, self.logger) = (storage, trouble, logger)
+        (self.metrics, self.eventLoop) = (metrics, eventLoop)
+    }
+
+    /// True if storage accepts no changes at present.
+    var isUnavailable: Bool { trouble.isUnavailable }
+
+    /// Writes a batch, and then calls `settle` with the result of each transaction.
+    func write(_ transactions: [[Change]], settle: @escaping ([StorageError?]) -> Void) {
+        precondition(batch == nil, "one batch at a time")
+        batch = Batch(transactions: transactions, started: .now, settle: settle)
+        attempt(settled: [])
+    }
+
+    /// - Parameter settled: the results of the batch's first transactions, from an earlier attempt.
+    private func attempt(settled: [StorageError?]) {
+        guard let batch else { return }
+        let writer = NIOLoopBound(self, eventLoop: eventLoop)
+        let (storage, eventLoop) = (storage, eventLoop)
+        let rest = Array(batch.transactions.dropFirst(settled.count))
+        Task {
+            let results = await storage.commitEach(rest)
+            eventLoop.execute { writer.value.attempted(settled + results) }
+        }
+    }
+
+    private func attempted(_ results: [StorageError?]) {
+        guard let batch else { return }
+        // Storage stops at an error that affects all changes, so it has not tried the transactions after this one.
+        guard let index = results.firstIndex(where: { $0?.concernsEverything ?? false }), let error = results[index]
+        else {
+            trouble.succeeded()
+            metrics.commitSeconds.recordMilliseconds((ContinuousClock.now - batch.started).wholeMilliseconds)
+            return end(results)
+        }
+        metrics.commitFailures.increment()
+        switch trouble.failed(error, at: .now) {
+        case .retry(let pause):
+            logger.warning("Storing changes failed and will be retried", metadata: ["error": "\(error)"])
+            let writer = NIOLoopBound(self, eventLoop: eventLoop)
+            let settled = Array(results.prefix(index))
+            eventLoop.scheduleTask(in: .nanoseconds(pause)) { writer.value.attempt(settled: settled) }
+        case .giveUp: end(results)
+        case .stop:
+            if let onStorageLost {
+                logger.critical("Nothing can be stored. The server stops.", metadata: ["error": "\(error)"])
+                onStorageLost(error)
+            }
+            onStorageLost = nil
+            end(results)
+        }
+    }
+
+    private func end(_ results: [StorageError?]) {
+        let settle = batch?.settle
+        batch = nil
+        settle?(results)
+    }
+}

@@ -1,0 +1,33 @@
+import DequeModule
+import NIOCore
+import Signaling
+
+/// How the runner asks storage and the push registry, and returns the answers to the hub.
+extension HubRunner {
+    /// Counts the queries among the effects, including those that will wait for a commit. Answers and removes those that are too
+    /// many.
+    func beginInquiries(_ effects: [Effect]) -> [Effect] {
+        guard effects.contains(where: { if case .inquire = $0 { true } else { false } }) else { return effects }
+        return effects.filter { effect in
+            guard case .inquire(let question) = effect else { return true }
+            let slot = hub.socket(of: question.client).flatMap { sockets[$0]?.slot }
+            guard let error = inquiries.begin(question, in: slot, clientBudgets) else { return true }
+            inputs.append(.answered(question, .refused(error)))
+            return false
+        }
+    }
+
+    /// Runs a query. All earlier changes are already committed, so the result includes them.
+    func inquire(_ question: Question) {
+        let runner = NIOLoopBound(self, eventLoop: eventLoop)
+        let (handler, now, eventLoop) = (inquiryHandler, clock.now, eventLoop)
+        Task {
+            let finding = await handler.finding(for: question, now: now)
+            eventLoop.execute {
+                // What the answer stores is charged to the slot that the query holds, even if the client is gone.
+                runner.value.submit(.answered(question, finding))
+                runner.value.inquiries.end(question, runner.value.clientBudgets)
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import Signaling
+import Wire
+
+/// The bans of identities in force.
+struct IdentityBans: Equatable, Sendable {
+    /// What a new list of bans changes for the people in memory.
+    struct Difference: Equatable, Sendable {
+        /// New bans, and bans that replace another one of the same identity.
+        var added: [Ban] = []
+        var lifted: [IdentityID] = []
+    }
+
+    private var bans: [IdentityID: Ban] = [:]
+
+    /// Replaces all bans. Ignores bans of addresses.
+    mutating func replace(with list: [Ban]) -> Difference {
+        var difference = Difference()
+        var bans: [IdentityID: Ban] = [:]
+        for ban in list {
+            guard case .identity(let identity) = ban.subject else { continue }
+            bans[identity] = ban
+            if self.bans[identity] != ban { difference.added.append(ban) }
+        }
+        difference.lifted = self.bans.keys.filter { bans[$0] == nil }.sorted()
+        self.bans = bans
+        return difference
+    }
+
+    /// Returns the first active ban of a person: the stored one, or one of these identities, which may be newer.
+    ///
+    /// An expired ban must not hide an active one: the list of bans is read again only when another process changes it.
+    func active(stored: Ban?, _ identities: [IdentityID], at now: Timestamp) -> Ban? {
+        let candidates = [stored] + identities.map { bans[$0] }
+        return candidates.lazy.compactMap { $0 }.first { $0.isActive(at: now) }
+    }
+}

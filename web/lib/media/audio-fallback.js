@@ -1,0 +1,67 @@
+// OpenTok's audio fallback of a publisher: when it stops its video, so that its network carries the audio, and when it tries again.
+// Pure functions of the state and the time in milliseconds.
+
+/** How long the network must stay too slow after the warning before the video stops. Congestion control may still find a way. */
+const warningMs = 5000;
+/** How long the network must be good enough before the video returns. */
+const shortestPauseMs = 5000;
+/** A video that stops within this time after its return came too early, so the next pause is twice as long. */
+const trialMs = 30_000;
+/** Without this, a network that carries just the audio would be tried less and less often, and a better one found too late. */
+const longestPauseMs = 60_000;
+
+/**
+ * `sending` ⇄ `warned` → `stopped` → `sending`. `pauseMs`: how long the latest pause lasts at least. `resumedAt`: when the video last
+ * returned. `resumeAt`: when it returns if the network stays good enough; null while it is too slow even for the audio.
+ * @typedef {{pauseMs: number, resumedAt: number}} History
+ * @typedef {History & ({name: 'sending'} | {name: 'warned', stopAt: number} | {name: 'stopped', resumeAt: number | null})} Fallback
+ */
+
+/** @type {Fallback} */
+export const unstopped = Object.freeze({ name: 'sending', pauseMs: shortestPauseMs, resumedAt: -Infinity });
+
+/**
+ * Returns the next state. Call it when `isTooSlow` changes, and when `dueAt` of the state is reached.
+ * @param {Fallback} state
+ * @param {number} now
+ * @param {boolean} isTooSlow whether the network does not carry what is sent
+ * @returns {Fallback}
+ */
+export function advance(state, now, isTooSlow) {
+  const { pauseMs, resumedAt } = state;
+  switch (state.name) {
+    case 'sending':
+      return isTooSlow ? { name: 'warned', stopAt: now + warningMs, pauseMs, resumedAt } : state;
+    case 'warned':
+      if (!isTooSlow) return { name: 'sending', pauseMs, resumedAt };
+      if (now < state.stopAt) return state;
+      return { name: 'stopped', resumeAt: null, pauseMs: pauseAfter(state, now), resumedAt };
+    case 'stopped':
+      if (isTooSlow) return { ...state, resumeAt: null };
+      if (state.resumeAt === null) return { ...state, resumeAt: now + pauseMs };
+      return now < state.resumeAt ? state : { name: 'sending', pauseMs, resumedAt: now };
+  }
+}
+
+/** @param {History} history @param {number} now */
+function pauseAfter({ pauseMs, resumedAt }, now) {
+  return now - resumedAt < trialMs ? Math.min(longestPauseMs, 2 * pauseMs) : shortestPauseMs;
+}
+
+/** @param {Fallback} state @returns {number | null} when to call `advance` at the latest; null for not before `isTooSlow` changes */
+export function dueAt(state) {
+  if (state.name === 'warned') return state.stopAt;
+  return state.name === 'stopped' ? state.resumeAt : null;
+}
+
+/**
+ * Returns OpenTok's event for a transition.
+ * @param {Fallback} before @param {Fallback} after
+ * @returns {{type: string, reason?: string} | null}
+ */
+export function eventOf(before, after) {
+  if (before.name === after.name) return null;
+  if (after.name === 'warned') return { type: 'videoDisableWarning' };
+  if (after.name === 'stopped') return { type: 'videoDisabled', reason: 'quality' };
+  return before.name === 'warned' ? { type: 'videoDisableWarningLifted' } : { type: 'videoEnabled', reason: 'quality' };
+}

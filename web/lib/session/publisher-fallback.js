@@ -1,0 +1,78 @@
+// Runs the audio fallback of a publisher while it is published. The rules are in `media/audio-fallback.js`.
+
+import { Timers } from '../clock.js';
+import { advance, dueAt, eventOf, unstopped } from '../media/audio-fallback.js';
+
+/**
+ * @typedef {object} FallbackOptions
+ * @property {() => boolean} isTooSlow whether the network does not carry what is sent
+ * @property {() => void} changed `isStopped` changed
+ * @property {(type: string, attributes: {reason?: string}) => void} tell emits an event
+ */
+
+export class PublisherFallback {
+  #options;
+  /** @type {import('../clock.js').Clock | null} null while not published */
+  #clock = null;
+  /** @type {Timers | null} */
+  #timers = null;
+  #state = unstopped;
+
+  /** @param {FallbackOptions} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** Whether the video is not sent now. */
+  get isStopped() {
+    return this.#state.name === 'stopped';
+  }
+
+  /** @param {import('../clock.js').Clock | null} clock null stops judging, and forgets everything */
+  run(clock) {
+    this.#clock = null;
+    this.#clear();
+    this.#clock = clock;
+    this.#timers = clock && new Timers(clock);
+  }
+
+  /**
+   * Starts afresh, because the program turned the video on or off.
+   * @param {boolean} isOn
+   */
+  videoTurned(isOn) {
+    const before = this.#state;
+    this.#clear();
+    const event = eventOf(before, unstopped);
+    // A stopped video that is turned off does not return.
+    if (event && (isOn || before.name === 'warned')) this.#tell(event);
+  }
+
+  /** Judges the network. Call this when the judgment may have changed. */
+  check() {
+    if (!this.#clock || !this.#timers) return;
+    const before = this.#state;
+    const now = this.#clock.now();
+    const after = advance(before, now, this.#options.isTooSlow());
+    this.#state = after;
+    const due = dueAt(after);
+    if (due === null) this.#timers.clear('due');
+    else this.#timers.set('due', Math.max(0, due - now), () => this.check());
+    const event = eventOf(before, after);
+    if (!event) return;
+    if (after.name === 'stopped' || before.name === 'stopped') this.#options.changed();
+    this.#tell(event);
+  }
+
+  #clear() {
+    const wasStopped = this.isStopped;
+    this.#timers?.clearAll();
+    this.#state = unstopped;
+    if (wasStopped) this.#options.changed();
+  }
+
+  /** @param {{type: string, reason?: string}} event */
+  #tell({ type, ...attributes }) {
+    this.#options.tell(type, attributes);
+  }
+}

@@ -1,0 +1,38 @@
+// What a subscriber is made of, and what a session uses of it. Only types.
+
+/** @typedef {import('../media/preference.js').Size} Size */
+/**
+ * @typedef {object} SubscribeOptions
+ * @property {boolean} [subscribeToAudio]
+ * @property {boolean} [subscribeToVideo]
+ * @property {number} [audioVolume] 0 to 100
+ * @property {Size | 'auto' | null} [preferredResolution] like `setPreferredResolution`; default: 'auto'
+ * @property {number} [preferredFrameRate] like `setPreferredFrameRate`
+ * @property {number} [priority] like `setPriority`; default: 0
+ */
+/** @typedef {SubscribeOptions & import('../media/widget.js').WidgetOptions} SubscriberOptions */
+/** The parts of its session that a subscriber uses. */
+/** @typedef {Pick<import('./subscriptions.js').Subscriptions, 'changed' | 'viewChanged' | 'receivers' | 'estimate' | 'clock'>} SubscriberHost */
+
+/**
+ * The interface between a session and a subscriber.
+ * @typedef {object} OwnSink
+ * @property {Promise<void>} connected settles when the first media arrives, or when subscribing has failed
+ * @property {{audio: boolean, video: boolean}} wants the media to request: no video while it is hidden
+ * @property {import('../media/preference.js').Preference} preference
+ * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
+ * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
+ * @property {(isWarned: boolean) => void} warned the server will pause the video if the network gets worse, or no longer
+ * @property {(limitation: import('../media/stats.js').Limitation) => void} limited the server chose another layer
+ * @property {() => void} uplinkChanged the server judged the publisher's uplink
+ * @property {() => void} setUpAgain the server set up the subscription again, with video
+ * @property {(change: import('./roster.js').Change) => void} streamChanged
+ * @property {() => void} unblock the user clicked: try to play sound again
+ * @property {(reason: string) => void} destroy
+ */
+/**
+ * A subscriber as the other parts of the SDK use it.
+ * @typedef {OwnSink & import('../media/transport.js').Sink} SubscriberSink
+ */
+
+export {};
