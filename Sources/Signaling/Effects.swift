@@ -35,6 +35,8 @@ public enum Letter: Equatable, Sendable {
     case pool(PoolEvent)
     case match(MatchID, MatchEvent)
     case call(CallID, CallEvent)
+    case room(RoomName, RoomEvent)
+    case roomRegister(RoomRegisterEvent)
     /// Places a new call. The hub assigns its id.
     case newCall(CallAttempt)
     case directory(DirectoryEvent)

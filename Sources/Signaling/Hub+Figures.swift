@@ -10,6 +10,8 @@ extension Hub {
     public var sessionCount: Int { sessions.count }
     public var matchCount: Int { matches.count }
     public var callCount: Int { calls.count }
+    public var roomCount: Int { rooms.count }
+    package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }
     /// The number of people who are online on at least one device.
     public var presentCount: Int { turn.figures.present }
     public var bandwidthRefusals: BandwidthRefusals { turn.figures.refusals }

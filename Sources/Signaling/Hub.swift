@@ -4,7 +4,7 @@ import Wire
 /// Routes events to the state machines. Turns each input from the shell into letters, delivers every letter to the machine that
 /// it is addressed to, and returns the resulting effects in order.
 ///
-/// The hub makes no decisions. Each client connection, person, session, match and call is a separate state machine, and so is
+/// The hub makes no decisions. Each client connection, person, session, match, call and room is a separate state machine, and so is
 /// the pool. Machines communicate only through letters. With several nodes, the hub's tables would mark some machines as
 /// remote, and the machines themselves would not change.
 /// Invariants: letters are delivered in the order in which they were written, and each is handled completely before the next. A
@@ -16,6 +16,8 @@ public struct Hub: Sendable {
     var sessions = Machines<Session>()
     var matches = Machines<Match>()
     var calls = Machines<Call>()
+    var rooms = Machines<Room>()
+    var roomRegister = Slot(RoomRegister())
     var lookups = Machines<Lookup>()
     var pool: Slot<Pool>
     var directory: Slot<Directory>
@@ -77,6 +79,8 @@ public struct Hub: Sendable {
         case .session(let id, let event): timers.schedule(.session(id), sessions.deliver(event, to: id, &turn).wakeUp)
         case .match(let id, let event): _ = matches.deliver(event, to: id, &turn)
         case .call(let id, let event): timers.schedule(.call(id), calls.deliver(event, to: id, &turn).wakeUp)
+        case .room(let id, let event): timers.schedule(.room(id), rooms.deliver(event, to: id, &turn).wakeUp)
+        case .roomRegister(let event): timers.schedule(.roomRegister, roomRegister.deliver(event, &turn))
         case .newCall(let attempt): deliver(.call(CallID.random(using: &turn.random), .begin(attempt)))
         case .lookup(let id, let event): _ = lookups.deliver(event, to: id, &turn)
         case .pool(let event): timers.schedule(.pool, pool.deliver(event, &turn))
@@ -93,6 +97,8 @@ public struct Hub: Sendable {
         case .person(let id): people.wake(id, at: timer.at, &turn)
         case .session(let id): sessions.wake(id, at: timer.at, &turn).wakeUp
         case .call(let id): calls.wake(id, at: timer.at, &turn).wakeUp
+        case .room(let id): rooms.wake(id, at: timer.at, &turn).wakeUp
+        case .roomRegister: roomRegister.wake(at: timer.at, &turn)
         case .pool: pool.wake(at: timer.at, &turn)
         case .directory: directory.wake(at: timer.at, &turn)
         case .deviceCodes: deviceCodes.wake(at: timer.at, &turn)
@@ -108,6 +114,8 @@ struct Timers: Sendable {
         case person(IdentityID)
         case session(SessionID)
         case call(CallID)
+        case room(RoomName)
+        case roomRegister
         case pool
         case directory
         case deviceCodes

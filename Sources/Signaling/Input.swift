@@ -27,6 +27,8 @@ public enum Input: Equatable, Sendable {
     indirect case answered(Question, Finding)
     /// The push services report that no device of this person can receive push notifications any longer.
     case unreachable(IdentityID)
+    /// An operator ends a room.
+    case closeRoom(RoomName)
     /// Restores a session's revoked tokens and mute. Sent at startup.
     case moderated(SessionModeration)
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
@@ -68,6 +70,7 @@ extension Hub {
         case .answered(let question, let finding): question.answered(finding, &turn)
         case .unreachable(let identity):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
+        case .closeRoom(let name): turn.tell(.room(name, .close))
         case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
         case .settingsChanged(let settings): turn.adopt(settings)
         case .restored(let call, let caller, let callee):

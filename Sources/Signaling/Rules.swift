@@ -40,8 +40,8 @@ public struct Rules: Equatable, Sendable {
     public var malformedPerMinute = 10
     /// Maximum number of sessions that one client connection may be in at the same time.
     public var sessionsPerClient = 16
-    /// The budget for a client's `session.join` requests, because each join and the departure after it cost a message to every
-    /// member of the session.
+    /// The budget for a client's `session.join` and `room.join` requests, because each join and the departure after it cost a
+    /// message to every member of the session or room.
     public var joins = Budget.Rate(perSecond: 2, burst: 100)
 
     // Sessions.
@@ -145,5 +145,48 @@ public struct Rules: Equatable, Sendable {
     public var callsInVain = 3
     public var callsInVainPeriod: Duration = .seconds(600)
 
+    // Rooms.
+    /// Who may create rooms.
+    public var roomCreation = RoomCreation.everyone
+    /// How long a room without people is kept, so that everyone can lose their connection at once.
+    public var roomEmptyGrace: Duration = .seconds(60)
+    /// How long a persistent room without people is kept, because nobody may ever come back to it.
+    public var roomRetention: Duration = .seconds(365 * 86400)
+    /// The capacity of a routed room, unless its creator chooses another one.
+    public var roomCapacity = 25
+    /// The capacity of a mesh room, unless its creator chooses another one: the same as PerchRTC's.
+    public var meshRoomCapacity = 3
+    /// Maximum number of rooms on this server, each about 2 KB and its chat.
+    public var maxRooms = 10_000
+    /// Maximum number of rooms that one person or address has created and that still exist.
+    public var roomsPerPerson = 10
+    public var roomsPerAddress = 200
+    /// Maximum number of people who wait in a room's lobby, and of those from one address.
+    public var roomLobby = 100
+    public var roomLobbyPerAddress = 50
+    /// The budget for knocks at one room, per address. Every host is notified of each.
+    public var roomKnocks = Budget.Rate(perMinute: 60)
+    /// How long a person whom a host sent away must wait before the next knock.
+    public var roomRefusal: Duration = .seconds(60)
+    /// The budget for wrong passwords, per address, for all rooms.
+    public var roomPasswordGuesses = Budget.Rate(perMinute: 10)
+    /// Maximum number of chat messages that people who join later receive, and of their bytes. The bytes are a quarter of the
+    /// replay buffer, in which `room.joined` should fit.
+    public var roomChatLines = 100
+    public var roomChatBytes = 16 * 1024
+    /// The budgets for chat messages, and for raised hands and reactions, per person.
+    public var roomTalk = Budget.Rate(perSecond: 2, burst: 10)
+    public var roomGestures = Budget.Rate(perSecond: 2, burst: 10)
+    /// Maximum number of banned people per room. The first to be banned goes.
+    public var roomBans = 1000
+
     public init() {}
+}
+
+/// Who may create rooms.
+public enum RoomCreation: String, Sendable, Equatable, CaseIterable {
+    /// Whoever opens a name that does not exist.
+    case everyone
+    /// Only the operators of the server.
+    case operators
 }

@@ -32,7 +32,7 @@ extension ClientMessage {
     /// What this request adds to the storage.
     var storageUse: StorageUse {
         switch self {
-        case .hello, .ack, .ping, .bye, .iceServers, .media, .nearby: .none
+        case .hello, .ack, .ping, .bye, .iceServers, .media, .nearby, .room: .none
         case .session(.forceDisconnect), .session(.forceMute): .essential
         case .session: .none
         case .roulette(.report), .roulette(.block): .essential

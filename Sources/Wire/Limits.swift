@@ -41,4 +41,18 @@ public enum Limits {
     public static let personNameBytes = 160
     /// Maximum bytes of the reason in a report, in UTF-8.
     public static let reason = 500
+    /// Maximum characters of a room's name, because it is part of a link.
+    public static let roomName = 64
+    /// Maximum bytes of a room's name, in UTF-8.
+    public static let roomNameBytes = name
+    /// Maximum bytes of a room's password, in UTF-8.
+    public static let roomPassword = 128
+    /// Maximum bytes of one message in a room's chat, in UTF-8.
+    public static let roomText = 4096
+    /// Maximum bytes of a reaction, in UTF-8. The longest emoji (families and flags) have about 30.
+    public static let reaction = 40
+    /// Maximum people in a routed room. Each of them receives everyone else.
+    public static let routedRoom = 100
+    /// Maximum people in a mesh room. Each sends its media to everyone else.
+    public static let meshRoom = 6
 }

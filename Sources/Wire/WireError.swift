@@ -101,7 +101,8 @@ public struct WireError: Error, Hashable, Sendable {
         public static let dtlsFailed: Code = "dtls_failed"
         /// The certificate is not the one that the offer named; reported in `media.closed`.
         public static let fingerprintMismatch: Code = "fingerprint_mismatch"
-        /// The name has more than 40 characters or 160 bytes, or contains control characters, line breaks or direction marks.
+        /// The name of a person has more than 40 characters or 160 bytes, or the name of a room has more than 64 characters. Or
+        /// it contains control characters, line breaks or direction marks.
         public static let invalidName: Code = "invalid_name"
         /// The pairing code is wrong, used or older than 5 minutes, or these devices cannot be linked.
         public static let linkInvalid: Code = "link_invalid"
@@ -119,6 +120,18 @@ public struct WireError: Error, Hashable, Sendable {
         public static let callNotAllowed: Code = "call_not_allowed"
         /// The call's state does not allow this request. The call's events report the current state.
         public static let callState: Code = "call_state"
+        /// There is no such room, and this server lets only its operators create rooms.
+        public static let roomNotFound: Code = "room_not_found"
+        /// The room has as many people as it may have. Try again when someone has left.
+        public static let roomFull: Code = "room_full"
+        /// A host locked the room, so nobody else can join.
+        public static let roomLocked: Code = "room_locked"
+        /// The room has a password, and the request had none or another one.
+        public static let roomPassword: Code = "room_password"
+        /// A host did not let this person in.
+        public static let roomRefused: Code = "room_refused"
+        /// A host banned this person from the room.
+        public static let roomBanned: Code = "room_banned"
         /// The URL, device token or keys of the push endpoint are invalid.
         public static let pushInvalid: Code = "push_invalid"
         /// The server does not send notifications through this push service.

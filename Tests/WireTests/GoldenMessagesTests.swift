@@ -110,6 +110,52 @@ import Wire
         expected.formUnion(["keep match", "keep call", "asked match", "asked call", "added match", "added call"])
         #expect(seen == expected)
     }
+
+    @Test func everyChoiceAboutRoomsHasAnExample() throws {
+        var seen: Set<String> = []
+        for golden in GoldenMessage.all {
+            if golden.isFromClient {
+                guard case .room(let verb) = try Envelope<ClientMessage>.decode(golden.bytes).message else { continue }
+                seen.formUnion(verb.choices)
+            } else {
+                guard case .room(let notice) = try Envelope<ServerMessage>.decode(golden.bytes).message else {
+                    continue
+                }
+                seen.formUnion(notice.choices)
+            }
+        }
+        var expected = Set(RoomRole.allCases.flatMap { ["set role \($0)", "role \($0)"] })
+        expected.formUnion(RoomMedia.allCases.map { "media \($0)" })
+        expected.formUnion(RoomSharing.allCases.flatMap { ["set share \($0)", "share \($0)"] })
+        expected.formUnion(RoomPresence.allCases.map { "person \($0)" })
+        expected.formUnion(RoomEndReason.allCases.map { "ended \($0)" })
+        #expect(seen == expected)
+    }
+}
+
+extension RoomVerb {
+    /// Returns the enumeration values in a request about a room.
+    fileprivate var choices: [String] {
+        switch self {
+        case .set(let verb): verb.options.share.map { ["set share \($0)"] } ?? []
+        case .join(let verb): verb.options?.share.map { ["set share \($0)"] } ?? []
+        case .role(let verb): ["set role \(verb.role)"]
+        default: []
+        }
+    }
+}
+
+extension RoomNotice {
+    /// Returns the enumeration values in a message about a room.
+    fileprivate var choices: [String] {
+        switch self {
+        case .joined(let joined):
+            ["role \(joined.role)", "media \(joined.options.media)", "share \(joined.options.share)"]
+        case .person(let person): ["person \(person.state)"]
+        case .ended(let ended): ["ended \(ended.reason)"]
+        default: []
+        }
+    }
 }
 
 extension MeetingReference {
@@ -185,7 +231,8 @@ enum MessageTypes {
         "presence.blocked", "nearby.move", "nearby.forget", "nearby.watch", "nearby.unwatch", "call.start",
         "call.accept", "call.decline", "call.cancel", "call.end", "call.update", "call.rejoin", "call.seen",
         "call.log", "call.forget", "contact.keep", "contact.list", "contact.remove", "push.register",
-        "push.unregister",
+        "push.unregister", "room.join", "room.leave", "room.admit", "room.deny", "room.set", "room.mute",
+        "room.stopShare", "room.remove", "room.role", "room.say", "room.hand", "room.react",
     ]
     static let server: Set = [
         "welcome", "error", "ack", "pong", "ok", "session.joined", "session.roster", "session.left",
@@ -199,14 +246,16 @@ enum MessageTypes {
         "presence.self", "presence.person", "presence.linkCode", "presence.linked", "presence.unlinked",
         "presence.deleted", "presence.devices", "presence.blocked", "nearby.list", "nearby.changed", "call.placed",
         "call.ringing", "call.incoming", "call.accepted", "call.changed", "call.partner", "call.ended", "call.log",
-        "contact.asked", "contact.added", "contact.list", "contact.changed", "contact.removed",
+        "contact.asked", "contact.added", "contact.list", "contact.changed", "contact.removed", "room.joined",
+        "room.waiting", "room.refused", "room.knock", "room.changed", "room.person", "room.said", "room.reacted",
+        "room.ended",
     ]
     /// Server messages that answer a request, always or sometimes.
     static let answers: Set = [
         "ok", "error", "session.joined", "session.published", "roulette.waiting", "roulette.count", "ice.servers",
         "media.answer", "media.estimate", "presence.self", "presence.person", "presence.linkCode", "presence.linked",
         "presence.devices", "presence.blocked", "nearby.list", "call.placed", "call.incoming", "call.accepted",
-        "call.log", "contact.list",
+        "call.log", "contact.list", "room.joined", "room.waiting",
     ]
 }
 

@@ -40,6 +40,10 @@ struct Crowd {
         rules.maxBlocks = 2
         rules.entriesPerAddress = 3
         rules.candidatesPerAttempt = 2
+        (rules.roomCapacity, rules.maxRooms, rules.roomsPerPerson) = (3, 3, 2)
+        (rules.roomLobby, rules.roomBans, rules.roomChatLines) = (2, 1, 3)
+        // Shorter than what `goHome` waits.
+        rules.roomRetention = .seconds(86_400)
         let ice = ICEProvision(
             stunServers: ["stun:stun.example.org"], turnServers: ["turn:turn.example.org"],
             credentials: .timeLimited(secret: "turn", lifetime: .seconds(300)))
@@ -275,8 +279,10 @@ struct Crowd {
         try require(hub.nextTimeout == nil, "a timer is left for \(String(describing: hub.nextTimeout))")
         let left = [
             hub.clientCount, hub.personCount, hub.sessionCount, hub.matchCount, hub.waitingCount, hub.callCount,
+            hub.roomCount,
         ]
         try require(
-            left.allSatisfy { $0 == 0 }, "clients, people, sessions, matches, waiting and calls are left: \(left)")
+            left.allSatisfy { $0 == 0 },
+            "clients, people, sessions, matches, waiting, calls and rooms are left: \(left)")
     }
 }

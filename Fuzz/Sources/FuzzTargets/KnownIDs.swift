@@ -10,7 +10,7 @@ struct KnownIDs {
     private var sessions = Self.rooms
     private var tokens = Self.keys
     private var streams = [StreamID(high: 0, low: 0)]
-    private var connections = [ConnectionID(high: 0, low: 0)]
+    var connections = [ConnectionID(high: 0, low: 0)]
     private var matches = [MatchID(high: 0, low: 0)]
     var calls = [CallID(high: 0, low: 0)]
     var codes = ["ABCD-EFGH"]
@@ -44,6 +44,10 @@ struct KnownIDs {
         case .call(.accepted(let accepted)):
             Self.keep(accepted.admission.session, in: &sessions)
             tokens = tokens.suffix(Self.most) + [accepted.admission]
+        case .room(.joined(let joined)):
+            Self.keep(joined.admission.session, in: &sessions)
+            tokens = tokens.suffix(Self.most) + [joined.admission]
+        case .room(.knock(let knock)): Self.keep(knock.connection, in: &connections)
         case .presence(.linkCode(let code)): Self.keep(code.code, in: &codes)
         case .nearby(.list(let list)): if let next = list.next { Self.keep(next, in: &pages) }
         case .roulette(.matched(let matched)):
@@ -103,7 +107,10 @@ struct KnownIDs {
     private func session(from input: inout InputReader) -> SessionID { input.pick(sessions) ?? .unset }
 
     func message(from input: inout InputReader) -> ClientMessage {
-        switch input.byte() % 34 {
+        let choice = input.byte()
+        // Earlier inputs mean the same as before: the largest bytes were only repetitions of the smallest.
+        if choice >= 34 * 7 { return .room(roomVerb(from: &input)) }
+        switch choice % 34 {
         case 0, 1: return .roulette(.start(start(from: &input)))
         case 2, 3: return .roulette(.next(.init(match: match(from: &input))))
         case 4: return .roulette(.stop)

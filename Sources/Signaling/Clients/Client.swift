@@ -1,34 +1,5 @@
 import Wire
 
-public enum ClientEvent: Equatable, Sendable {
-    /// A message from the client's current socket.
-    case message(SocketID, Envelope<ClientMessage>)
-    case unreadable(SocketID, UnreadableMessage)
-    /// A request of a legacy client.
-    case asked(SocketID, RouletteTokRequest)
-    case closed(SocketID, leaving: Bool)
-    /// The client continues from another address, on the same socket.
-    case moved(address: String)
-    /// A new socket requests to resume this client connection.
-    indirect case resume(Arrival)
-    /// A message for the client, from another state machine.
-    case deliver(ServerMessage)
-    /// A message to send that other clients get too.
-    case deliverBroadcast(BroadcastMessage)
-    case joinRefused(re: UInt64, WireError, match: MatchID?)
-    case leftSession(SessionID, GoneReason)
-    case roulette(Snapshot.Roulette)
-    /// The call in progress on this device, if any.
-    case call(Snapshot.Call?)
-    /// Whether media can flow over the client's peer connection. Only WHIP and WHEP resources use this event: they have no
-    /// socket that could disconnect.
-    case connected(Bool)
-    /// A request for a WHIP or WHEP resource.
-    case requested(ResourceRequest)
-    /// Removes the client, for example after a ban.
-    case expel(WireError, CloseCode, re: UInt64? = nil)
-}
-
 /// One client connection: its current socket (or the wait for a new one), message numbers, budgets, and joined sessions.
 ///
 /// Owns the state of one device's connection. It does not know the other members of its sessions or the current roulette
@@ -49,6 +20,7 @@ public struct Client: Machine, Equatable, Sendable {
     let identity: IdentityID
     /// The identity whose secret the client presented. Differs from `identity` on a linked device.
     let device: IdentityID
+    private(set) var origin: Origin
     private(set) var presence: Presence
     var link: Link
     private var secret: String
@@ -56,6 +28,8 @@ public struct Client: Machine, Equatable, Sendable {
     /// `welcome` with the new secret can be lost.
     private var previousSecret: String?
     var sessions: [SessionID] = []
+    /// The room that the client is in or waits for.
+    var room: RoomSeat?
     private var roulette = Snapshot.Roulette()
     private var call: Snapshot.Call?
     /// Whether the media plane has received an offer from this client.
@@ -79,6 +53,7 @@ public struct Client: Machine, Equatable, Sendable {
         self.id = id
         identity = arrival.identity.id
         device = arrival.device
+        origin = Origin(address: arrival.address, vouchedName: arrival.identity.name)
         presence = .live(arrival.socket)
         link = Link(bounds: turn.rules.replay)
         secret = ResumeSecret.make(for: id, using: &turn.random)
@@ -95,9 +70,12 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     static func orphan(_ event: ClientEvent, _ id: ConnectionID, _ turn: inout Turn) {
-        // The client disconnected while the session's answer to its join was in transit.
-        if case .deliver(.session(.joined(let joined))) = event {
+        // The client disconnected while the answer to its join of a session or room was in transit.
+        switch event {
+        case .deliver(.session(.joined(let joined))):
             turn.tell(.session(joined.session, .gone(id, .clientDisconnected)))
+        case .room(let seat?): turn.tell(.room(seat.name, .gone(id)))
+        default: return
         }
     }
 
@@ -158,12 +136,14 @@ public struct Client: Machine, Equatable, Sendable {
         case .leftSession(let session, let reason):
             forget(session)
             deliver(.session(.left(.init(session: session, reason: reason))), &turn)
+            leaveRoom(of: session, &turn)
         case .roulette(let state):
             roulette = state
             if let match = state.match { crossings.remember(match) }
         case .call(let state):
             call = state
             if let state { crossings.remember(state.id.binding) }
+        case .room(let seat): setRoom(seat)
         case .expel(let error, let code, let re):
             expel(error, code, re: re, &turn)
         }
@@ -203,6 +183,7 @@ public struct Client: Machine, Equatable, Sendable {
     private mutating func drop(until: Timestamp, _ turn: inout Turn) {
         presence = .dropped(until: until)
         for session in sessions { turn.tell(.session(session, .dropped(id))) }
+        if let room { turn.tell(.room(room.name, .away(id, true))) }
         turn.tell(.person(identity, .dropped(id)))
     }
 
@@ -213,6 +194,8 @@ public struct Client: Machine, Equatable, Sendable {
         // session notices a missing member.
         turn.tell(.person(identity, .departed(id)))
         for session in sessions { turn.tell(.session(session, .gone(id, reason))) }
+        // The room closes the place in its session, which knows the reason by now.
+        if let room { turn.tell(.room(room.name, .gone(id))) }
         if usesMedia { turn.tell(.media(.leave(id))) }
     }
 
@@ -234,6 +217,7 @@ public struct Client: Machine, Equatable, Sendable {
         previousSecret = secret == claim.secret ? claim.secret : previousSecret
         secret = next
         presence = .live(arrival.socket)
+        origin.address = arrival.address
         var welcome = welcome(turn)
         welcome.resumed = true
         turn.transmit(arrival.socket, ServerMessage.welcome(welcome).encode())
@@ -242,6 +226,7 @@ public struct Client: Machine, Equatable, Sendable {
         turn.tell(.person(identity, .moved(id, address: arrival.address)))
         guard wasDropped else { return }
         for session in sessions { turn.tell(.session(session, .returned(id))) }
+        if let room { turn.tell(.room(room.name, .away(id, false))) }
         turn.tell(.person(identity, .returned(id)))
     }
 
@@ -317,7 +302,10 @@ public struct Client: Machine, Equatable, Sendable {
     }
 
     private mutating func budget(_ message: ClientMessage, _ turn: Turn) -> Duration? {
-        if case .session(.join) = message, let wait = joins.take(turn.rules.joins, now: turn.now) { return wait }
+        switch message {
+        case .session(.join), .room(.join): if let wait = joins.take(turn.rules.joins, now: turn.now) { return wait }
+        default: break
+        }
         guard let size = message.negotiationSize else { return verbs.take(turn.rules.verbs, now: turn.now) }
         let cost = Double(1 + size / turn.rules.bytesPerNegotiation)
         return negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now)
@@ -369,6 +357,7 @@ public struct Client: Machine, Equatable, Sendable {
             // A client without peer connections is unknown to the media plane.
             guard usesMedia else { return deliver(.media(.estimate(.init(re: re, bitrate: nil))), &turn) }
             turn.media(.estimate(id, re: re))
+        case .room(let verb): perform(verb, re: re, &turn)
         case .roulette, .presence, .nearby, .call, .contact, .push:
             turn.tell(.person(identity, .verb(id, re: re, message)))
         // These messages have no number and were handled earlier.

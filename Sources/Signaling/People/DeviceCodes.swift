@@ -31,8 +31,7 @@ struct DeviceCodes: Machine {
     private var byOwner: [IdentityID: PairingCode] = [:]
     /// The codes in order of expiry, including some that were already used or replaced.
     private var expiring: Deque<(code: PairingCode, expires: Timestamp)> = []
-    private var guesses: [String: Budget] = [:]
-    private var othersGuesses: Budget?
+    private var guesses = BudgetTable<String>(maxKeys: Self.maxAddresses)
 
     init() {}
 
@@ -44,7 +43,7 @@ struct DeviceCodes: Machine {
             make(for: owner, Request(client, re), &turn)
         case .use(let verb, let device, let client, let address, let re):
             let request = Request(client, re)
-            if let wait = guess(from: address, now: turn.now, turn.rules.linkGuesses) {
+            if let wait = guesses.take(address, turn.rules.linkGuesses, now: turn.now) {
                 let error = WireError(
                     .rateLimited, "Too many pairing codes tried. Try again in \(wait.roundedText).",
                     retryable: true, retryAfter: wait)
@@ -106,18 +105,6 @@ struct DeviceCodes: Machine {
         withdraw(code.owner)
         let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: turn.now)
         turn.tell(.person(code.owner, .presence(.linked(linked, request.client, re: request.re))))
-    }
-
-    // MARK: Guesses
-
-    private mutating func guess(from address: String, now: Timestamp, _ rate: Budget.Rate) -> Duration? {
-        if guesses[address] == nil, guesses.count >= Self.maxAddresses {
-            guesses = guesses.filter { !$0.value.isFull(rate, now: now) }
-        }
-        guard guesses[address] != nil || guesses.count < Self.maxAddresses else {
-            return othersGuesses.take(rate, now: now)
-        }
-        return guesses[address, default: Budget(rate, now: now)].take(rate, now: now)
     }
 }
 

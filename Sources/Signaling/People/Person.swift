@@ -155,7 +155,7 @@ public struct Person: Machine, Equatable, Sendable {
         case .call(let verb): perform(verb, request, &turn)
         case .contact(let verb): perform(verb, request, &turn)
         case .push(let verb): perform(verb, request, &turn)
-        case .hello, .ack, .ping, .bye, .iceServers, .session, .media:
+        case .hello, .ack, .ping, .bye, .iceServers, .session, .media, .room:
             turn.fail(WireError(.unknownType, "This connection does not support this request."), request)
         }
     }

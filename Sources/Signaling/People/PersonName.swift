@@ -8,12 +8,12 @@ enum PersonName {
     /// Returns an empty name if no character of the name is visible.
     static func normalized(_ text: String) -> String? {
         // Reject very long input before processing it.
-        guard text.utf8.count <= 4 * Limits.personNameBytes, text.unicodeScalars.allSatisfy(isAllowed) else {
+        guard text.utf8.count <= 4 * Limits.personNameBytes, text.unicodeScalars.allSatisfy(\.isAllowedInNames) else {
             return nil
         }
         let name = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         guard name.count <= Limits.personName, name.utf8.count <= Limits.personNameBytes else { return nil }
-        return name.unicodeScalars.contains(where: isVisible) ? name : ""
+        return name.unicodeScalars.contains(where: \.isVisibleInNames) ? name : ""
     }
 
     /// Returns a name from a user token in a form that can be shown. Replaces characters that are not allowed with spaces, and
@@ -21,7 +21,7 @@ enum PersonName {
     static func vouched(_ name: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in name.unicodeScalars.prefix(Limits.name) {
-            scalars.append(isAllowed(scalar) ? scalar : " ")
+            scalars.append(scalar.isAllowedInNames ? scalar : " ")
         }
         let words = String(scalars).split(whereSeparator: \.isWhitespace).joined(separator: " ")
         var shown = ""
@@ -29,23 +29,7 @@ enum PersonName {
             guard shown.utf8.count + String(character).utf8.count <= Limits.personNameBytes else { break }
             shown.append(character)
         }
-        return shown.unicodeScalars.contains(where: isVisible) ? shown : ""
-    }
-
-    /// Rejects line breaks, bidirectional controls (U+202A–202E, 2066–2069, 200E, 200F, 061C) and characters without a glyph.
-    /// Allows zero-width joiners and non-joiners, which Persian text and emoji of families need, and tag characters, which flag
-    /// emoji need.
-    private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
-        case .format: scalar == "\u{200C}" || scalar == "\u{200D}" || 0xE0020...0xE007F ~= scalar.value
-        default: true
-        }
-    }
-
-    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-        // U+2800, the blank braille pattern, shows nothing although Unicode does not classify it as whitespace.
-        !scalar.properties.isWhitespace && !scalar.properties.isDefaultIgnorableCodePoint && scalar != "\u{2800}"
+        return shown.unicodeScalars.contains(where: \.isVisibleInNames) ? shown : ""
     }
 
     static let invalid = WireError(

@@ -68,9 +68,11 @@ extension Session {
         let size = connection.encodedSize
         lastNumber += 1
         let page = page(after: 0, for: client, reserved: size, turn)
+        // In a room, a person's role can change after the token was made.
+        let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.role?.sessionRole } ?? grant.role)
         var joined = SessionNotice.Joined()
         (joined.re, joined.session, joined.connection) = (request.re, id, connection)
-        (joined.mediaMode, joined.capabilities) = (mediaMode, Capabilities(grant.role))
+        (joined.mediaMode, joined.capabilities) = (mediaMode, capabilities)
         (joined.connections, joined.streams) = (page.connections, page.streams)
         (joined.more, joined.muted) = (page.hasMore ? true : nil, isMuted)
         turn.send(.session(.joined(joined)), to: client)
@@ -81,7 +83,7 @@ extension Session {
         introduced[client] = page.hasMore ? page.last : nil
         members[client] = Member(
             number: lastNumber, connection: connection, size: size, identity: identity,
-            capabilities: Capabilities(grant.role), match: grant.match,
+            capabilities: capabilities, match: grant.match,
             token: Token(fingerprint: grant.fingerprint, expiresAt: grant.expiresAt),
             publications: isCharged ? turn.rules.streamsPerConnection : 0
         )

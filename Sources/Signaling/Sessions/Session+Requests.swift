@@ -42,6 +42,7 @@ extension Session {
     {
         try permit(member.capabilities.publish, "publishing")
         try permitMedia(turn)
+        try permitScreen(verb, by: member)
         try permitBandwidth(video: verb.hasVideo, counting: \.streams, &turn)
         guard member.streams.count < turn.rules.streamsPerConnection else {
             throw WireError(
@@ -244,7 +245,11 @@ extension Session {
 
     private mutating func forceUnpublish(_ stream: StreamID, by member: Member, _ turn: inout Turn) throws(WireError) {
         try permit(member.capabilities.forceUnpublish, "unpublishing others")
-        let owner = try existing(stream).stream.connection
+        forceEnd(stream, of: try existing(stream).stream.connection, &turn)
+    }
+
+    /// Ends a stream and tells everyone, including its publisher.
+    mutating func forceEnd(_ stream: StreamID, of owner: ConnectionID, _ turn: inout Turn) {
         removeStream(stream, owner: owner, &turn)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
         broadcast(.session(.streamDestroyed(event)), about: members[owner]?.number, &turn)
@@ -267,10 +272,15 @@ extension Session {
         let excluded = Set(verb.excluded ?? [])
         for client in order {
             for stream in members[client]?.streams ?? [] where !excluded.contains(stream) {
-                turn.send(.session(.muted(.init(session: id, active: true, stream: stream))), to: client)
-                silence(stream, &turn)
+                mute(stream, of: client, &turn)
             }
         }
+    }
+
+    /// Mutes one stream. Its publisher may unmute it later.
+    mutating func mute(_ stream: StreamID, of owner: ConnectionID, _ turn: inout Turn) {
+        turn.send(.session(.muted(.init(session: id, active: true, stream: stream))), to: owner)
+        silence(stream, &turn)
     }
 }
 

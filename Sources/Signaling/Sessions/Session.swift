@@ -26,6 +26,8 @@ public enum SessionEvent: Equatable, Sendable {
     case moderated(SessionModeration)
     /// A member reports the partner. The report is stored with the last lines of the text chat.
     case report(Report, by: ConnectionID, re: UInt64)
+    /// From the room that this session belongs to.
+    case room(RoomSessionEvent)
     // From the media plane.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
     case streamQuality(SessionNotice.StreamQuality)
@@ -85,12 +87,15 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// A match, a call or a legacy client. When it ends, the tokens that were created for it become invalid.
+    /// A match, a call, a legacy client or a person in a room. When it ends, the tokens that were created for it become
+    /// invalid.
     struct Binding: Equatable, Sendable {
         /// The maximum number of members that may join with these tokens, because a person could share their token.
         var places: Int
         /// The call to notify of each join.
         var call: CallID?
+        /// The role of a person in a room. It takes precedence over the token's.
+        var role: RoomRole?
     }
 
     let id: SessionID
@@ -120,6 +125,8 @@ public struct Session: Machine, Equatable, Sendable {
     var announceAt: Timestamp?
     /// Whether a moderator has muted everyone, including future publishers (OpenTok's `forceMuteAll`).
     var isMuted = false
+    /// Whether the room lets only its hosts share screens.
+    var hasScreensOnlyOfHosts = false
     /// Whether the session or the server sends as much as it may. The media plane repeats this while it lasts.
     var isFull = false
     /// When the mute of a session without members ends.
@@ -139,7 +146,7 @@ public struct Session: Machine, Equatable, Sendable {
 
     static func make(_ id: SessionID, for event: SessionEvent, _ turn: inout Turn) -> Session? {
         switch event {
-        case .join, .matchOpened, .homeOpened, .moderated: Session(id: id)
+        case .join, .matchOpened, .homeOpened, .moderated, .room(.place): Session(id: id)
         default: nil
         }
     }
@@ -153,7 +160,7 @@ public struct Session: Machine, Equatable, Sendable {
         case .verb(let client, let re, _):
             turn.fail(WireError(.notJoined, "Join the session first (session.join)."), Request(client, re))
         case .join, .matchOpened, .homeOpened, .moderated, .dropped, .returned, .gone, .matchClosed, .homeClosed,
-            .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
+            .room, .rosterAcknowledged, .lagging, .subscriptionChanged, .streamQuality, .layersWanted, .full, .speaking:
             return
         }
     }
@@ -207,6 +214,7 @@ public struct Session: Machine, Equatable, Sendable {
             close(match, &turn)
         case .homeOpened(let home): bindings[home] = Binding(places: 1)
         case .homeClosed(let home): close(home, &turn)
+        case .room(let event): handle(event, &turn)
         case .moderated(let moderation):
             revoked = moderation.revoked.filter { $0.value > turn.now }
             isMuted = moderation.isMuted
@@ -321,13 +329,15 @@ public struct Session: Machine, Equatable, Sendable {
         }
     }
 
-    /// Ends a match, call or legacy client in this session: removes the members who joined with its tokens.
-    private mutating func close(_ match: MatchID, _ turn: inout Turn) {
+    /// Ends a match, call, legacy client or place in a room: removes the members who joined with its tokens.
+    ///
+    /// - Parameter reason: what the other members are told.
+    mutating func close(_ match: MatchID, as reason: GoneReason = .forceDisconnected, _ turn: inout Turn) {
         guard bindings.removeValue(forKey: match) != nil else { return }
         let holders = order.filter { members[$0]?.match == match }
         for client in holders { turn.tell(.client(client, .leftSession(id, .matchEnded))) }
         // Members who joined with other tokens stay, and must be notified of the departures.
-        remove(holders, .forceDisconnected, &turn)
+        remove(holders, reason, &turn)
     }
 
     // MARK: Notifying

@@ -28,6 +28,8 @@ public enum ClientMessage: Equatable, Sendable, MessageSet {
     case call(CallVerb)
     /// A request about contacts.
     case contact(ContactVerb)
+    /// A request about rooms.
+    case room(RoomVerb)
     /// A request about push notifications.
     case push(PushVerb)
 
@@ -45,6 +47,7 @@ public enum ClientMessage: Equatable, Sendable, MessageSet {
         case .nearby(let message): try message.visit(&visitor)
         case .call(let message): try message.visit(&visitor)
         case .contact(let message): try message.visit(&visitor)
+        case .room(let message): try message.visit(&visitor)
         case .push(let message): try message.visit(&visitor)
         }
     }
@@ -64,6 +67,7 @@ public enum ClientMessage: Equatable, Sendable, MessageSet {
         + NearbyVerb.readers.map { $0.within(Self.nearby) }
         + CallVerb.readers.map { $0.within(Self.call) }
         + ContactVerb.readers.map { $0.within(Self.contact) }
+        + RoomVerb.readers.map { $0.within(Self.room) }
         + PushVerb.readers.map { $0.within(Self.push) }
 
     /// The readers of all messages, by the name on the wire.

@@ -28,6 +28,8 @@ public enum ServerMessage: Equatable, Sendable, MessageSet {
     case call(CallNotice)
     /// A message about contacts.
     case contact(ContactNotice)
+    /// A message about rooms.
+    case room(RoomNotice)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
@@ -44,6 +46,7 @@ public enum ServerMessage: Equatable, Sendable, MessageSet {
         case .nearby(let message): try message.visit(&visitor)
         case .call(let message): try message.visit(&visitor)
         case .contact(let message): try message.visit(&visitor)
+        case .room(let message): try message.visit(&visitor)
         }
     }
 
@@ -63,6 +66,7 @@ public enum ServerMessage: Equatable, Sendable, MessageSet {
         + NearbyNotice.readers.map { $0.within(Self.nearby) }
         + CallNotice.readers.map { $0.within(Self.call) }
         + ContactNotice.readers.map { $0.within(Self.contact) }
+        + RoomNotice.readers.map { $0.within(Self.room) }
 
     /// The readers of all messages, by the name on the wire.
     static let readersByType = byType(readers)

@@ -24,7 +24,8 @@ import Wire
 
     @Test func `the examples contain requests of all areas`() {
         let areas = Set(Self.requests.map { $0.message.type.prefix { $0 != "." } })
-        #expect(areas == ["call", "contact", "ice", "media", "nearby", "presence", "push", "roulette", "session"])
+        #expect(
+            areas == ["call", "contact", "ice", "media", "nearby", "presence", "push", "room", "roulette", "session"])
         #expect(Self.requests.count > 60)
     }
 
@@ -45,10 +46,10 @@ import Wire
             let (first, second) = (stage.arrive(identity), stage.arrive(identity))
             first.ask(.presence(.devices))
             let code = second.ask(message)?.errorCode
-            // A session knows no people, only connections.
+            // Sessions and rooms have connections, and a person can be in them several times.
             let isAboutConnection =
                 switch message {
-                case .session, .media, .iceServers: true
+                case .session, .room, .media, .iceServers: true
                 default: false
                 }
             #expect((code == .rateLimited) == !isAboutConnection, "\(name): \(code?.rawValue ?? "-")")

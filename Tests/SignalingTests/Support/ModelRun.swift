@@ -16,6 +16,8 @@ enum ModelRun {
     private static let environment = ProcessInfo.processInfo.environment
 
     static var events: Int { environment["CONFAB_MODEL_EVENTS"].flatMap { Int($0) } ?? 50_000 }
+    /// Whether the number of events was chosen.
+    static var isChosen: Bool { environment["CONFAB_MODEL_EVENTS"] != nil }
     static var seed: UInt64 { environment["CONFAB_MODEL_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max) }
 
     static func text(_ figures: [String: Int]) -> String {

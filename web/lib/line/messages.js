@@ -3,6 +3,7 @@
 
 import { boolean, dictionary, integer, list, nullable, object, oneOf, optional, string } from './kinds.js';
 import { callState, clientAboutPeople, serverAboutPeople } from './people-messages.js';
+import { clientAboutRooms, serverAboutRooms } from './room-messages.js';
 
 /** @typedef {import('./kinds.js').Members} Members */
 /** @typedef {{connectionId: string, createdAt: number, data: string}} ConnectionInfo */
@@ -107,6 +108,7 @@ const numberedClient = {
   'media.close': { side },
   'media.estimate': {},
   ...clientAboutPeople,
+  ...clientAboutRooms,
 };
 
 /** @type {Record<string, Members>} */
@@ -175,6 +177,7 @@ const numberedServer = {
   'media.estimate': { re: integer, bitrate: optional(integer) },
   'media.closed': { side, code: string, message: string },
   ...serverAboutPeople,
+  ...serverAboutRooms,
 };
 
 /** @param {Record<string, Members>} unnumbered @param {Record<string, Members>} numbered */

@@ -1,0 +1,47 @@
+import Wire
+
+/// The room that a client is in. A client connection is in one room at a time, so requests about it need not name it.
+extension Client {
+    /// What the client presented when it arrived.
+    struct Origin: Equatable, Sendable {
+        /// The remote address in canonical text, for per-address limits.
+        var address: String
+        /// The name in the user token, if any.
+        var vouchedName: String?
+    }
+
+    mutating func perform(_ verb: RoomVerb, re: UInt64, _ turn: inout Turn) {
+        if case .join(let join) = verb { return self.join(join, Request(id, re), &turn) }
+        guard let room else { return fail(.notInRoom, re: re, &turn) }
+        turn.tell(.room(room.name, .verb(id, re: re, verb)))
+    }
+
+    private mutating func join(_ join: RoomVerb.Join, _ request: Request, _ turn: inout Turn) {
+        guard room == nil else {
+            let error = WireError(.alreadyJoined, "Leave the room that you are in or wait for first (room.leave).")
+            return fail(error, re: request.re, &turn)
+        }
+        guard let name = shownName(join.displayName, turn) else {
+            return fail(PersonName.invalid, re: request.re, &turn)
+        }
+        let applicant = RoomApplicant(client: id, identity: identity, address: origin.address, name: name)
+        turn.tell(.roomRegister(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
+    }
+
+    /// Returns the name to show in a room, or nil if the requested one is invalid.
+    private func shownName(_ requested: String, _ turn: Turn) -> String? {
+        let name = origin.vouchedName.map(PersonName.vouched) ?? PersonName.normalized(requested)
+        return name.map { $0.isEmpty ? PersonName.generated(turn.project.personID(of: identity)) : $0 }
+    }
+
+    mutating func setRoom(_ seat: RoomSeat?) {
+        room = seat
+        // The client may send a join with the token of a place that it loses meanwhile.
+        if let place = seat?.place { crossings.remember(place.binding) }
+    }
+
+    /// Leaves the room too if a moderator removed the client from the room's session.
+    func leaveRoom(of session: SessionID, _ turn: inout Turn) {
+        if let room, room.place?.session == session { turn.tell(.room(room.name, .leftSession(id))) }
+    }
+}

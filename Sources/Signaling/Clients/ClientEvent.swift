@@ -1,0 +1,32 @@
+import Wire
+
+public enum ClientEvent: Equatable, Sendable {
+    /// A message from the client's current socket.
+    case message(SocketID, Envelope<ClientMessage>)
+    case unreadable(SocketID, UnreadableMessage)
+    /// A request of a legacy client.
+    case asked(SocketID, RouletteTokRequest)
+    case closed(SocketID, leaving: Bool)
+    /// The client continues from another address, on the same socket.
+    case moved(address: String)
+    /// A new socket requests to resume this client connection.
+    indirect case resume(Arrival)
+    /// A message for the client, from another state machine.
+    case deliver(ServerMessage)
+    /// A message to send that other clients get too.
+    case deliverBroadcast(BroadcastMessage)
+    case joinRefused(re: UInt64, WireError, match: MatchID?)
+    case leftSession(SessionID, GoneReason)
+    case roulette(Snapshot.Roulette)
+    /// The call in progress on this device, if any.
+    case call(Snapshot.Call?)
+    /// Whether media can flow over the client's peer connection. Only WHIP and WHEP resources use this event: they have no
+    /// socket that could disconnect.
+    case connected(Bool)
+    /// A request for a WHIP or WHEP resource.
+    case requested(ResourceRequest)
+    /// The room that the client is in or waits for; nil if it is in none any longer.
+    case room(RoomSeat?)
+    /// Removes the client, for example after a ban.
+    case expel(WireError, CloseCode, re: UInt64? = nil)
+}

@@ -1,0 +1,127 @@
+import Wire
+
+/// What hosts and cohosts do.
+extension Room {
+    mutating func moderate(_ verb: RoomVerb, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
+        guard member.role.moderates else {
+            throw WireError(.notPermitted, "Only hosts and cohosts of the room may do this. Ask one of them.")
+        }
+        try charge(turn)
+        switch verb {
+        case .admit(let verb):
+            let applicant = try applicant(verb.connection)
+            guard roster.count < options.capacity else { throw full }
+            admit(applicant, &turn)
+        case .deny(let verb): sendAway(try applicant(verb.connection), .roomRefused, &turn)
+        case .set(let verb): try change(verb.options, &turn)
+        case .mute(let verb):
+            turn.tell(.session(session, .room(.mute(try target(verb, by: member)))))
+        case .stopShare(let verb):
+            turn.tell(.session(session, .room(.stopScreens(try target(verb, by: member)))))
+        case .remove(let verb): try remove(verb, by: member, &turn)
+        case .role(let verb): try setRole(verb, by: member, &turn)
+        case .join, .leave, .say, .hand, .react: return
+        }
+    }
+
+    private func applicant(_ client: ConnectionID) throws(WireError) -> RoomApplicant {
+        guard let applicant = lobby.waiting.first(where: { $0.client == client }) else {
+            throw WireError(.notFound, "This person is not waiting for the room any longer.")
+        }
+        return applicant
+    }
+
+    private func person(_ client: ConnectionID) throws(WireError) -> RoomRoster.Member {
+        guard let member = roster[client] else {
+            throw WireError(.notFound, "This person is no longer in the room.")
+        }
+        return member
+    }
+
+    private func target(_ verb: RoomVerb.Target, by member: RoomRoster.Member) throws(WireError) -> RoomTarget {
+        guard let client = verb.connection else { return .everyone(except: member.binding) }
+        return .one(try person(client).binding)
+    }
+
+    private mutating func sendAway(_ applicant: RoomApplicant, _ error: WireError, _ turn: inout Turn) {
+        _ = lobby.remove(applicant.client)
+        lobby.sendAway(applicant.identity, turn)
+        refuse(applicant, error, &turn)
+    }
+
+    // MARK: Options and roles
+
+    private mutating func change(_ changes: RoomChanges, _ turn: inout Turn) throws(WireError) {
+        let before = options
+        try settings.apply(changes, &turn)
+        guard options != before else { return }
+        broadcast(.changed(.init(options: options)), &turn)
+        if options.share != before.share {
+            turn.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
+        }
+        admitWaiting(&turn)
+    }
+
+    private mutating func setRole(_ verb: RoomVerb.Role, by member: RoomRoster.Member, _ turn: inout Turn)
+        throws(WireError)
+    {
+        guard member.role == .host else {
+            throw WireError(.notPermitted, "Only hosts may change roles. Ask one of them.")
+        }
+        let former = try person(verb.connection)
+        guard former.role != verb.role else { return }
+        guard !roster.isLastHost(verb.connection) else {
+            throw WireError(.notPermitted, "A room needs a host. Make someone else host first.")
+        }
+        roster.setRole(verb.role, of: verb.connection)
+        if verb.role != .host, former.identity == creator { creator = nil }
+        if let changed = roster[verb.connection] { roleChanged(of: changed, &turn) }
+    }
+
+    // MARK: Removing
+
+    private mutating func remove(_ verb: RoomVerb.Remove, by member: RoomRoster.Member, _ turn: inout Turn)
+        throws(WireError)
+    {
+        let isBan = verb.ban ?? false
+        if let applicant = lobby.waiting.first(where: { $0.client == verb.connection }) {
+            guard applicant.identity != member.identity else { throw .removesItself }
+            // Whoever waits may be in the room on another device, with any role.
+            if isBan {
+                try ban(applicant.identity, by: member, &turn)
+            } else {
+                sendAway(applicant, .roomRefused, &turn)
+            }
+            return
+        }
+        let target = try person(verb.connection)
+        guard target.client != member.client else { throw .removesItself }
+        if isBan { return try ban(target.identity, by: member, &turn) }
+        try permitRemoval(of: [target], by: member)
+        remove(target.client, .removed, &turn)
+    }
+
+    /// Bans a person, with all their connections.
+    private mutating func ban(_ identity: IdentityID, by member: RoomRoster.Member, _ turn: inout Turn)
+        throws(WireError)
+    {
+        guard identity != member.identity else { throw .removesItself }
+        let targets = roster.members.filter { $0.identity == identity }
+        try permitRemoval(of: targets, by: member)
+        ban(identity, turn)
+        for applicant in lobby.waiting where applicant.identity == identity { sendAway(applicant, .roomBanned, &turn) }
+        for target in targets { remove(target.client, .banned, &turn) }
+    }
+
+    private func permitRemoval(of targets: [RoomRoster.Member], by member: RoomRoster.Member) throws(WireError) {
+        guard member.role == .host || !targets.contains(where: \.role.moderates) else {
+            throw WireError(.notPermitted, "Cohosts may remove only guests. Ask a host.")
+        }
+    }
+}
+
+extension WireError {
+    fileprivate static let roomRefused = WireError(
+        .roomRefused, "A host did not let you in. Ask them for another way to join.")
+    fileprivate static let removesItself = WireError(.notPermitted, "You cannot remove yourself. Send room.leave.")
+}

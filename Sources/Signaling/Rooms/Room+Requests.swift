@@ -1,0 +1,62 @@
+import Wire
+
+/// Handles the requests of people in the room, and checks what their role allows.
+extension Room {
+    mutating func perform(_ verb: RoomVerb, _ request: Request, _ turn: inout Turn) {
+        if case .leave = verb {
+            leave(request.client, &turn)
+            return turn.ok(request)
+        }
+        guard let member = roster[request.client] else {
+            let waiting = WireError(.notJoined, "You are still waiting for a host to let you in.")
+            return turn.fail(lobby.contains(request.client) ? waiting : .notInRoom, request)
+        }
+        do throws(WireError) {
+            try perform(verb, by: member, &turn)
+        } catch {
+            return turn.fail(error, request)
+        }
+        turn.ok(request)
+    }
+
+    private mutating func perform(_ verb: RoomVerb, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError)
+    {
+        switch verb {
+        case .admit, .deny, .set, .mute, .stopShare, .remove, .role: try moderate(verb, by: member, &turn)
+        case .say(let verb): try say(verb.text, by: member, &turn)
+        case .hand(let verb):
+            try takeGesture(member, turn)
+            guard roster.setHand(verb.raised, member.client, now: turn.now) else { return }
+            guard let changed = roster[member.client] else { return }
+            broadcast(.person(changed.person), &turn)
+        case .react(let verb):
+            try takeGesture(member, turn)
+            broadcast(.reacted(.init(connection: member.client, reaction: verb.reaction)), &turn)
+        // The client's state machine sends `join` to the register, and `leave` was handled earlier.
+        case .join, .leave: return
+        }
+    }
+
+    private mutating func takeGesture(_ member: RoomRoster.Member, _ turn: Turn) throws(WireError) {
+        if let wait = roster.takeGesture(member.client, turn) { throw .tooFast(wait) }
+        try charge(turn)
+    }
+
+    private mutating func say(_ text: String, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
+        guard options.chat else { throw WireError(.notPermitted, "The hosts turned off the chat of this room.") }
+        if let wait = roster.takeTalk(member.client, turn) { throw .tooFast(wait) }
+        try charge(textSize: text.utf8.count, turn)
+        let line = RoomLine(
+            connection: member.client, displayName: member.person.displayName, text: text, at: turn.now)
+        chat.append(line, turn.rules)
+        broadcast(.said(line), &turn)
+    }
+}
+
+extension WireError {
+    static func tooFast(_ wait: Duration) -> WireError {
+        WireError(
+            .rateLimited, "Too many messages to this room. Try again in \(wait.roundedText).", retryable: true,
+            retryAfter: wait)
+    }
+}

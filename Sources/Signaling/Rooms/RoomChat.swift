@@ -1,0 +1,19 @@
+import DequeModule
+import Wire
+
+/// The last messages of a room's chat, for people who join later.
+struct RoomChat: Equatable, Sendable {
+    private(set) var lines: Deque<RoomLine> = []
+    private var bytes = 0
+
+    mutating func append(_ line: RoomLine, _ rules: Rules) {
+        lines.append(line)
+        bytes += Self.size(line)
+        while let first = lines.first, lines.count > rules.roomChatLines || bytes > rules.roomChatBytes {
+            lines.removeFirst()
+            bytes -= Self.size(first)
+        }
+    }
+
+    private static func size(_ line: RoomLine) -> Int { line.text.utf8.count + line.displayName.utf8.count }
+}

@@ -1,0 +1,96 @@
+import Wire
+
+/// The people in a room, in the order of joining.
+///
+/// Invariant: while anyone is in the room, someone is host.
+struct RoomRoster: Equatable, Sendable {
+    struct Member: Equatable, Sendable {
+        let client: ConnectionID
+        let identity: IdentityID
+        /// What the client's token for the session is bound to.
+        let binding: MatchID
+        /// What the others see.
+        fileprivate(set) var person: RoomPerson
+        fileprivate var talk: Budget?
+        fileprivate var gestures: Budget?
+
+        var role: RoomRole { person.role }
+        var isDropped: Bool { person.state == .reconnecting }
+    }
+
+    private(set) var members: [Member] = []
+
+    var isEmpty: Bool { members.isEmpty }
+    var count: Int { members.count }
+    var people: [RoomPerson] { members.map(\.person) }
+    /// Those who admit and moderate.
+    var moderators: [ConnectionID] { members.filter(\.role.moderates).map(\.client) }
+    subscript(client: ConnectionID) -> Member? { members.first { $0.client == client } }
+
+    private func index(_ client: ConnectionID) -> Int? { members.firstIndex { $0.client == client } }
+
+    // MARK: Joining and leaving
+
+    mutating func insert(_ applicant: RoomApplicant, as role: RoomRole, _ binding: MatchID, now: Timestamp) -> Member {
+        var person = RoomPerson()
+        (person.connection, person.displayName, person.role) = (applicant.client, applicant.name, role)
+        person.since = now
+        person.state = applicant.isAway ? .reconnecting : .connected
+        let member = Member(
+            client: applicant.client, identity: applicant.identity, binding: binding, person: person)
+        members.append(member)
+        return member
+    }
+
+    mutating func remove(_ client: ConnectionID) -> Member? { index(client).map { members.remove(at: $0) } }
+
+    /// Makes someone host if nobody is: the cohost who has been there longest, otherwise the guest. People whose connection
+    /// dropped come after the others of the same role.
+    ///
+    /// - Returns: the new host; nil if nobody was missing.
+    mutating func appointHost() -> Member? {
+        guard !members.contains(where: { $0.role == .host }) else { return nil }
+        let order = members.indices.min { rank($0) < rank($1) }
+        guard let order else { return nil }
+        members[order].person.role = .host
+        return members[order]
+    }
+
+    private func rank(_ index: Int) -> (Int, Int, Int) {
+        (members[index].role.rank, members[index].isDropped ? 1 : 0, index)
+    }
+
+    // MARK: Changes
+
+    func isLastHost(_ client: ConnectionID) -> Bool {
+        self[client]?.role == .host && members.count { $0.role == .host } == 1
+    }
+
+    mutating func setRole(_ role: RoomRole, of client: ConnectionID) {
+        if let index = index(client) { members[index].person.role = role }
+    }
+
+    /// - Returns: false if this changes nothing.
+    mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID) -> Bool {
+        guard let index = index(client), members[index].isDropped != isDropped else { return false }
+        members[index].person.state = isDropped ? .reconnecting : .connected
+        return true
+    }
+
+    /// - Returns: false if this changes nothing.
+    mutating func setHand(_ raised: Bool, _ client: ConnectionID, now: Timestamp) -> Bool {
+        guard let index = index(client), (members[index].person.handAt != nil) != raised else { return false }
+        members[index].person.handAt = raised ? now : nil
+        return true
+    }
+
+    // MARK: Budgets
+
+    mutating func takeTalk(_ client: ConnectionID, _ turn: Turn) -> Duration? {
+        index(client).flatMap { members[$0].talk.take(turn.rules.roomTalk, now: turn.now) }
+    }
+
+    mutating func takeGesture(_ client: ConnectionID, _ turn: Turn) -> Duration? {
+        index(client).flatMap { members[$0].gestures.take(turn.rules.roomGestures, now: turn.now) }
+    }
+}

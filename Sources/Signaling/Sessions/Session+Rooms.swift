@@ -1,0 +1,75 @@
+import Wire
+
+/// What a room tells its session.
+public enum RoomSessionEvent: Equatable, Sendable {
+    /// A person is in the room with this role, and may join the session with a token that is bound to this id.
+    case place(MatchID, RoomRole)
+    /// The person is no longer in the room, so the token becomes invalid.
+    case placeClosed(MatchID, GoneReason)
+    /// Mutes all streams of these people, once.
+    case mute(RoomTarget)
+    /// Ends the screens that these people share.
+    case stopScreens(RoomTarget)
+    /// Whether only hosts and cohosts may share screens.
+    case screens(onlyOfHosts: Bool)
+}
+
+/// People in a room's session, by what their tokens are bound to.
+public enum RoomTarget: Equatable, Sendable {
+    case one(MatchID)
+    case everyone(except: MatchID)
+
+    fileprivate func includes(_ place: MatchID?) -> Bool {
+        switch self {
+        case .one(let one): place == one
+        case .everyone(let except): place != except
+        }
+    }
+}
+
+/// The session of a room: roles that change, and moderation by the room's rules.
+extension Session {
+    mutating func handle(_ event: RoomSessionEvent, _ turn: inout Turn) {
+        switch event {
+        case .place(let place, let role):
+            bindings[place, default: Binding(places: 1)].role = role
+            for client in order where members[client]?.match == place {
+                members[client]?.capabilities = Capabilities(role.sessionRole)
+            }
+            endForbiddenScreens(&turn)
+        case .placeClosed(let place, let reason): close(place, as: reason, &turn)
+        case .mute(let target):
+            for member in order.compactMap({ members[$0] }) where target.includes(member.match) {
+                for stream in member.streams { mute(stream, of: member.connection.id, &turn) }
+            }
+        case .stopScreens(let target): endScreens(&turn) { target.includes($0.match) }
+        case .screens(let onlyOfHosts):
+            hasScreensOnlyOfHosts = onlyOfHosts
+            endForbiddenScreens(&turn)
+        }
+    }
+
+    /// Throws if the room lets only hosts share screens. A client that calls its screen a camera cannot be told from others.
+    func permitScreen(_ verb: SessionVerb.Publish, by member: Member) throws(WireError) {
+        guard verb.videoType == .screen, !mayShareScreen(member) else { return }
+        throw WireError(.notPermitted, "Only hosts may share a screen in this room. Ask one of them.")
+    }
+
+    private func mayShareScreen(_ member: Member) -> Bool {
+        !hasScreensOnlyOfHosts || member.match.flatMap { bindings[$0]?.role?.moderates } ?? false
+    }
+
+    private mutating func endForbiddenScreens(_ turn: inout Turn) {
+        guard hasScreensOnlyOfHosts else { return }
+        let forbidden = Set(order.filter { members[$0].map { !mayShareScreen($0) } ?? false })
+        endScreens(&turn) { forbidden.contains($0.connection.id) }
+    }
+
+    private mutating func endScreens(_ turn: inout Turn, of isConcerned: (Member) -> Bool) {
+        for member in order.compactMap({ members[$0] }) where isConcerned(member) {
+            for stream in member.streams where streams[stream]?.stream.videoType == .screen {
+                forceEnd(stream, of: member.connection.id, &turn)
+            }
+        }
+    }
+}

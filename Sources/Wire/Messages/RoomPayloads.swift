@@ -1,0 +1,146 @@
+// The objects that messages about rooms contain (`protocol/rooms.md`).
+
+/// What a person may do in a room.
+public enum RoomRole: String, Hashable, Sendable, CaseIterable {
+    /// Does everything, and chooses hosts and cohosts. A moderator of the session.
+    case host
+    /// Does what a host does, but cannot change roles or remove hosts and cohosts.
+    case cohost
+    /// Publishes, subscribes and writes.
+    case guest
+}
+
+/// How the media of a room travels. It never changes.
+public enum RoomMedia: String, Hashable, Sendable, CaseIterable {
+    /// Media goes through the server.
+    case routed
+    /// Media goes from browser to browser, so that the people in the room see each other's addresses.
+    case mesh
+}
+
+/// Who may share a screen.
+public enum RoomSharing: String, Hashable, Sendable, CaseIterable {
+    /// Everyone.
+    case all
+    /// Hosts and cohosts.
+    case hosts
+}
+
+/// The options of a room, as its people see them.
+public struct RoomOptions: Payload, Hashable {
+    /// How media travels.
+    public var media = RoomMedia.routed
+    /// Maximum number of people.
+    public var capacity = 0
+    /// Whether nobody else can join.
+    public var locked = false
+    /// Whether people wait until a host admits them.
+    public var lobby = false
+    /// Whether joining requires a password. The password itself is never sent to anyone.
+    public var password = false
+    /// Whether people can write.
+    public var chat = true
+    /// Who may share a screen.
+    public var share = RoomSharing.all
+    /// Whether the room stays when it is empty.
+    public var persistent = false
+    public init() {}
+    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+        try coder.choice("media", &media)
+        try coder.integer("capacity", &capacity, in: 0...Limits.routedRoom)
+        try coder.bool("locked", &locked)
+        try coder.bool("lobby", &lobby)
+        try coder.bool("password", &password)
+        try coder.bool("chat", &chat)
+        try coder.choice("share", &share)
+        try coder.bool("persistent", &persistent)
+    }
+}
+
+/// Options to create a room with, or to change. A member that is nil keeps the default or the current value.
+public struct RoomChanges: Payload, Hashable {
+    /// How media travels. Only for a new room.
+    public var media: RoomMedia?
+    /// Maximum number of people: 1 to 100 in a routed room, 1 to 6 in a mesh room. People who are in the room stay.
+    public var capacity: Int?
+    /// Whether nobody else can join.
+    public var locked: Bool?
+    /// Whether people wait until a host admits them. Turning it off admits those who wait.
+    public var lobby: Bool?
+    /// The password for joining, at most 128 bytes; empty for none.
+    public var password: String?
+    /// Whether people can write.
+    public var chat: Bool?
+    /// Who may share a screen.
+    public var share: RoomSharing?
+    /// Whether the room stays when it is empty.
+    public var persistent: Bool?
+    public init() {}
+    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+        try coder.choice("media", &media)
+        try coder.integer("capacity", &capacity, in: 1...Limits.routedRoom)
+        try coder.bool("locked", &locked)
+        try coder.bool("lobby", &lobby)
+        try coder.string("password", &password, max: Limits.roomPassword)
+        try coder.bool("chat", &chat)
+        try coder.choice("share", &share)
+        try coder.bool("persistent", &persistent)
+    }
+}
+
+/// Whether a person is in a room.
+public enum RoomPresence: String, Hashable, Sendable, CaseIterable {
+    /// The person is in the room.
+    case connected
+    /// The person's connection dropped. The person keeps the place and may come back.
+    case reconnecting
+    /// The person is no longer in the room.
+    case left
+}
+
+/// A person in a room. Names need not be unique; the connection is.
+public struct RoomPerson: Payload, Hashable {
+    /// The person's connection, in the room and in its session.
+    public var connection = ConnectionID(high: 0, low: 0)
+    /// The name to show.
+    public var displayName = ""
+    /// What the person may do.
+    public var role = RoomRole.guest
+    /// Whether the person is in the room.
+    public var state = RoomPresence.connected
+    /// When the person joined.
+    public var since = Timestamp(milliseconds: 0)
+    /// When the person raised a hand; nil if it is not raised.
+    public var handAt: Timestamp?
+    public init() {}
+    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+        try coder.id("connectionId", &connection)
+        try coder.string("displayName", &displayName, max: Limits.name)
+        try coder.choice("role", &role)
+        try coder.choice("state", &state)
+        try coder.timestamp("since", &since)
+        try coder.timestamp("handAt", &handAt)
+    }
+}
+
+/// A message in a room's chat.
+public struct RoomLine: Payload, Hashable {
+    /// The connection that wrote it. Its person may have left.
+    public var connection = ConnectionID(high: 0, low: 0)
+    /// The name of the person when they wrote it.
+    public var displayName = ""
+    /// The text, 1 to 4096 bytes.
+    public var text = ""
+    /// When the server received it.
+    public var at = Timestamp(milliseconds: 0)
+    public init() {}
+    public init(connection: ConnectionID, displayName: String, text: String, at: Timestamp) {
+        (self.connection, self.displayName, self.text, self.at) = (connection, displayName, text, at)
+    }
+    public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+        try coder.id("connectionId", &connection)
+        try coder.string("displayName", &displayName, max: Limits.name)
+        try coder.string("text", &text, max: Limits.roomText)
+        try coder.timestamp("at", &at)
+    }
+}

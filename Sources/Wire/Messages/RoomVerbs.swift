@@ -1,0 +1,192 @@
+/// A client's request about a room (`protocol/rooms.md`). A client connection is in one room at a time, so only `join` names
+/// it. All requests but `join` fail with `not_joined` if the client is in no room.
+public enum RoomVerb: Equatable, Sendable, MessageSet {
+    /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
+    /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
+    /// `room_banned`, `media_unavailable`, `not_permitted` or `rate_limited`.
+    case join(Join)
+    /// Leaves the room, or stops waiting. Answered with `ok`.
+    case leave
+    /// Lets a waiting person in. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`, `not_found` or
+    /// `room_full`.
+    case admit(Connection)
+    /// Sends a waiting person away. Hosts and cohosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
+    case deny(Connection)
+    /// Changes options. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`.
+    case set(Change)
+    /// Mutes one person or everyone else. Nobody can be unmuted this way. Hosts and cohosts only. Answered with `ok`, or with
+    /// `not_permitted` or `not_found`.
+    case mute(Target)
+    /// Ends the screens that one person or everyone else shares. Hosts and cohosts only. Answered with `ok`, or with
+    /// `not_permitted` or `not_found`.
+    case stopShare(Target)
+    /// Removes a person; their token stops working. Hosts only; cohosts can remove guests. Answered with `ok`, or with
+    /// `not_permitted` or `not_found`.
+    case remove(Remove)
+    /// Changes a person's role. Hosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
+    case role(Role)
+    /// Writes to everyone in the room. Answered with `ok`, or with `not_permitted` or `rate_limited`.
+    case say(Say)
+    /// Raises or lowers the own hand. Answered with `ok`, or with `rate_limited`.
+    case hand(Hand)
+    /// Shows a reaction to everyone in the room. Answered with `ok`, or with `rate_limited`.
+    case react(React)
+
+    func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
+        switch self {
+        case .join(let payload): try visitor.message("room.join", payload)
+        case .leave: try visitor.message("room.leave", NoMembers())
+        case .admit(let payload): try visitor.message("room.admit", payload)
+        case .deny(let payload): try visitor.message("room.deny", payload)
+        case .set(let payload): try visitor.message("room.set", payload)
+        case .mute(let payload): try visitor.message("room.mute", payload)
+        case .stopShare(let payload): try visitor.message("room.stopShare", payload)
+        case .remove(let payload): try visitor.message("room.remove", payload)
+        case .role(let payload): try visitor.message("room.role", payload)
+        case .say(let payload): try visitor.message("room.say", payload)
+        case .hand(let payload): try visitor.message("room.hand", payload)
+        case .react(let payload): try visitor.message("room.react", payload)
+        }
+    }
+
+    static let readers: [MessageReader<Self>] = [
+        .init("room.join", Self.join),
+        .init("room.leave", .leave),
+        .init("room.admit", Self.admit),
+        .init("room.deny", Self.deny),
+        .init("room.set", Self.set),
+        .init("room.mute", Self.mute),
+        .init("room.stopShare", Self.stopShare),
+        .init("room.remove", Self.remove),
+        .init("room.role", Self.role),
+        .init("room.say", Self.say),
+        .init("room.hand", Self.hand),
+        .init("room.react", Self.react),
+    ]
+}
+
+extension RoomVerb {
+    /// The room to join.
+    public struct Join: Payload {
+        /// The room's name; nil for a new room with a random name.
+        public var name: RoomName?
+        /// The name to show to others, at most 40 characters; empty for a generated one. A name from a user token takes
+        /// precedence.
+        public var displayName = ""
+        /// The room's password; nil if there is none.
+        public var password: String?
+        /// The options to create the room with. Ignored if the room exists.
+        public var options: RoomChanges?
+        public init() {}
+        public init(
+            name: RoomName?, displayName: String, password: String? = nil, options: RoomChanges? = nil
+        ) {
+            (self.name, self.displayName, self.password, self.options) = (name, displayName, password, options)
+        }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.room("name", &name)
+            // Only limit the length here. The name is checked later, because a bad name has its own error code.
+            try coder.string("displayName", &displayName, max: Limits.message)
+            try coder.string("password", &password, max: Limits.roomPassword)
+            try coder.nested("options", &options)
+        }
+    }
+
+    /// A person in the room or waiting for it.
+    public struct Connection: Payload {
+        /// The person's connection.
+        public var connection = ConnectionID(high: 0, low: 0)
+        public init() {}
+        public init(connection: ConnectionID) { self.connection = connection }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.id("connectionId", &connection)
+        }
+    }
+
+    /// One person, or everyone else.
+    public struct Target: Payload {
+        /// The person's connection; nil for everyone but the sender.
+        public var connection: ConnectionID?
+        public init() {}
+        public init(connection: ConnectionID?) { self.connection = connection }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.id("connectionId", &connection)
+        }
+    }
+
+    /// Changes to the room's options.
+    public struct Change: Payload {
+        /// The options to change.
+        public var options = RoomChanges()
+        public init() {}
+        public init(options: RoomChanges) { self.options = options }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.nested("options", &options)
+        }
+    }
+
+    /// The person to remove.
+    public struct Remove: Payload {
+        /// The person's connection.
+        public var connection = ConnectionID(high: 0, low: 0)
+        /// Whether the person can never join this room again; nil for no.
+        public var ban: Bool?
+        public init() {}
+        public init(connection: ConnectionID, ban: Bool? = nil) { (self.connection, self.ban) = (connection, ban) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.id("connectionId", &connection)
+            try coder.bool("ban", &ban)
+        }
+    }
+
+    /// A new role.
+    public struct Role: Payload {
+        /// The person's connection.
+        public var connection = ConnectionID(high: 0, low: 0)
+        /// The role to have from now on.
+        public var role = RoomRole.guest
+        public init() {}
+        public init(connection: ConnectionID, role: RoomRole) { (self.connection, self.role) = (connection, role) }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.id("connectionId", &connection)
+            try coder.choice("role", &role)
+        }
+    }
+
+    /// A message for the room's chat.
+    public struct Say: Payload {
+        /// The text, 1 to 4096 bytes.
+        public var text = ""
+        public init() {}
+        public init(text: String) { self.text = text }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.string("text", &text, max: Limits.roomText)
+            if coder.isReading, text.isEmpty { throw WireError(.malformed, "The member \"text\" must not be empty.") }
+        }
+    }
+
+    /// Whether the hand is raised.
+    public struct Hand: Payload {
+        /// True to raise the hand, false to lower it.
+        public var raised = true
+        public init() {}
+        public init(raised: Bool) { self.raised = raised }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) { try coder.bool("raised", &raised) }
+    }
+
+    /// A reaction, such as an emoji.
+    public struct React: Payload {
+        /// The reaction, 1 to 40 bytes.
+        public var reaction = ""
+        public init() {}
+        public init(reaction: String) { self.reaction = reaction }
+        public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
+            try coder.string("reaction", &reaction, max: Limits.reaction)
+            guard coder.isReading else { return }
+            let isShown = reaction.unicodeScalars.contains(where: \.isVisibleInNames)
+            guard isShown, reaction.unicodeScalars.allSatisfy(\.isAllowedInNames) else {
+                throw WireError(.malformed, "The member \"reaction\" must be an emoji or a short word.")
+            }
+        }
+    }
+}

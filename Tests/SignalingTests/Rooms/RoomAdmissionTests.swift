@@ -1,0 +1,209 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Lobby, lock, password and bans.
+@Suite struct RoomAdmissionTests {
+    private let stage = Stage { $0.routesMedia = true }
+    private let ada: Guest
+    private let bob: Guest
+    private let eve: Guest
+
+    init() {
+        (ada, bob, eve) = (stage.arrive(address: "a"), stage.arrive(address: "b"), stage.arrive(address: "e"))
+    }
+
+    // MARK: Lobby
+
+    @Test func aLobbyLetsPeopleKnockAndHostsAdmit() throws {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        #expect(bob.open(as: "Bob")?.room == .waiting(.init(re: bob.lastRequest, name: .standUp)))
+        let knock = RoomNotice.Knock(connection: bob.connection, displayName: "Bob", waiting: true)
+        #expect(ada.takeRooms() == [.knock(knock)])
+        #expect(ada.admit(bob)?.type == "ok")
+        let joined = try #require(bob.takeRooms().first?.joined)
+        #expect(joined.re == nil)
+        #expect(joined.role == .guest)
+        #expect(bob.enter(joined)?.type == "session.joined")
+        #expect(ada.takeRooms().map { $0.knock?.waiting ?? true } == [false, true], "the knock is over, and Bob is in")
+    }
+
+    @Test func aDeniedPersonIsToldAndMustWaitBeforeTheNextKnock() {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        bob.open()
+        #expect(ada.deny(bob)?.type == "ok")
+        #expect(bob.takeRooms().compactMap(\.refused).map(\.code) == [.roomRefused])
+        #expect(bob.open()?.errorCode == .roomRefused)
+        stage.pass(.seconds(61))
+        #expect(bob.open()?.type == "room.waiting")
+    }
+
+    @Test func whoWaitsMaySayNothingAndGetsNothing() {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        bob.open()
+        #expect(bob.write("let me in")?.errorCode == .notJoined)
+        #expect(bob.raise()?.errorCode == .notJoined)
+        #expect(bob.admit(bob)?.errorCode == .notJoined)
+        bob.take()
+        ada.write("secret")
+        #expect(bob.take() == [])
+    }
+
+    @Test func leavingTheLobbyIsToldToTheHosts() {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        for how in 0..<3 {
+            let guest = stage.arrive(address: "g\(how)")
+            guest.open()
+            ada.take()
+            switch how {
+            case 0: guest.leaveRoom()
+            case 1: guest.leave()
+            default:
+                guest.drop()
+                stage.pass(.seconds(31))
+            }
+            #expect(ada.takeRooms().compactMap(\.knock).map(\.waiting) == [false])
+            #expect(ada.admit(guest)?.errorCode == .notFound)
+        }
+    }
+
+    @Test func whoDroppedWhileWaitingComesInAsReconnecting() {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        bob.open()
+        bob.drop()
+        ada.take()
+        #expect(ada.admit(bob)?.type == "ok")
+        #expect(ada.takeRooms().compactMap(\.person).map(\.state) == [.reconnecting])
+        bob.resume()
+        #expect(bob.takeRooms().contains { $0.joined != nil })
+        #expect(ada.takeRooms().compactMap(\.person).map(\.state) == [.connected])
+    }
+
+    @Test func turningTheLobbyOffLetsEveryoneInWhoFits() {
+        ada.open(with: RoomChanges { ($0.lobby, $0.capacity) = (true, 2) })
+        bob.open()
+        eve.open()
+        ada.take()
+        #expect(ada.set { $0.lobby = false }?.type == "ok")
+        #expect(bob.takeRooms().compactMap(\.joined).count == 1)
+        #expect(eve.takeRooms() == [], "she still waits")
+        #expect(stage.arrive().open()?.errorCode == .roomFull)
+        bob.leaveRoom()
+        #expect(eve.takeRooms().compactMap(\.joined).count == 1, "the place is hers")
+    }
+
+    @Test func aFullRoomAdmitsNobody() {
+        ada.open(with: RoomChanges { ($0.lobby, $0.capacity) = (true, 2) })
+        bob.open()
+        eve.open()
+        ada.admit(bob)
+        #expect(ada.admit(eve)?.errorCode == .roomFull)
+        #expect(stage.arrive().open()?.errorCode == .roomFull, "nobody waits for a full room")
+    }
+
+    @Test func aNewHostSeesWhoWaits() {
+        ada.open()
+        bob.open()
+        ada.set { $0.lobby = true }
+        eve.open(as: "Eve")
+        bob.take()
+        ada.leaveRoom()
+        #expect(bob.takeRooms().compactMap(\.knock).map(\.displayName) == ["Eve"])
+        #expect(bob.admit(eve)?.type == "ok")
+    }
+
+    @Test func whoWaitsForARoomThatEndsIsTold() {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        bob.open()
+        bob.take()
+        ada.leaveRoom()
+        stage.pass(.seconds(61))
+        #expect(bob.takeRooms().compactMap(\.refused).map(\.code) == [.roomNotFound])
+        #expect(bob.open()?.room?.joined?.role == .host)
+    }
+
+    // MARK: Lock
+
+    @Test func aLockedRoomRefusesEveryoneButItsCreator() {
+        ada.open()
+        bob.open()
+        ada.set { $0.locked = true }
+        #expect(eve.open()?.errorCode == .roomLocked)
+        ada.leaveRoom()
+        #expect(ada.open()?.room?.joined?.role == .host)
+        bob.leaveRoom()
+        #expect(bob.open()?.errorCode == .roomLocked)
+        ada.set { $0.locked = false }
+        #expect(bob.open()?.room?.joined != nil)
+    }
+
+    // MARK: Password
+
+    @Test func aPasswordIsRequiredAndNeverSent() throws {
+        let joined = try #require(ada.open(with: RoomChanges { $0.password = "open sesame" })?.room?.joined)
+        #expect(joined.options.password)
+        #expect(bob.open()?.errorCode == .roomPassword)
+        #expect(bob.open(password: "open barley")?.errorCode == .roomPassword)
+        #expect(bob.open(password: "")?.errorCode == .roomPassword)
+        #expect(bob.open(password: "open sesame")?.room?.joined != nil)
+        let sent = stage.effects.compactMap { if case .transmit(_, let bytes) = $0 { bytes } else { nil } }
+        #expect(!sent.contains { String(decoding: $0, as: UTF8.self).contains("sesame") })
+    }
+
+    @Test func hostsChangeAndRemoveThePassword() {
+        ada.open(with: RoomChanges { $0.password = "one" })
+        #expect(ada.set { $0.password = "two" }?.type == "ok")
+        #expect(bob.open(password: "one")?.errorCode == .roomPassword)
+        #expect(bob.open(password: "two")?.room?.joined != nil)
+        ada.take()
+        #expect(ada.set { $0.password = "" }?.type == "ok")
+        #expect(ada.takeRooms().compactMap(\.changed).map(\.password) == [false])
+        #expect(eve.open()?.room?.joined != nil)
+    }
+
+    @Test func guessingPasswordsIsLimitedPerAddress() {
+        ada.open(with: RoomChanges { $0.password = "open sesame" })
+        for guess in 0..<10 { #expect(eve.open(password: "\(guess)")?.errorCode == .roomPassword) }
+        #expect(eve.open(password: "open sesame")?.errorCode == .rateLimited, "not even the right one is tried")
+        #expect(stage.arrive(address: "e").open(password: "open sesame")?.errorCode == .rateLimited)
+        #expect(bob.open(password: "open sesame")?.room?.joined != nil, "others are not affected")
+        stage.pass(.seconds(7))
+        #expect(eve.open(password: "open sesame")?.room?.joined != nil)
+    }
+
+    @Test func rightPasswordsAreNotLimited() {
+        ada.open(with: RoomChanges { $0.password = "open sesame" })
+        for _ in 0..<20 {
+            #expect(stage.arrive(address: "school").open(password: "open sesame")?.room?.joined != nil)
+        }
+    }
+
+    // MARK: Bans
+
+    @Test func aBannedPersonIsRemovedEverywhereAndStaysOut() throws {
+        ada.open(with: RoomChanges { $0.lobby = false })
+        let his = try #require(bob.open()?.room?.joined)
+        bob.enter(his)
+        let tab = stage.arrive(bob.identity)
+        tab.open()
+        #expect(ada.remove(bob, ban: true)?.type == "ok")
+        for guest in [bob, tab] {
+            #expect(guest.takeRooms().compactMap(\.ended).map(\.reason) == [.banned])
+            #expect(guest.open()?.errorCode == .roomBanned)
+        }
+        #expect(bob.enter(his)?.errorCode == .tokenMatchEnded)
+        ada.set { $0.lobby = true }
+        #expect(bob.open()?.errorCode == .roomBanned, "not even to the lobby")
+    }
+
+    @Test func whoWaitsCanBeBanned() {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        bob.open()
+        bob.take()
+        #expect(ada.remove(bob, ban: true)?.type == "ok")
+        #expect(bob.takeRooms().compactMap(\.refused).map(\.code) == [.roomBanned])
+        stage.pass(.seconds(100))
+        #expect(bob.open()?.errorCode == .roomBanned)
+    }
+}

@@ -1,0 +1,27 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Random events in rooms. All invariants are checked after each event.
+@Suite struct RoomModelTests {
+    /// Fewer events than in the other models by default, because each is checked by everyone in the room.
+    @Test func everyRuleOfRoomsHoldsAfterEveryEvent() {
+        let events = ModelRun.isChosen ? ModelRun.events : 20_000
+        let seed = ModelRun.seed
+        print("rooms: seed \(seed), \(events) events")
+        var world = RoomWorld(seed: seed)
+        for event in 0..<events {
+            world.step()
+            guard let fault = world.fault() else { continue }
+            Issue.record("rooms, seed \(seed), event \(event): \(fault)")
+            return
+        }
+        print("rooms: \(ModelRun.text(world.figures))")
+        for kind in [
+            "let in", "resumed", "resumed too late", "restarted", "ended removed", "ended closed", "join: room_full",
+            "join: room_locked", "join: room_password", "join: room.waiting", "join: room.joined", "screen: shared",
+            "dead token: token_match_ended",
+        ] { #expect(world.figures[kind, default: 0] > 0 || events < 10_000, "\(kind) never happened") }
+    }
+}

@@ -1,0 +1,202 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// The events, in random order.
+extension RoomWorld {
+    mutating func step() {
+        stage.pass(.milliseconds(Int64.random(in: 0..<2000, using: &random)))
+        settle()
+        switch Int.random(in: 0..<1000, using: &random) {
+        case 0..<80: arrive()
+        case 80..<280: join()
+        case 280..<330: leave()
+        case 330..<370: depart()
+        case 370..<450: drop()
+        case 450..<530: resume()
+        case 530..<570: useDeadToken()
+        case 570..<580: closeRoom()
+        case 580..<582: restart()
+        case 582..<640: enterSession()
+        case 640..<720: media()
+        default: request()
+        }
+        settle()
+    }
+
+    private mutating func settle() {
+        hear()
+        // People who do not come back. Their connection ends later.
+        let grace = stage.rules.resumeGrace
+        for visitor in visitors.filter({ $0.droppedAt.map { $0 + grace <= stage.now } ?? false }) where chance(20) {
+            forget(visitor)
+        }
+        judge()
+    }
+
+    // MARK: Connecting
+
+    private mutating func arrive() {
+        guard visitors.count < 20, let identity = identities.randomElement(using: &random) else { return }
+        visitors.append(Visitor(stage.arrive(identity, address: "\(visitors.count % 3)")))
+        count("arrived")
+    }
+
+    private mutating func depart() {
+        guard let visitor = anyone() else { return }
+        visitor.guest.leave()
+        forget(visitor)
+        count("departed")
+    }
+
+    private mutating func drop() {
+        guard let visitor = anyone() else { return }
+        visitor.guest.drop()
+        visitor.droppedAt = stage.now
+        count("dropped")
+    }
+
+    private mutating func resume() {
+        guard let visitor = anyone({ !$0.isLive }) else { return }
+        let connection = visitor.connection
+        visitor.guest.resume()
+        visitor.droppedAt = nil
+        if visitor.connection != connection { over(visitor) }
+        count(visitor.connection == connection ? "resumed" : "resumed too late")
+    }
+
+    /// Rooms are only in memory, so a restart ends all of them. Their tokens stay dead.
+    private mutating func restart() {
+        for visitor in visitors { over(visitor) }
+        stage.restart()
+        for visitor in visitors { visitor.droppedAt = stage.now }
+        (banned, creators) = ([:], [:])
+        count("restarted")
+    }
+
+    // MARK: Rooms
+
+    private mutating func join() {
+        guard let visitor = anyone({ $0.isLive && $0.view == nil && $0.waitsFor == nil }),
+            let name = Self.names.randomElement(using: &random)
+        else { return }
+        var options = RoomChanges()
+        if chance(50) { options.capacity = Int.random(in: 1...6, using: &random) }
+        if chance(20) { options.lobby = true }
+        if chance(10) { options.password = Self.password }
+        if chance(10) { options.persistent = true }
+        let isNew = !stage.hub.hasRoom(name)
+        if isNew { creators[name] = visitor.guest.identity }
+        let password = chance(50) ? (chance(80) ? Self.password : "wrong") : nil
+        let answer = visitor.guest.open(name, as: "V", password: password, with: options)
+        count("join: \(answer?.errorCode?.rawValue ?? answer?.type ?? "nothing")")
+        guard let notice = answer?.room else { return }
+        hear(visitor, notice)
+        let isCreator = creators[name] == visitor.guest.identity
+        if let joined = notice.joined, joined.options.password, password != Self.password, !isCreator {
+            fail("a person came in without the password")
+        }
+    }
+
+    private mutating func leave() {
+        guard let visitor = anyone({ $0.isLive && ($0.view != nil || $0.waitsFor != nil) }) else { return }
+        if visitor.guest.leaveRoom()?.type != "ok" { fail("leaving failed") }
+        over(visitor)
+        count("left")
+    }
+
+    private mutating func closeRoom() {
+        guard let name = Self.names.randomElement(using: &random) else { return }
+        stage.handle(.closeRoom(name))
+        count("closed")
+    }
+
+    // MARK: Sessions
+
+    /// Tries to join the session with a token of a place that is over.
+    private mutating func useDeadToken() {
+        guard let visitor = anyone({ $0.isLive && !$0.dead.isEmpty }),
+            let token = visitor.dead.randomElement(using: &random)
+        else { return }
+        let answer = visitor.guest.join(token.session, token: token.token)
+        if answer?.type == "session.joined" { fail("a dead token let its holder in") }
+        count("dead token: \(answer?.errorCode?.rawValue ?? "closed")")
+        if !visitor.isLive { forget(visitor) }
+    }
+
+    private mutating func enterSession() {
+        guard let visitor = anyone({ $0.isLive && $0.view != nil }), let admission = visitor.view?.admission else {
+            return
+        }
+        let answer = visitor.guest.join(admission.session, token: admission.token)
+        count("session.join: \(answer?.errorCode?.rawValue ?? answer?.type ?? "closed")")
+        if ![.alreadyJoined, nil].contains(answer?.errorCode) {
+            fail("a good token was refused: \(String(describing: answer))")
+        }
+    }
+
+    private mutating func media() {
+        guard let visitor = anyone({ $0.isLive && !$0.guest.places.isEmpty }), let view = visitor.view,
+            let session = visitor.guest.places.first
+        else { return }
+        if chance(70) {
+            visitor.guest.publish(session, mids: MediaMids(audio: "0", video: "1"))
+            return count("published")
+        }
+        let answer = visitor.guest.share(session)
+        let mayShare = view.options.share == .all || view.people[visitor.connection]?.role != .guest
+        if answer?.errorCode == .notPermitted, mayShare { fail("a person who may share was refused") }
+        if answer?.type == "session.published", !mayShare { fail("a guest shared a screen") }
+        count("screen: \(answer?.errorCode?.rawValue ?? "shared")")
+    }
+
+    // MARK: Requests in a room
+
+    private mutating func request() {
+        guard let visitor = anyone({ $0.isLive && $0.view != nil }), let view = visitor.view else { return }
+        let others = visitors.filter { $0.view?.name == view.name || $0.waitsFor == view.name }
+        guard let other = others.randomElement(using: &random) else { return }
+        let verb = verb(about: other.connection)
+        let role = view.people[visitor.connection]?.role ?? .guest
+        guard let answer = visitor.guest.ask(.room(verb)) else { return fail("\(verb) was not answered") }
+        count("\(ClientMessage.room(verb).type): \(answer.errorCode?.rawValue ?? "ok")")
+        guard answer.type == "ok" else { return }
+        judge(verb, by: role)
+        if case .remove(let remove) = verb, remove.ban == true {
+            banned[view.name, default: []].insert(other.guest.identity)
+            count("banned")
+        }
+    }
+
+    private mutating func verb(about connection: ConnectionID) -> RoomVerb {
+        switch Int.random(in: 0..<14, using: &random) {
+        case 0..<3: return .admit(.init(connection: connection))
+        case 3: return .deny(.init(connection: connection))
+        case 4: return .mute(.init(connection: chance(50) ? connection : nil))
+        case 5: return .stopShare(.init(connection: chance(50) ? connection : nil))
+        case 6: return .remove(.init(connection: connection, ban: chance(40)))
+        case 7, 8:
+            return .role(.init(connection: connection, role: RoomRole.allCases.randomElement(using: &random) ?? .guest))
+        case 9:
+            lastText += 1
+            return .say(.init(text: "\(lastText)"))
+        case 10: return .hand(.init(raised: chance(50)))
+        default: return .set(.init(options: changes()))
+        }
+    }
+
+    private mutating func changes() -> RoomChanges {
+        var changes = RoomChanges()
+        switch Int.random(in: 0..<7, using: &random) {
+        case 0: changes.locked = chance(30)
+        case 1: changes.lobby = chance(50)
+        case 2: changes.password = chance(30) ? Self.password : ""
+        case 3: changes.capacity = Int.random(in: 1...6, using: &random)
+        case 4: changes.share = chance(50) ? .hosts : .all
+        case 5: changes.persistent = chance(30)
+        default: changes.chat = chance(80)
+        }
+        return changes
+    }
+}

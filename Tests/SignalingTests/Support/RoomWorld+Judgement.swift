@@ -1,0 +1,56 @@
+import Signaling
+import Wire
+
+/// The invariants, checked after every event.
+extension RoomWorld {
+    mutating func judge() {
+        forgetEndedRooms()
+        for visitor in visitors where visitor.isLive { judge(visitor) }
+        for name in Self.names { judge(name) }
+        let occupied = Set(visitors.filter(\.isLive).compactMap { $0.view?.name })
+        let (rooms, sessions) = (stage.hub.roomCount, stage.hub.sessionCount)
+        if occupied.count > rooms { fail("\(occupied.count) rooms have people, and \(rooms) exist") }
+        if sessions > rooms { fail("\(sessions) sessions of \(rooms) rooms are left") }
+    }
+
+    private mutating func judge(_ visitor: Visitor) {
+        if visitor.guest.openRequests > 0 { fail("a request has no answer") }
+        let own = [visitor.view?.admission.session].compactMap { $0 }
+        if !visitor.guest.places.isSubset(of: own) { fail("a person is in the session of a room that they are not in") }
+        if let name = visitor.view?.name, banned[name]?.contains(visitor.guest.identity) == true {
+            fail("a banned person is in \(name)")
+        }
+    }
+
+    private mutating func judge(_ name: RoomName) {
+        let inside = visitors.filter { $0.isLive && $0.view?.name == name }
+        guard let first = inside.first?.view else { return }
+        if !first.people.values.contains(where: { $0.role == .host }) { fail("\(name) has no host") }
+        for visitor in inside {
+            guard let view = visitor.view else { continue }
+            if view.people != first.people { fail("two see different people in \(name): \(difference(view, first))") }
+            if view.options != first.options { fail("two people of \(name) see different options") }
+            if view.people[visitor.connection] == nil { fail("a person of \(name) does not see themselves") }
+        }
+    }
+
+    private func difference(_ one: View, _ other: View) -> [RoomPerson?] {
+        Set(one.people.keys).union(other.people.keys).sorted().flatMap { connection in
+            let seen = [one.people[connection], other.people[connection]]
+            return seen[0] == seen[1] ? [] : seen
+        }
+    }
+
+    mutating func judge(_ verb: RoomVerb, by role: RoomRole) {
+        switch verb {
+        case .admit, .deny, .set, .mute, .stopShare, .remove: if role == .guest { fail("a guest moderated: \(verb)") }
+        case .role: if role != .host { fail("a \(role) changed roles") }
+        case .join, .leave, .say, .hand, .react: break
+        }
+    }
+
+    /// A room that ends is forgotten with its bans.
+    private mutating func forgetEndedRooms() {
+        for name in Self.names where !stage.hub.hasRoom(name) { (banned[name], creators[name]) = (nil, nil) }
+    }
+}

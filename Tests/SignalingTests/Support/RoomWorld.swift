@@ -1,0 +1,124 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Random people in few rooms. It knows only what an outside observer can: what the clients sent and received.
+///
+/// The seed determines everything in a run.
+struct RoomWorld: RandomWorld {
+    /// A room as one client sees it.
+    struct View: Equatable {
+        var name: RoomName
+        var people: [ConnectionID: RoomPerson]
+        var options: RoomOptions
+        var admission: Admission
+    }
+
+    /// A client, with the state that its page would show.
+    final class Visitor {
+        let guest: Guest
+        var view: View?
+        var waitsFor: RoomName?
+        var droppedAt: Timestamp?
+        /// Tokens of places that are over.
+        var dead: [Admission] = []
+
+        init(_ guest: Guest) { self.guest = guest }
+        var isLive: Bool { guest.socket != nil }
+        var connection: ConnectionID { guest.connection }
+    }
+
+    static let names = ["red", "Green", "BLUE"].compactMap { RoomName($0) }
+    static let password = "sesame"
+
+    let stage: Stage
+    var random: SeededGenerator
+    var visitors: [Visitor] = []
+    let identities: [IdentityID]
+    var figures: [String: Int] = [:]
+    private var found: String?
+    /// The people who were banned from each room, and who created it.
+    var banned: [RoomName: Set<IdentityID>] = [:]
+    var creators: [RoomName: IdentityID] = [:]
+    var lastText = 0
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        stage = Stage(seed: seed &+ 11) { rules in
+            rules.routesMedia = true
+            rules.roomCapacity = 5
+            // Random people knock and join far more often than real ones. Other tests cover these limits.
+            (rules.roomKnocks, rules.roomPasswordGuesses) = (.init(perMinute: 100_000), .init(perMinute: 100_000))
+            rules.joins = .init(perSecond: 1000, burst: 1000)
+        }
+        var random = random
+        identities = (0..<12).map { _ in .random(using: &random) }
+    }
+
+    mutating func count(_ what: String) { figures[what, default: 0] += 1 }
+    mutating func fail(_ text: String) { if found == nil { found = text } }
+    func fault() -> String? { found }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    mutating func anyone(_ isWanted: (Visitor) -> Bool = { $0.isLive }) -> Visitor? {
+        visitors.filter(isWanted).randomElement(using: &random)
+    }
+
+    mutating func forget(_ visitor: Visitor) { visitors.removeAll { $0 === visitor } }
+
+    // MARK: What clients hear
+
+    /// The visitor is no longer in a room.
+    func over(_ visitor: Visitor) {
+        if let view = visitor.view { visitor.dead = (visitor.dead + [view.admission]).suffix(4) }
+        (visitor.view, visitor.waitsFor) = (nil, nil)
+    }
+
+    mutating func hear() {
+        for visitor in visitors {
+            for message in visitor.guest.take() {
+                if message.errorCode == .internalError { fail("an internal error") }
+                if let room = message.room { hear(visitor, room) }
+            }
+        }
+    }
+
+    mutating func hear(_ visitor: Visitor, _ notice: RoomNotice) {
+        switch notice {
+        case .joined(let joined): hear(visitor, joined)
+        case .waiting(let waiting): visitor.waitsFor = waiting.name
+        case .refused(let refused):
+            if visitor.waitsFor != refused.name { fail("refused without having waited") }
+            visitor.waitsFor = nil
+        case .person(let person):
+            if visitor.view == nil { fail("news of a room from outside") }
+            visitor.view?.people[person.connection] = person.state == .left ? nil : person
+        case .changed(let changed): visitor.view?.options = changed.options
+        case .ended(let ended):
+            if visitor.view?.name != ended.name { fail("a room ended that the client is not in") }
+            over(visitor)
+            count("ended \(ended.reason)")
+        case .knock, .said, .reacted:
+            if visitor.view == nil { fail("\(ServerMessage.room(notice).type) outside of a room") }
+        }
+    }
+
+    private mutating func hear(_ visitor: Visitor, _ joined: RoomNotice.Joined) {
+        if visitor.view != nil { fail("joined twice") }
+        if joined.re == nil, visitor.waitsFor != joined.name { fail("let in without having waited") }
+        if joined.re == nil { count("let in") }
+        let people = Dictionary(joined.people.map { ($0.connection, $0) }, uniquingKeysWith: { first, _ in first })
+        if people[visitor.connection]?.role != joined.role { fail("a person got a role that others do not see") }
+        if people.count > joined.options.capacity { fail("\(people.count) of \(joined.options.capacity) are in") }
+        let options = joined.options
+        visitor.view = View(name: joined.name, people: people, options: options, admission: joined.admission)
+        visitor.waitsFor = nil
+        // Who came in without asking a host must have been allowed to.
+        guard joined.re != nil, people.count > 1 else { return }
+        let isCreator = creators[joined.name] == visitor.guest.identity
+        if !isCreator, options.lobby || options.locked { fail("a person came in past the lobby or the lock") }
+        if !isCreator, joined.role != .guest { fail("a stranger came in as \(joined.role)") }
+    }
+}
