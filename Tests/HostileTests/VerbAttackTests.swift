@@ -31,7 +31,7 @@ extension ClientMessage {
         case .session(.negotiate), .media(.offer): .budget(burst: 500)
         case .session, .roulette, .media(.close), .media(.estimate), .iceServers: .budget(burst: 100)
         case .presence(.delete): .leaves
-        case .presence, .nearby, .call, .contact, .push: .budget(burst: 100)
+        case .presence, .nearby, .call, .contact, .push, .room: .budget(burst: 100)
         case .ack, .ping: .messages
         case .hello: .faults
         case .bye: .leaves
