@@ -188,6 +188,8 @@ struct MappedCodec: Equatable, Sendable {
     var repairPayloadType: UInt8 = 255
     /// Whether the publisher sends redundant audio (RFC 2198) and the subscriber negotiated plain Opus.
     var isUnwrapped = false
+    /// The subscriber's payload type of plain Opus, if the publisher sends redundant audio; 255 if there is none.
+    var plainPayloadType: UInt8 = 255
     var clockRate: UInt32
 
     var isDecodable: Bool { payloadType != 255 }
@@ -200,9 +202,10 @@ struct MappedCodec: Equatable, Sendable {
             ?? codecs.first { $0.kind.decodes(theirs.kind) }
         // Redundant audio contains the publisher's payload types. A subscriber with others gets plain Opus.
         if theirs.kind == .red, ours?.redundantPayloadTypes != theirs.redundantPayloadTypes { ours = nil }
-        if ours == nil, theirs.kind == .red {
-            ours = codecs.first { $0.kind == .opus }
-            isUnwrapped = true
+        if theirs.kind == .red {
+            let plain = codecs.first { $0.kind == .opus }
+            plainPayloadType = plain?.payloadType ?? 255
+            if ours == nil { (ours, isUnwrapped) = (plain, true) }
         }
         guard let ours else { return }
         payloadType = ours.payloadType

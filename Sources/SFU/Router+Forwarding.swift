@@ -215,7 +215,6 @@ extension Router {
         sink.send(length, on: path)
         counters.packetsForwarded &+= 1
         subscriber.packets &+= 1
-        subscriber.octets &+= UInt32(truncatingIfNeeded: pending.packet.payloadRange.count)
         subscriber.budget.earn(length)
     }
 
@@ -237,24 +236,30 @@ extension Router {
         over sender: SRTPSender, now: MediaTime
     ) -> Int? {
         let memory = sink.prepare(pending.bytes.count + Self.maxGrowth)
+        let isPlain =
+            codec.isUnwrapped
+            || codec.plainPayloadType != 255 && !(subscriber.downlink?.takesRedundantAudio ?? true)
         var header = RTPHeaderWriter(
-            into: memory, payloadType: codec.payloadType, marker: pending.packet.marker,
+            into: memory, payloadType: isPlain ? codec.plainPayloadType : codec.payloadType,
+            marker: pending.packet.marker,
             sequenceNumber: UInt16(truncatingIfNeeded: numbers.sequence), timestamp: numbers.timestamp,
             ssrc: subscriber.ssrc, twoByteExtensions: pending.packet.extensionProfile & 0xfff0 == 0x1000
         )
         if pending.hasExtensions { copyExtensions(of: pending.packet, pending.bytes, to: &header, subscriber) }
-        addTiming(pending.packet.payloadRange.count, to: &header, subscriber, now: now)
-        let headerLength = header.finish()
-        guard headerLength > 0 else { return nil }
         pending.renumber(numbers)
         var payload = pending.payload
-        if codec.isUnwrapped {
+        if isPlain {
             guard let plain = RedundantAudio.primary(payload) else { return nil }
             payload = plain
         }
-        return sender.protect(
+        addTiming(payload.count, to: &header, subscriber, now: now)
+        let headerLength = header.finish()
+        guard headerLength > 0 else { return nil }
+        let length = sender.protect(
             memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0), payload: payload
         )
+        if length != nil { subscriber.octets &+= UInt32(truncatingIfNeeded: payload.count) }
+        return length
     }
 
     /// The maximum number of bytes by which a packet can grow, because of longer header extensions, the original sequence

@@ -120,6 +120,40 @@ struct RedundantAudioTests {
         }
     }
 
+    @Test("a full line that loses nothing carries plain Opus, and a good line the copies, too")
+    func full() throws {
+        let room = try SimulatedRoom(seed: 3)
+        let (publisher, watcher) = (room.client(), room.client())
+        try publisher.publish(audio: Self.red, others: [.audio: [Codec(.opus, payloadType: 111)]])
+        publisher.microphone?.isRedundant = true
+        try watcher.watch(slots: 1, audio: Codec(.opus, payloadType: 111), others: [Self.red])
+        try room.connect()
+        watcher.subscribe(to: publisher)
+        let slot = try watcher.audio()
+        func payloadTypes(in milliseconds: Int64) -> Set<UInt8> {
+            let before = slot.arrivals.count
+            room.run(milliseconds)
+            return Set(slot.arrivals[before...].map(\.payloadType))
+        }
+        #expect(payloadTypes(in: 2000) == [63])
+        let address = try #require(watcher.receive).address
+        room.network.links[address] = SimulatedLink(bitsPerSecond: 150_000, longestQueue: .seconds(2))
+        room.run(8000)
+        #expect(payloadTypes(in: 2000) == [111])
+        #expect(slot.unreadable == 0)
+        #expect(try #require(room.router.clients[watcher.key]?.receive?.downlink).control.lossRatio < 0.005)
+    }
+
+    @Test("redundancy is for lines that lose packets, and for those that are not full")
+    func worth() {
+        let downlink = Downlink()
+        downlink.updateRedundancy()
+        #expect(downlink.takesRedundantAudio)
+        downlink.control.receive(remb: .kilobits(300))
+        downlink.updateRedundancy()
+        #expect(!downlink.takesRedundantAudio)
+    }
+
     @Test("a subscriber that numbers Opus differently gets plain Opus")
     func otherNumbers() throws {
         let room = try SimulatedRoom()

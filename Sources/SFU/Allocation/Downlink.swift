@@ -14,6 +14,11 @@ final class Downlink {
     var allocatedAt: MediaTime?
     /// Whether the allocation limits anything.
     var isLimited = false
+    /// Whether audio is sent with its redundancy, if the publisher adds any. On a full line that loses nothing, it would only take
+    /// the place of the videos.
+    var takesRedundantAudio = true
+    /// The part of the packets whose loss makes redundancy worth its bitrate, and below which it is not.
+    private static let losses = (many: 0.01, few: 0.005)
     /// What would be sent on an unlimited line.
     var wanted = Bitrate.zero
     /// When videos were raised and lowered, and how long to wait before they are raised again.
@@ -51,6 +56,14 @@ final class Downlink {
     /// Touches the memory that sending uses, to load it into the cache; see `Router.warm`.
     @inline(__always)
     func warm() -> UInt64 { control.warm() }
+
+    func updateRedundancy() {
+        if control.estimate == nil || control.lossRatio > Self.losses.many {
+            takesRedundantAudio = true
+        } else if control.lossRatio < Self.losses.few {
+            takesRedundantAudio = false
+        }
+    }
 
     /// Records that videos were lowered. If they were raised only recently, that was too soon.
     func lowered(now: MediaTime) {
