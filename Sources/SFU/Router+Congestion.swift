@@ -51,7 +51,7 @@ extension Router {
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
         guard now - at >= Downlink.measurement else { return }
         downlink.measuredAt = now
-        downlink.updateRedundancy()
+        downlink.updateRedundancy(now: now)
         var (all, audio) = (0, 0)
         for track in peer.outgoing {
             let bytes = Int(track.octets &- track.measuredOctets)

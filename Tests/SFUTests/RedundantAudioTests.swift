@@ -147,10 +147,10 @@ struct RedundantAudioTests {
     @Test("redundancy is for lines that lose packets, and for those that are not full")
     func worth() {
         let downlink = Downlink()
-        downlink.updateRedundancy()
+        downlink.updateRedundancy(now: MediaTime(nanoseconds: 0))
         #expect(downlink.takesRedundantAudio)
         downlink.control.receive(remb: .kilobits(300))
-        downlink.updateRedundancy()
+        downlink.updateRedundancy(now: MediaTime(nanoseconds: 0))
         #expect(!downlink.takesRedundantAudio)
     }
 

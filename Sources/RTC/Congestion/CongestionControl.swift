@@ -249,7 +249,7 @@ extension CongestionControl {
         guard let drainUntil, now >= drainUntil else { return }
         self.drainUntil = nil
         guard queue.current > Self.drained, !competition.isPresent else { return }
-        if queue.current.nanoseconds > drainedQueue.nanoseconds / 2 {
+        if queue.current.nanoseconds > drainedQueue.nanoseconds / 4 * 3 {
             competition.assume()
         } else {
             (self.drainUntil, drainedQueue) = (now + Self.draining, queue.current)

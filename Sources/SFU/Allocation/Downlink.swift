@@ -19,6 +19,7 @@ final class Downlink {
     var takesRedundantAudio = true
     /// The part of the packets whose loss makes redundancy worth its bitrate, and below which it is not.
     private static let losses = (many: 0.01, few: 0.005)
+    private static let longQueue = MediaInterval.milliseconds(60)
     /// What would be sent on an unlimited line.
     var wanted = Bitrate.zero
     /// When videos were raised and lowered, and how long to wait before they are raised again.
@@ -57,8 +58,11 @@ final class Downlink {
     @inline(__always)
     func warm() -> UInt64 { control.warm() }
 
-    func updateRedundancy() {
-        if control.estimate == nil || control.lossRatio > Self.losses.many {
+    func updateRedundancy(now: MediaTime) {
+        if control.isUnsettled(now: now) || control.queueDelay > Self.longQueue {
+            // What a full queue drops, it drops because too much is sent.
+            takesRedundantAudio = false
+        } else if control.estimate == nil || control.lossRatio > Self.losses.many {
             takesRedundantAudio = true
         } else if control.lossRatio < Self.losses.few {
             takesRedundantAudio = false
