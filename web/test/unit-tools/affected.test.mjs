@@ -273,9 +273,9 @@ describe('In this checkout', () => {
     assert.ok(tests.includes('roulette') && tests.includes('roulette-nginx'), tests.join());
   });
 
-  test('only tests of the test tools need no server', () => {
+  test('only tests of the test tools and of HAProxy need no server', () => {
     const tests = browser('Sources/Server/Server.swift');
     const all = browser('Package.swift');
-    assert.deepEqual(all.filter((name) => !tests.includes(name)), ['drivers', 'scaffolding']);
+    assert.deepEqual(all.filter((name) => !tests.includes(name)), ['drivers', 'haproxy', 'scaffolding']);
   });
 });
