@@ -94,6 +94,8 @@ extension CongestionControl {
     public var queueDelay: MediaInterval { queue.current }
     /// The part of the packets that were lost recently, 0 to 1.
     public var lossRatio: Double { loss.recent }
+    /// The part of the packets that the path loses whatever is sent, 0 to 1. What a full queue drops is not part of it.
+    public var inherentLossRatio: Double { loss.inherent }
     /// The bitrate that arrives at the receiver; nil if unknown.
     public var acknowledgedBitrate: Bitrate? { acknowledged.bitrate }
     /// Whether a queue is being drained, or a probe's result has not been verified yet.

@@ -62,9 +62,9 @@ final class Downlink {
         if control.isUnsettled(now: now) || control.queueDelay > Self.longQueue {
             // What a full queue drops, it drops because too much is sent.
             takesRedundantAudio = false
-        } else if control.estimate == nil || control.lossRatio > Self.losses.many {
+        } else if control.estimate == nil || control.inherentLossRatio > Self.losses.many {
             takesRedundantAudio = true
-        } else if control.lossRatio < Self.losses.few {
+        } else if control.inherentLossRatio < Self.losses.few {
             takesRedundantAudio = false
         }
     }
