@@ -185,7 +185,7 @@ public struct Rules: Equatable, Sendable {
 
 /// Who may create rooms.
 public enum RoomCreation: String, Sendable, Equatable, CaseIterable {
-    /// Whoever opens a name that does not exist.
+    /// Anyone can create a room, by opening a name that does not exist.
     case everyone
     /// Only the operators of the server.
     case operators

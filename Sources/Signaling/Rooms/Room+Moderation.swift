@@ -86,7 +86,7 @@ extension Room {
         let isBan = verb.ban ?? false
         if let applicant = lobby.waiting.first(where: { $0.client == verb.connection }) {
             guard applicant.identity != member.identity else { throw .removesItself }
-            // Whoever waits may be in the room on another device, with any role.
+            // A person in the lobby may also be in the room on another device, in any role.
             if isBan {
                 try ban(applicant.identity, by: member, &turn)
             } else {

@@ -54,7 +54,7 @@ public struct Room: Machine, Equatable, Sendable {
     // MARK: Time
 
     /// A timer cannot be canceled, and stays in the hub after its room has ended. A persistent room waits for a year, so it
-    /// waits in steps: otherwise whoever opens and ends rooms again and again would fill the memory with timers.
+    /// waits in steps. Otherwise a client that opens and ends many rooms would fill the memory with timers.
     private static let longestTimer: Duration = .seconds(3600)
 
     var nextTimeout: Timestamp? { if case .empty(_, let checkAt) = state { checkAt } else { nil } }

@@ -108,7 +108,7 @@ import Wire
         #expect(guest.enter(session, on: stage) != nil)
     }
 
-    @Test("includes joins after departures, whoever joins")
+    @Test("includes joins after departures, also of other people")
     func replacing() throws {
         var answers: [ServerMessage?] = []
         for _ in 0..<20 {
