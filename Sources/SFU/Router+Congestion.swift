@@ -131,7 +131,10 @@ extension Router {
                 payload: UnsafeRawBufferPointer(padding)
             )
         }
-        guard let length else { return Self.maxReport }
+        guard let length else {
+            withdrawTiming(of: track)
+            return Self.maxReport
+        }
         sink.send(length, on: path)
         return length
     }
@@ -152,5 +155,11 @@ extension Router {
         } else if subscriber.sendTimeID != 0 {
             header.addAbsoluteSendTime(wallClock(now).absoluteSendTime, id: subscriber.sendTimeID)
         }
+    }
+
+    /// Takes back the number of a packet that could not be encrypted. Otherwise it would count as lost on the path.
+    func withdrawTiming(of subscriber: OutgoingTrack) {
+        guard subscriber.transportNumberID != 0 else { return }
+        subscriber.downlink?.control.withdraw()
     }
 }

@@ -98,7 +98,10 @@ extension Router {
                 stored.number, of: stored.sequence, isVP8 ? VP8Descriptor(payload) : nil, payload, memory, headerLength,
                 track
             )
-        else { return 0 }
+        else {
+            withdrawTiming(of: track)
+            return 0
+        }
         sink.send(length, on: path)
         return length
     }

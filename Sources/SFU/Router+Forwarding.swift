@@ -47,6 +47,10 @@ extension Router {
         if track.kind == .video {
             let isRetransmission = isRecovered || track.codecs[codec].rtxPayloadType == nil
             encoding.missing.receive(sequence, at: now, isRetransmission: isRetransmission)
+            // Browsers repeat packets that have arrived, to probe the bandwidth, and original packets may come after their
+            // retransmission.
+            if encoding.history?.isPast(sequence) ?? false { return }
+            if isRecovered { counters.packetsRecovered &+= 1 }
             if encoding.codec != codec, !isRecovered { (encoding.codec, track.needsSelection) = (codec, true) }
         }
         var pending = PendingPacket(
@@ -148,7 +152,6 @@ extension Router {
         shifted.storeBytes(of: original.bigEndian, toByteOffset: 2, as: UInt16.self)
         shifted.storeBytes(of: encoding.ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
         guard let repaired = RTPPacket(UnsafeRawBufferPointer(shifted)) else { return }
-        counters.packetsRecovered &+= 1
         accept(repaired, UnsafeRawBufferPointer(shifted), of: encoding, isRecovered: true, now: now)
     }
 
@@ -254,11 +257,15 @@ extension Router {
         }
         addTiming(payload.count, to: &header, subscriber, now: now)
         let headerLength = header.finish()
-        guard headerLength > 0 else { return nil }
-        let length = sender.protect(
-            memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0), payload: payload
-        )
-        if length != nil { subscriber.octets &+= UInt32(truncatingIfNeeded: payload.count) }
+        guard headerLength > 0,
+            let length = sender.protect(
+                memory, headerLength: headerLength, prefix: UnsafeRawBufferPointer(start: nil, count: 0),
+                payload: payload)
+        else {
+            withdrawTiming(of: subscriber)
+            return nil
+        }
+        subscriber.octets &+= UInt32(truncatingIfNeeded: payload.count)
         return length
     }
 

@@ -25,6 +25,30 @@ struct DownlinkTests {
         #expect(room.router.estimate(of: Key(high: 9, low: 9)) == nil, "nobody has this key")
     }
 
+    @Test("packets that a publisher repeats to probe its own path are not forwarded, and take no numbers")
+    func repeated() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[0].subscribe(to: clients[1])
+        room.run(1000)
+        let (send, camera) = (try #require(clients[1].send), try #require(clients[1].camera))
+        let recovered = room.router.counters.packetsRecovered
+        for _ in 0..<100 {
+            for back in 1...3 as ClosedRange<UInt16> {
+                if let packet = camera.again(camera.sequence &- back) { send.send(packet, of: camera) }
+            }
+            room.run(10)
+        }
+        #expect(camera.retransmissionsRequested >= 300)
+        let numbers = try #require(clients[0].receive).transportNumbers
+        let missing = Int(numbers.last ?? 0) + 1 - numbers.count
+        #expect(missing == 0 && numbers == numbers.sorted())
+        #expect(try clients[0].video().faults() == [])
+        #expect(room.router.counters.packetsRecovered - recovered < 20, "they were not missing")
+        let control = try #require(room.router.clients[clients[0].key]?.receive?.downlink).control
+        #expect(control.lossRatio == 0 && control.inherentLossRatio == 0)
+    }
+
     @Test("without transport-wide feedback, packets carry their time and the receiver's own estimate counts")
     func remb() throws {
         let room = try SimulatedRoom()

@@ -118,6 +118,9 @@ extension CongestionControl {
         return sentPackets.add(bytes: bytes, at: now)
     }
 
+    /// Takes back the packet that was recorded last, because it was not sent. The next packet gets its number.
+    public mutating func withdraw() { sentPackets.removeLast() }
+
     /// Sets the receiver's own estimate of all that it receives.
     public mutating func receive(remb: Bitrate) { self.remb = feedbackAt == nil ? remb : nil }
 

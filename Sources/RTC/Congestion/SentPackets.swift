@@ -39,6 +39,9 @@ public struct SentPackets: Sendable {
         return number
     }
 
+    /// Forgets the packet that was added last.
+    mutating func removeLast() { count = max(0, count - 1) }
+
     /// Reads the memory that `add` needs.
     @inline(__always)
     func warm() -> UInt64 { UInt64(records[Int(truncatingIfNeeded: count) & (Self.capacity - 1)]) }
