@@ -48,10 +48,11 @@ extension Router {
 
     /// Measures what is sent to the subscriber, in the bytes that its connection carries.
     private func measure(_ peer: Peer, _ downlink: Downlink, now: MediaTime) {
+        // At once: the copies of a third of a second fill a queue that is as long.
+        downlink.updateRedundancy(now: now)
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
         guard now - at >= Downlink.measurement else { return }
         downlink.measuredAt = now
-        downlink.updateRedundancy(now: now)
         var (all, audio) = (0, 0)
         for track in peer.outgoing {
             let bytes = Int(track.octets &- track.measuredOctets)

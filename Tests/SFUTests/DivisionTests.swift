@@ -22,7 +22,7 @@ struct DivisionTests {
     /// Returns the chosen step of each video, in their order.
     private func divide(
         _ kilobits: Int64, _ videos: [Video], growth: Int64? = nil, resumesOnly: Bool = false,
-        tolerance: Double = VideoGrowth.usualTolerance
+        tolerance: Double = VideoGrowth.usualTolerance, floor: Int64 = 0, resumesOne: Bool = true
     ) -> [Int?] {
         var steps: [VideoStep] = []
         var demands: [VideoDemand] = []
@@ -36,8 +36,10 @@ struct DivisionTests {
                     slot: slot, steps: first..<steps.count, current: video.current.map { $0 + first },
                     rank: video.rank))
         }
-        let growth = VideoGrowth(limit: growth.map { .kilobits($0) }, resumesOnly: resumesOnly, tolerance: tolerance)
-        Allocation.distribute(.kilobits(kilobits), among: &demands, steps, growth: growth)
+        let growth = VideoGrowth(
+            limit: growth.map { .kilobits($0) }, resumesOnly: resumesOnly, resumesOne: resumesOne, tolerance: tolerance)
+        Allocation.distribute(
+            .kilobits(kilobits), among: &demands, steps, floor: .kilobits(floor), growth: growth)
         var choices: [Int?] = Array(repeating: nil, count: videos.count)
         for demand in demands { choices[demand.slot] = demand.choice.map { $0 - demand.steps.lowerBound } }
         return choices
@@ -81,6 +83,36 @@ struct DivisionTests {
         #expect(divide(230, videos) == [nil, 0, 0])
         #expect(divide(115, videos) == [nil, 0, nil])
         #expect(divide(50, videos) == [nil, nil, nil])
+    }
+
+    @Test("a large picture moves rather than a small one of the active speaker, who is heard")
+    func large() {
+        let videos = [Video(Self.three, speaks: true, area: 57_600), Video(Self.three, area: 230_400)]
+        #expect(divide(115, videos) == [nil, 0])
+        #expect(divide(230, videos) == [0, 0])
+        #expect(divide(430, videos) == [1, 0], "the speaker becomes sharp first")
+        #expect(divide(115, [Video(Self.three, speaks: true, area: 10), Video(Self.three, area: 11)]) == [0, nil])
+        #expect(divide(115, [Video(Self.three, area: 10, priority: 1), Video(Self.three, area: 99)]) == [0, nil])
+    }
+
+    @Test("one video is not paused below what the path has carried lately")
+    func floor() {
+        let videos = [Video(Self.three, current: 0, area: 10), Video(Self.three, current: 0, area: 90)]
+        #expect(divide(60, videos) == [nil, nil])
+        #expect(divide(60, videos, floor: 100) == [nil, 0])
+        #expect(divide(60, videos, floor: 90) == [nil, nil])
+        #expect(divide(60, videos, floor: 900) == [nil, 0], "it is for one only, and for its smallest step")
+        #expect(divide(150, videos, floor: 900) == [nil, 0])
+        #expect(divide(60, [Video([700], current: 0, area: 90), videos[0]], floor: 200) == [nil, 0])
+    }
+
+    @Test("one paused video is resumed within the floor, even while nothing may grow")
+    func resumed() {
+        let videos = [Video(Self.three), Video(Self.three, area: 90)]
+        #expect(divide(60, videos, growth: 0, floor: 120) == [nil, 0])
+        #expect(divide(500, videos, growth: 0, floor: 120) == [nil, 0], "while a probe is verified")
+        #expect(divide(60, videos, growth: 0, floor: 105) == [nil, nil])
+        #expect(divide(60, videos, growth: 0, floor: 120, resumesOne: false) == [nil, nil])
     }
 
     @Test("the active speaker becomes sharp before larger pictures, and what is pinned before the speaker")

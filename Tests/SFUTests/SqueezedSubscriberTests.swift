@@ -48,6 +48,31 @@ struct SqueezedSubscriberTests {
         #expect((0.9...1.1).contains(ratio), "the other subscriber: \(ratio) of its former bitrate")
     }
 
+    @Test(
+        "always sees the large picture move, whoever speaks and although little else fits",
+        arguments: 1...2 as ClosedRange<UInt64>)
+    func large(seed: UInt64) throws {
+        let gallery = try SimulatedGallery(seed: seed, publishers: 4)
+        let room = gallery.room
+        // The first speaks, and the last is shown large.
+        for (slot, publisher) in gallery.publishers.enumerated() {
+            let send = try #require(publisher.send)
+            send.sources.first { $0.kind == .audio }?.level = slot == 0 ? 10 : 40
+            let (width, height) = slot == 3 ? (640, 360) : (320, 180)
+            gallery.watchers[0].prefer(VideoPreference(width: width, height: height), of: publisher, slot: slot)
+        }
+        room.run(10_000)
+        try gallery.squeeze(0, to: 500_000)
+        room.run(5000)
+        var still: [Int] = []
+        for second in 5..<45 {
+            room.run(1000)
+            if try gallery.layers(of: 0, last: 1000)[3] == nil { still.append(second) }
+        }
+        print("seed \(seed): the large picture stood still in the seconds \(still)")
+        #expect(still.isEmpty)
+    }
+
     @Test("waits less than 200 ms for its audio behind a queue of a second", arguments: 1...2 as ClosedRange<UInt64>)
     func bufferbloat(seed: UInt64) throws {
         let gallery = try SimulatedGallery(seed: seed)

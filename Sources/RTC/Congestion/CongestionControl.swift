@@ -41,6 +41,7 @@ public struct CongestionControl: Sendable {
     private var acknowledged = AcknowledgedBitrate()
     private var rates = RateControl(estimate: CongestionControl.unlimited)
     private var loss = LossBound()
+    private var carried = CarriedBitrate()
     private var competition = Competition()
     private var queue = QueueDelay()
     /// Whether the queue is long, and did not only seem so because packets were held back.
@@ -86,7 +87,15 @@ extension CongestionControl {
         return max(estimate * (queue.latest > Self.veryLong ? 0.3 : 0.6), Self.smallest)
     }
 
-    private func isDraining(now: MediaTime) -> Bool {
+    /// The bitrate that media may take in any case, because the path has carried it lately; zero behind a very long queue. It
+    /// does not fall with the estimate when a short queue grows.
+    public var floor: Bitrate {
+        guard let carried = carried.bitrate, queue.current <= Self.veryLong else { return .zero }
+        return min(carried, remb ?? carried, loss.bitrate ?? carried)
+    }
+
+    /// Whether a queue is being drained.
+    public func isDraining(now: MediaTime) -> Bool {
         drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
 
@@ -95,13 +104,13 @@ extension CongestionControl {
     /// The part of the packets that were lost recently, 0 to 1.
     public var lossRatio: Double { loss.recent }
     /// The part of the packets that the path loses whatever is sent, 0 to 1. What a full queue drops is not part of it.
-    public var inherentLossRatio: Double { loss.inherent }
+    public var inherentLossRatio: Double { loss.withoutQueue }
     /// The bitrate that arrives at the receiver; nil if unknown.
     public var acknowledgedBitrate: Bitrate? { acknowledged.bitrate }
     /// Whether a queue is being drained, or a probe's result has not been verified yet.
-    public func isUnsettled(now: MediaTime) -> Bool {
-        probing.isVerifying(now: now) || isDraining(now: now)
-    }
+    public func isUnsettled(now: MediaTime) -> Bool { isVerifying(now: now) || isDraining(now: now) }
+    /// Whether a probe's result is being verified.
+    public func isVerifying(now: MediaTime) -> Bool { probing.isVerifying(now: now) }
     /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
     public var hasFeedback: Bool { feedbackAt != nil || remb != nil }
@@ -247,6 +256,16 @@ extension CongestionControl {
             rates.raise(to: result)
             acknowledged.restart(at: result)
         }
+        noteCarried(now: now)
+    }
+
+    /// While packets wait, everything that the path carries arrives. A part of it is left out, so that the queue can drain.
+    private mutating func noteCarried(now: MediaTime) {
+        guard let arriving else { return }
+        if isQueueStanding { return carried.restart(at: arriving * RateControl.decrease, now: now) }
+        // What a probe shows counts once it is verified: some links let a burst pass and then become slow.
+        guard probing.probe == nil, !probing.isVerifying(now: now) else { return }
+        carried.add(hasQueue(now: now) ? arriving * RateControl.decrease : arriving, now: now)
     }
 
     /// Ends draining after its longest time. If the queue has hardly become shorter, it is not this flow's own.
@@ -274,6 +293,7 @@ extension CongestionControl {
         let base = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         beforeSilence = beforeSilence ?? base
         rates.limit(to: max(base * 0.5, Self.smallest))
+        carried = CarriedBitrate()
         probing.congested(now: now)
     }
 
@@ -282,7 +302,8 @@ extension CongestionControl {
     /// Whether a retransmission may be sent now. If not, the receiver asks again later.
     public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {
         guard let estimate else { return true }
-        return pacer.room(at: estimate, in: budget(now: now) ?? estimate, now: now) >= bytes
+        // Media may take the floor. Without as much for repairs, one lost packet would stop the picture that it is for.
+        return pacer.room(at: estimate, in: max(budget(now: now) ?? estimate, floor), now: now) >= bytes
     }
 
     /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.

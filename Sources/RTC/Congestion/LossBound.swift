@@ -22,6 +22,8 @@ struct LossBound: Sendable {
     private(set) var inherent = 0.0
     /// The part of the packets that was lost recently.
     private(set) var recent = 0.0
+    /// The part of the packets that was lost recently while none waited on the path. What a full queue drops is not part of it.
+    private(set) var withoutQueue = 0.0
     private var (arrived, lost) = (0, 0)
     private var since: MediaTime?
     private var loweredAt: MediaTime?
@@ -40,6 +42,7 @@ struct LossBound: Sendable {
         let loss = Double(lost) / Double(count)
         (self.arrived, self.lost, self.since) = (0, 0, now)
         recent += (loss - recent) * 0.3
+        if !hasQueue { withoutQueue += (loss - withoutQueue) * 0.3 }
         if recent < inherent {
             inherent = recent
         } else {

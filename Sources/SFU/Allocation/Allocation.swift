@@ -18,7 +18,7 @@ struct VideoDemand: Equatable, Sendable {
     var steps: Range<Int>
     /// The step that is sent now; nil if none is.
     var current: Int?
-    /// Who comes first: the video that the application has pinned, then the active speaker, then the larger picture.
+    /// Who comes first.
     var rank = Rank()
     /// The step to send; nil to pause the video.
     var choice: Int?
@@ -32,6 +32,18 @@ struct VideoDemand: Equatable, Sendable {
         /// Whether the video is in focus, so that it becomes sharp before the others.
         var isInFocus: Bool { priority > 0 || isSpeaking }
 
+        /// Whether the video moves rather than another one if not both can: the pinned one, then the clearly larger picture,
+        /// then the active speaker's. If the large picture stands still, everyone sees it; the speaker is at least heard.
+        func isKept(before other: Rank) -> Bool {
+            (priority, magnitude, isSpeaking ? 1 : 0, area)
+                > (other.priority, other.magnitude, other.isSpeaking ? 1 : 0, other.area)
+        }
+
+        /// Grows by one when the area doubles: boxes of a gallery differ by a pixel.
+        private var magnitude: Int { Int.bitWidth - area.leadingZeroBitCount }
+
+        /// Whether the video becomes sharp after another one: the pinned one comes first, then the active speaker, then the
+        /// larger picture.
         static func < (left: Rank, right: Rank) -> Bool {
             (left.priority, left.isSpeaking ? 1 : 0, left.area) < (right.priority, right.isSpeaking ? 1 : 0, right.area)
         }
@@ -45,6 +57,8 @@ struct VideoGrowth: Equatable, Sendable {
     var limit: Bitrate?
     /// Whether only paused videos may grow, to their smallest step.
     var resumesOnly = false
+    /// Whether one paused video may be resumed within the floor, even if nothing may grow.
+    var resumesOne = true
     /// How much more than the budget what is sent now may take, so that choices do not flap.
     var tolerance = VideoGrowth.usualTolerance
 
@@ -70,17 +84,19 @@ enum Allocation {
 
     /// Chooses a step for each demand.
     ///
-    /// A moving picture of everyone is worth more than a sharp one of somebody. So every demand first gets its smallest step, in
-    /// the order of rank, and what does not fit is paused. Then the videos in focus get the best step that fits, and the rest
-    /// is given to the others, step by step in turn.
+    /// A moving picture of everyone is worth more than a sharp one of somebody. So every demand first gets its smallest step,
+    /// the large pictures first, and what does not fit is paused. Then the videos in focus get the best step that fits, and the
+    /// rest is given to the others, step by step in turn.
     ///
     /// - Parameters:
     ///   - budget: the bitrate for all videos; audio has been deducted already.
+    ///   - floor: the bitrate that one video's smallest step may take if it does not fit into the budget.
     ///   - growth: which videos may get more than they have now.
     static func distribute(
-        _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], growth: VideoGrowth = VideoGrowth()
+        _ budget: Bitrate, among demands: inout [VideoDemand], _ steps: [VideoStep], floor: Bitrate = .zero,
+        growth: VideoGrowth = VideoGrowth()
     ) {
-        demands.sort { $0.rank > $1.rank }
+        demands.sort { $0.rank.isKept(before: $1.rank) }
         let budget = Double(budget.bitsPerSecond)
         var (spent, grown) = (0.0, 0.0)
         /// Moves a demand to a step if the difference fits.
@@ -98,10 +114,22 @@ enum Allocation {
             demand.choice = step
             return true
         }
+        /// Gives the first video that fits into the floor its smallest step, if no other has got any.
+        func keep(_ step: Int, _ demand: inout VideoDemand) {
+            let more = Double(steps[step].bitrate.bitsPerSecond)
+            let isPaused = demand.current == nil
+            let most = Double(floor.bitsPerSecond) * (isPaused ? 1 / headroom : growth.tolerance)
+            guard spent == 0, more <= most, growth.resumesOne || !isPaused else { return }
+            spent = more
+            if isPaused { grown = more }
+            demand.choice = step
+        }
         for index in demands.indices {
             demands[index].choice = nil
-            if let smallest = demands[index].steps.first { _ = take(smallest, &demands[index]) }
+            guard let smallest = demands[index].steps.first else { continue }
+            if !take(smallest, &demands[index]) { keep(smallest, &demands[index]) }
         }
+        demands.sort { $0.rank > $1.rank }
         for index in demands.indices where demands[index].rank.isInFocus {
             guard let choice = demands[index].choice else { continue }
             for step in demands[index].steps.reversed() where step > choice {

@@ -86,9 +86,11 @@ final class Downlink {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay
         let sinceFall = loweredAt.map { now - $0 } ?? Self.longestRaiseDelay
-        guard !control.isUnsettled(now: now), sinceRaise >= Self.raiseInterval, sinceFall >= Self.resumeDelay else {
-            return VideoGrowth(limit: .zero, tolerance: tolerance)
+        guard !control.isDraining(now: now), sinceRaise >= Self.raiseInterval, sinceFall >= Self.resumeDelay else {
+            return VideoGrowth(limit: .zero, resumesOne: false, tolerance: tolerance)
         }
+        // What a probe has found is not used before it is verified. What was carried before may be.
+        if control.isVerifying(now: now) { return VideoGrowth(limit: .zero, tolerance: tolerance) }
         return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay, tolerance: tolerance)
     }
 }

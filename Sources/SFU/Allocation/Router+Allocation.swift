@@ -12,10 +12,11 @@ extension Router {
             demand.steps.last.map { total + steps[$0].bitrate } ?? total
         }
         let growth = peer.downlink?.growth(of: video, now: now) ?? VideoGrowth()
+        let floor: Bitrate = peer.isBehind ? .zero : max(.zero, (peer.downlink?.control.floor ?? .zero) - audio)
         // Find the videos that would be paused at 70 % of the budget.
         var atRisk = demands
         Allocation.distribute(video * 0.7, among: &atRisk, steps, growth: growth)
-        Allocation.distribute(video, among: &demands, steps, growth: growth)
+        Allocation.distribute(video, among: &demands, steps, floor: floor, growth: growth)
         for demand in atRisk { peer.outgoing[demand.slot].isAtRisk = demand.choice == nil }
         peer.isLimited = true
         apply(demands, to: peer, video, now: now)

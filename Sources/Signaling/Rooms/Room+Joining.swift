@@ -4,17 +4,25 @@ import Wire
 extension Room {
     mutating func join(_ application: RoomApplication, _ turn: inout Turn) {
         let (applicant, request) = (application.applicant, application.request)
+        let former: ConnectionID?
+        let formerKnock: RoomApplicant?
         do throws(WireError) {
             try permit(application, &turn)
-            try makeRoom(for: applicant, &turn)
-            guard mustWait(applicant) else { return enter(applicant, re: request.re, &turn) }
-            try lobby.knock(applicant, turn)
+            former = try takePlace(for: applicant)
+            guard mustWait(applicant) else {
+                if let former { remove(former, .replaced, &turn) }
+                return enter(applicant, re: request.re, &turn)
+            }
+            formerKnock = try lobby.knock(applicant, turn)
         } catch {
             return turn.fail(error, request)
         }
+        if let formerKnock { refuse(formerKnock, .waitsElsewhere, &turn) }
         turn.tell(.client(applicant.client, .room(RoomSeat(name: name))))
         turn.send(.room(.waiting(.init(re: request.re, name: name))), to: applicant.client)
         tellKnock(of: applicant, waiting: true, &turn)
+        // Only now, because a person whose knock failed keeps the place.
+        if let former { remove(former, .replaced, &turn) }
     }
 
     private func isCreator(_ applicant: RoomApplicant) -> Bool { applicant.identity == creator }
@@ -34,15 +42,17 @@ extension Room {
         throw WireError(.roomPassword, "This is not the room's password. Ask for it and try again.", retryable: true)
     }
 
-    /// Throws if the room is full. A connection of the same person that dropped gives way: the person is back, but could not
-    /// resume it.
-    private mutating func makeRoom(for applicant: RoomApplicant, _ turn: inout Turn) throws(WireError) {
-        guard roster.count >= options.capacity else { return }
+    /// Throws if the room is full.
+    ///
+    /// - Returns: a connection of the same person that dropped and must give way, because the person is back but could not
+    ///   resume it; nil if there is a free place.
+    private func takePlace(for applicant: RoomApplicant) throws(WireError) -> ConnectionID? {
+        guard roster.count >= options.capacity else { return nil }
         let former = roster.members.first { $0.isDropped && $0.identity == applicant.identity }
         // Those who already wait for a place come first.
         let isNext = options.lobby || lobby.waiting.isEmpty
         guard roster.count == options.capacity, isNext, let former else { throw full }
-        remove(former.client, .replaced, &turn)
+        return former.client
     }
 
     var full: WireError {
@@ -78,10 +88,14 @@ extension Room {
         if role.moderates { sendKnocks(to: applicant.client, &turn) }
     }
 
-    /// Lets in those who wait for a room that no longer has a lobby, as many as it has places.
+    /// Lets in those who wait for a room that no longer has a lobby, as many as it has places. If everyone has left a room
+    /// that no creator can open, the first who waits opens it, as `mustWait` allows those who come then.
     mutating func admitWaiting(_ turn: inout Turn) {
-        guard !options.lobby, state != .over else { return }
-        while let next = lobby.waiting.first, roster.count < options.capacity { admit(next, &turn) }
+        guard state != .over, !options.locked else { return }
+        while let next = lobby.waiting.first, roster.count < options.capacity {
+            guard !options.lobby || roster.isEmpty && creator == nil else { return }
+            admit(next, &turn)
+        }
     }
 
     mutating func admit(_ applicant: RoomApplicant, _ turn: inout Turn) {
@@ -101,6 +115,8 @@ extension Room {
 extension WireError {
     static let noRoom = WireError(.roomNotFound, "There is no room with this name any longer. Join again to open it.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
+    static let waitsElsewhere = WireError(
+        .alreadyJoined, "You are waiting for this room on another connection now. Use that one.")
     static let roomEnded = WireError(.roomNotFound, "The room ended while you were waiting. Join it again to open it.")
     static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Use another room.")
 }

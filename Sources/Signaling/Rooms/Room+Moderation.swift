@@ -6,7 +6,7 @@ extension Room {
         guard member.role.moderates else {
             throw WireError(.notPermitted, "Only hosts and cohosts of the room may do this. Ask one of them.")
         }
-        try charge(turn)
+        try chargeModeration(turn)
         switch verb {
         case .admit(let verb):
             let applicant = try applicant(verb.connection)
@@ -98,7 +98,7 @@ extension Room {
         guard target.client != member.client else { throw .removesItself }
         if isBan { return try ban(target.identity, by: member, &turn) }
         try permitRemoval(of: [target], by: member)
-        remove(target.client, .removed, &turn)
+        remove(target.client, .removed, by: member.identity, &turn)
     }
 
     /// Bans a person, with all their connections.

@@ -45,9 +45,10 @@ extension Room {
     private mutating func say(_ text: String, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
         guard options.chat else { throw WireError(.notPermitted, "The hosts turned off the chat of this room.") }
         if let wait = roster.takeTalk(member.client, turn) { throw .tooFast(wait) }
-        try charge(textSize: text.utf8.count, turn)
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: text, at: turn.now)
+        // Not the size of the text: JSON writes a control character in six bytes.
+        try charge(textSize: line.encodedSize, turn)
         chat.append(line, turn.rules)
         broadcast(.said(line), &turn)
     }

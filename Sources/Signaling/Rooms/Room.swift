@@ -10,7 +10,7 @@ import Wire
 public struct Room: Machine, Equatable, Sendable {
     typealias ID = RoomName
 
-    /// Legal transitions: `new` → `open`; `open` → `empty`, `over`; `empty` → `open`, `over`.
+    /// Legal transitions: `new` → `empty`; `empty` → `open`, `over`; `open` → `empty`, `over`.
     enum State: Equatable, Sendable {
         case new
         case open
@@ -33,6 +33,9 @@ public struct Room: Machine, Equatable, Sendable {
     private(set) var bans: [IdentityID] = []
     /// The budget for what one person makes the server send to all; nil if it is full.
     private var traffic: Budget?
+    /// The budget for what hosts and cohosts do. It is another one, so that guests who write much cannot keep a host from
+    /// removing them; nil if it is full.
+    private var moderation: Budget?
 
     private init(_ name: RoomName, _ settings: RoomSettings) { (self.name, self.settings) = (name, settings) }
 
@@ -73,7 +76,9 @@ public struct Room: Machine, Equatable, Sendable {
         guard state != .over else { return }
         if !roster.isEmpty { return state = .open }
         if case .empty = state { return }
-        let time = options.persistent ? turn.rules.roomRetention : turn.rules.roomEmptyGrace
+        // A locked room without a creator lets nobody in, so it does not keep its name.
+        let canReopen = creator != nil || !options.locked
+        let time = options.persistent && canReopen ? turn.rules.roomRetention : turn.rules.roomEmptyGrace
         waitForPeople(until: turn.now + time, turn)
     }
 
@@ -114,9 +119,13 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     /// Removes someone who did not leave.
-    mutating func remove(_ client: ConnectionID, _ reason: RoomEndReason, _ turn: inout Turn) {
+    ///
+    /// - Parameter moderator: the person who decided it, if known. Creators who remove a device of their own stay creators.
+    mutating func remove(
+        _ client: ConnectionID, _ reason: RoomEndReason, by moderator: IdentityID? = nil, _ turn: inout Turn
+    ) {
         guard let member = roster.remove(client) else { return }
-        if member.identity == creator, reason != .replaced { creator = nil }
+        if member.identity == creator, member.identity != moderator, reason != .replaced { creator = nil }
         turn.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)
     }
@@ -157,9 +166,14 @@ public struct Room: Machine, Equatable, Sendable {
 
     /// Charges a message to everyone in the room to its budget, which is the same as a session's.
     mutating func charge(textSize: Int = 0, _ turn: Turn) throws(WireError) {
-        let cost = (256 + textSize) * roster.count
-        guard let wait = traffic.take(turn.rules.sessionTraffic, cost: Double(cost), now: turn.now) else { return }
-        throw .tooFast(wait)
+        let cost = Double((256 + textSize) * roster.count)
+        if let wait = traffic.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
+    }
+
+    /// Charges what a host or cohost does. If it makes someone a moderator, they are sent a knock for each person who waits.
+    mutating func chargeModeration(_ turn: Turn) throws(WireError) {
+        let cost = Double(256 * (roster.count + lobby.waiting.count))
+        if let wait = moderation.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
     }
 
     func broadcast(_ notice: RoomNotice, except excluded: ConnectionID? = nil, _ turn: inout Turn) {

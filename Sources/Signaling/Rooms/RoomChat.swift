@@ -4,6 +4,7 @@ import Wire
 /// The last messages of a room's chat, for people who join later.
 struct RoomChat: Equatable, Sendable {
     private(set) var lines: Deque<RoomLine> = []
+    /// The size of the lines in JSON.
     private var bytes = 0
 
     mutating func append(_ line: RoomLine, _ rules: Rules) {
@@ -15,5 +16,5 @@ struct RoomChat: Equatable, Sendable {
         }
     }
 
-    private static func size(_ line: RoomLine) -> Int { line.text.utf8.count + line.displayName.utf8.count }
+    private static func size(_ line: RoomLine) -> Int { line.encodedSize }
 }

@@ -13,19 +13,24 @@ struct RoomLobby: Equatable, Sendable {
 
     func contains(_ client: ConnectionID) -> Bool { waiting.contains { $0.client == client } }
 
-    mutating func knock(_ applicant: RoomApplicant, _ turn: Turn) throws(WireError) {
+    /// Adds a person.
+    ///
+    /// - Returns: the same person on a connection that dropped, who gave way: the person is back, but could not resume it.
+    mutating func knock(_ applicant: RoomApplicant, _ turn: Turn) throws(WireError) -> RoomApplicant? {
         if let until = sentAway[applicant.identity], turn.now < until {
             throw WireError(
                 .roomRefused, "A host did not let you in. Try again in \((until - turn.now).roundedText).",
                 retryable: true, retryAfter: until - turn.now)
         }
         // One place for each person, so that nobody fills the lobby with tabs.
-        guard !waiting.contains(where: { $0.identity == applicant.identity }) else {
+        let former = waiting.first { $0.identity == applicant.identity }
+        guard former?.isAway ?? true else {
             throw WireError(
                 .alreadyJoined, "You are already waiting for this room in another tab. Leave it there first.")
         }
-        let fromAddress = waiting.count { $0.address == applicant.address }
-        guard waiting.count < turn.rules.roomLobby, fromAddress < turn.rules.roomLobbyPerAddress else {
+        let others = waiting.filter { $0.client != former?.client }
+        let fromAddress = others.count { $0.address == applicant.address }
+        guard others.count < turn.rules.roomLobby, fromAddress < turn.rules.roomLobbyPerAddress else {
             throw WireError(
                 .rateLimited, "Too many people are waiting for this room. Try again in a minute.", retryable: true,
                 retryAfter: .seconds(60))
@@ -35,7 +40,8 @@ struct RoomLobby: Equatable, Sendable {
                 .rateLimited, "Too many people knocked from your network. Try again in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
         }
-        waiting.append(applicant)
+        waiting = others + [applicant]
+        return former
     }
 
     mutating func remove(_ client: ConnectionID) -> RoomApplicant? {

@@ -106,7 +106,8 @@ extension RoomNotice {
     public struct Refused: Payload {
         /// The room's name.
         public var name = RoomName.unset
-        /// `room_refused` if a host decided it, `room_banned`, or `room_not_found` if the room ended.
+        /// `room_refused` if a host decided it, `room_banned`, `room_not_found` if the room ended, or `already_joined` if the
+        /// connection dropped and the person waits on another one now.
         public var code: WireError.Code = ""
         /// What happened, in one sentence for people.
         public var message = ""

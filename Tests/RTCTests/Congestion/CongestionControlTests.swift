@@ -88,6 +88,41 @@ struct CongestionControlTests {
         for (from, to) in [(26.0, 40.0), (60, 70)] { follows(path, from: from, to: to, seed: seed) }
     }
 
+    @Test("what was carried lately is remembered for some seconds, and forgotten when less arrives behind a queue")
+    func carried() {
+        var carried = CarriedBitrate()
+        func second(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000_000_000) }
+        #expect(carried.bitrate == nil)
+        carried.add(.kilobits(400), now: second(0))
+        carried.add(.kilobits(250), now: second(4))
+        #expect(carried.bitrate == .kilobits(400))
+        carried.add(.kilobits(260), now: second(6))
+        #expect(carried.bitrate == .kilobits(400))
+        carried.add(.kilobits(240), now: second(12))
+        #expect(carried.bitrate == .kilobits(260))
+        carried.restart(at: .kilobits(100), now: second(13))
+        #expect(carried.bitrate == .kilobits(100))
+    }
+
+    @Test("what a full queue drops is not the path's own loss")
+    func lossesOfAQueue() {
+        var loss = LossBound()
+        for step in 0..<40 {
+            let isFull = (10..<15).contains(step)
+            loss.add(
+                arrived: isFull ? 20 : 30, lost: isFull ? 10 : 0, hasQueue: (10..<18).contains(step),
+                acknowledged: .kilobits(500), estimate: .kilobits(500),
+                now: MediaTime(nanoseconds: Int64(step) * 200_000_000))
+            #expect(loss.withoutQueue == 0)
+        }
+        for step in 40..<80 {
+            loss.add(
+                arrived: 29, lost: 1, hasQueue: false, acknowledged: .kilobits(500), estimate: .kilobits(500),
+                now: MediaTime(nanoseconds: Int64(step) * 200_000_000))
+        }
+        #expect(loss.withoutQueue > 0.02)
+    }
+
     @Test("a receiver that never gives feedback is not judged")
     func deaf() throws {
         var conditions = Conditions(2000)

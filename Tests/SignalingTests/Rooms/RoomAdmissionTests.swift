@@ -123,7 +123,86 @@ import Wire
         #expect(bob.open()?.room?.joined?.role == .host)
     }
 
+    @Test func whoDroppedWhileWaitingMayKnockOnAnotherConnection() {
+        ada.open(with: RoomChanges { $0.lobby = true })
+        bob.open(as: "Bob")
+        #expect(stage.arrive(bob.identity).open()?.errorCode == .alreadyJoined, "he waits already")
+        bob.drop()
+        ada.take()
+        let again = stage.arrive(bob.identity)
+        #expect(again.open(as: "Bob")?.type == "room.waiting")
+        #expect(ada.takeRooms().compactMap(\.knock).map(\.waiting) == [false, true])
+        bob.resume()
+        #expect(bob.takeRooms().compactMap(\.refused).map(\.code) == [.alreadyJoined])
+        #expect(bob.write("still here?")?.errorCode == .notJoined)
+        #expect(ada.admit(bob)?.errorCode == .notFound)
+        #expect(ada.admit(again)?.type == "ok")
+        #expect(again.takeRooms().compactMap(\.joined).count == 1)
+    }
+
+    @Test func aKnockThatIsRefusedCostsNobodyThePlace() {
+        ada.open(with: RoomChanges { ($0.lobby, $0.capacity) = (true, 2) })
+        bob.open(as: "Bob")
+        ada.admit(bob)
+        let tab = stage.arrive(bob.identity)
+        #expect(tab.open()?.errorCode == .roomFull)
+        ada.set { $0.capacity = 3 }
+        tab.open()
+        ada.deny(tab)
+        ada.set { $0.capacity = 2 }
+        bob.drop()
+        ada.take()
+        #expect(tab.open()?.errorCode == .roomRefused)
+        #expect(ada.takeRooms() == [], "he still has his place")
+        bob.resume()
+        #expect(bob.write("back")?.type == "ok")
+    }
+
+    @Test func whoGivesWayInARoomWithALobbyWaits() {
+        ada.open(with: RoomChanges { ($0.lobby, $0.capacity) = (true, 2) })
+        bob.open(as: "Bob")
+        ada.admit(bob)
+        bob.drop()
+        ada.take()
+        let again = stage.arrive(bob.identity)
+        #expect(again.open(as: "Bob")?.type == "room.waiting")
+        let news = ada.takeRooms()
+        #expect(news.compactMap(\.person).map(\.state) == [.left])
+        #expect(news.compactMap(\.knock).map(\.connection) == [again.connection])
+        #expect(ada.admit(again)?.type == "ok", "the place is free")
+    }
+
+    @Test func whoWaitsWhenEveryoneHasLeftARoomWithoutACreatorOpensIt() throws {
+        ada.open(with: RoomChanges { ($0.lobby, $0.persistent) = (true, true) })
+        bob.open()
+        ada.admit(bob)
+        ada.make(bob, .host)
+        ada.make(ada, .guest)
+        eve.open()
+        let next = stage.arrive()
+        next.open()
+        ada.leaveRoom()
+        eve.take()
+        bob.leaveRoom()
+        #expect(try #require(eve.takeRooms().compactMap(\.joined).first).role == .host)
+        #expect(next.takeRooms() == [], "the next one waits for her")
+        #expect(eve.admit(next)?.type == "ok")
+    }
+
     // MARK: Lock
+
+    @Test func nobodyComesIntoALockedRoomByWaiting() {
+        ada.open(with: RoomChanges { ($0.lobby, $0.capacity) = (true, 2) })
+        bob.open()
+        eve.open()
+        ada.set { ($0.lobby, $0.locked) = (false, true) }
+        #expect(bob.takeRooms() == [] && eve.takeRooms() == [], "they still wait")
+        #expect(ada.admit(bob)?.type == "ok", "a host may let them in")
+        bob.leaveRoom()
+        #expect(eve.takeRooms() == [])
+        ada.set { $0.locked = false }
+        #expect(eve.takeRooms().compactMap(\.joined).count == 1)
+    }
 
     @Test func aLockedRoomRefusesEveryoneButItsCreator() {
         ada.open()

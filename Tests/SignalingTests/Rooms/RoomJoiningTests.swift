@@ -245,6 +245,22 @@ import Wire
         #expect(stage.hub.roomCount == 0, "nobody came for a year")
     }
 
+    @Test func aPersistentRoomIntoWhichNobodyCouldComeEnds() {
+        ada.open(with: RoomChanges { ($0.persistent, $0.locked) = (true, true) })
+        ada.leaveRoom()
+        stage.pass(.seconds(3600))
+        #expect(ada.open()?.room?.joined?.role == .host, "a creator is not stopped by the lock")
+        ada.set { $0.locked = false }
+        bob.open()
+        ada.make(bob, .host)
+        ada.make(ada, .guest)
+        bob.set { $0.locked = true }
+        for guest in [ada, bob] { guest.leaveRoom() }
+        #expect(ada.open()?.errorCode == .roomLocked)
+        stage.pass(.seconds(61))
+        #expect(stage.hub.roomCount == 0, "otherwise the name would be taken for a year")
+    }
+
     @Test func anOperatorEndsARoomForAll() throws {
         let joined = try #require(ada.open(with: RoomChanges { $0.lobby = true })?.room?.joined)
         ada.enter(joined)

@@ -130,6 +130,14 @@ import Wire
         #expect(ada.remove(tab)?.type == "ok")
     }
 
+    @Test func aCreatorWhoRemovesAnOwnDeviceStaysCreator() {
+        let tab = stage.arrive(ada.identity)
+        tab.open()
+        #expect(ada.remove(tab)?.type == "ok")
+        ada.set { $0.locked = true }
+        #expect(tab.open()?.room?.joined?.role == .host)
+    }
+
     @Test func aRemovedPersonMayComeBackWithANewTokenOnly() throws {
         #expect(ada.remove(bob)?.type == "ok")
         #expect(bob.takeRooms().compactMap(\.ended) == [.init(name: .standUp, reason: .removed)])

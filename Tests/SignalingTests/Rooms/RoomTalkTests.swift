@@ -39,6 +39,23 @@ import Wire
         #expect(long.count == 3)
     }
 
+    @Test func theHistoryIsLimitedInWhatIsSent() throws {
+        for _ in 0..<4 {
+            ada.write(String(repeating: "\u{1}", count: 2048))
+            stage.pass(.seconds(1))
+        }
+        let lines = try #require(stage.arrive().open()?.room?.joined).chat
+        #expect(lines.count == 1, "JSON writes a control character in six bytes")
+    }
+
+    @Test func guestsWhoWriteMuchDoNotKeepAHostFromRemovingThem() throws {
+        let room = try StandUp(
+            Stage { ($0.routesMedia, $0.sessionTraffic) = (true, .init(perSecond: 1, burst: 3000)) })
+        while room.bob.write(String(repeating: "x", count: 500))?.type == "ok" {}
+        #expect(room.ada.write("stop")?.errorCode == .rateLimited, "the room has no more to spend")
+        #expect(room.ada.remove(room.bob)?.type == "ok")
+    }
+
     @Test func aRaisedHandIsShownWithItsTime() throws {
         #expect(bob.raise()?.type == "ok")
         #expect(ada.takeRooms().compactMap(\.person).map(\.handAt) == [stage.now])
