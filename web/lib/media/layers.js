@@ -8,33 +8,35 @@ import { isScreen, isTrack } from './constraints.js';
 export const maxVideoBitrate = 1_500_000;
 /** Minimum size of a video's shorter side for simulcast. */
 const leastSide = 480;
-
 /**
- * The layers, starting with the preferred one (RFC 8853 §5.2).
- * @type {RTCRtpEncodingParameters[]}
+ * Minimum area for three layers. Of a smaller picture Chromium encodes only the first two layers, whatever is active: it allows
+ * three from 960 × 540, or from a tenth of the way from 640 × 360 to that.
  */
-const layers = [
+const leastAreaOfThree = 490_000;
+
+/** @typedef {readonly RTCRtpEncodingParameters[]} Layers starting with the preferred one (RFC 8853 §5.2) */
+
+/** @type {Layers} */
+export const three = [
   { rid: 'f', scaleResolutionDownBy: 1, maxBitrate: maxVideoBitrate, active: true },
   { rid: 'h', scaleResolutionDownBy: 2, maxBitrate: 500_000, active: false },
   { rid: 'q', scaleResolutionDownBy: 4, maxBitrate: 150_000, active: false },
 ];
 
+/** @type {Layers} */
+export const two = [
+  { rid: 'f', scaleResolutionDownBy: 1, maxBitrate: maxVideoBitrate, active: true },
+  { rid: 'h', scaleResolutionDownBy: 2, maxBitrate: 300_000, active: false },
+];
+
+/** @type {Layers} a video without simulcast */
+export const single = [{ maxBitrate: maxVideoBitrate }];
+
 /** The layers to encode before the server requests any. */
 export const wantedAtFirst = ['f'];
 
-/** @param {boolean} isScalable @returns {RTCRtpEncodingParameters[]} */
-export function sendEncodings(isScalable) {
-  return layersOf(isScalable).map((layer) => ({ ...layer }));
-}
-
-/** @type {readonly RTCRtpEncodingParameters[]} */
-const single = [{ maxBitrate: maxVideoBitrate }];
-
-/**
- * The encodings of a routed video, as they are without options.
- * @param {boolean} isScalable
- */
-export const layersOf = (isScalable) => (isScalable ? layers : single);
+/** @param {Layers} layers @returns {RTCRtpEncodingParameters[]} a copy, which the browser may keep */
+export const encodingsOf = (layers) => layers.map((layer) => ({ ...layer }));
 
 /**
  * @typedef {object} ScalableOptions
@@ -43,18 +45,20 @@ export const layersOf = (isScalable) => (isScalable ? layers : single);
  */
 
 /**
- * True if simulcast makes sense for a publisher's video.
+ * The layers of a publisher's video.
  * @param {ScalableOptions & import('./constraints.js').SourceOptions} options
  * @param {MediaStreamTrack | null} track the video track, if there is one
+ * @returns {Layers}
  */
-export function isScalable({ scalableVideo = true, scalableScreenshare = false, videoSource, resolution = '640x480' }, track) {
-  if (!scalableVideo || videoSource === null || videoSource === false) return false;
-  if (isScreen(videoSource) && !scalableScreenshare) return false;
+export function layersOf({ scalableVideo = true, scalableScreenshare = false, videoSource, resolution = '640x480' }, track) {
+  if (!scalableVideo || videoSource === null || videoSource === false) return single;
+  if (isScreen(videoSource) && !scalableScreenshare) return single;
   const known = track ?? (isTrack(videoSource) ? videoSource : null);
   const [wide, high] = resolution.split('x').map(Number);
   // Before the camera is open, assume the size that will be requested.
   const { width = wide, height = high } = known?.getSettings() ?? {};
-  return Math.min(width, height) >= leastSide;
+  if (Math.min(width, height) < leastSide) return single;
+  return width * height < leastAreaOfThree ? two : three;
 }
 
 /**

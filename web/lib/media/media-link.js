@@ -6,7 +6,7 @@ import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 import { DownlinkEstimate } from './estimate.js';
 import { mediaConfiguration, relaysOf } from './ice.js';
-import { activate, layersOf, sendEncodings, wantedAtFirst } from './layers.js';
+import { activate, encodingsOf, single, wantedAtFirst } from './layers.js';
 import { MediaSide } from './media-side.js';
 import { opusParameters, tune, withOpusParameters } from './sending.js';
 
@@ -22,8 +22,8 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
  */
 /**
  * The transceivers for a publisher's tracks.
- * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean, isScalable: boolean,
- *   wanted: string[], opus: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
+ * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean,
+ *   layers: import('./layers.js').Layers, wanted: string[], opus: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
  */
 /**
  * The transceivers for a stream of the server.
@@ -213,11 +213,11 @@ export class MediaLink {
    */
   #activate(outgoing) {
     outgoing.activated = outgoing.activated.then(async () => {
-      const { transceivers, wanted, isScalable, source: { sending = {} } } = outgoing;
+      const { transceivers, wanted, layers, source: { sending = {} } } = outgoing;
       if (!transceivers) return;
-      if (isScalable) await activate(transceivers.video.sender, wanted);
+      if (layers.length > 1) await activate(transceivers.video.sender, wanted);
       await tune(transceivers.audio.sender, 'audio', sending);
-      await tune(transceivers.video.sender, 'video', sending, layersOf(isScalable));
+      await tune(transceivers.video.sender, 'video', sending, layers);
     }).catch((error) => this.#users.forEach((user) => user.failed(error)));
   }
 
@@ -257,12 +257,12 @@ export class MediaLink {
 
   /** @param {Source} source @returns {Outgoing} the transceivers of this source, or free ones */
   #outgoingOf(source) {
-    const isScalable = source.isScalable?.() ?? false;
+    const layers = source.layers?.() ?? single;
     const free = this.#outgoing.filter(({ holders }) => holders === 0);
     const known = this.#outgoing.find((outgoing) => outgoing.source === source)
-      ?? free.find((outgoing) => outgoing.isScalable === isScalable)
+      ?? free.find((outgoing) => outgoing.layers === layers)
       // A source without simulcast can use a simulcast sender, which then sends only the largest layer.
-      ?? (isScalable ? undefined : free[0]);
+      ?? (layers.length > 1 ? undefined : free[0]);
     if (known) {
       known.source = source;
       return known;
@@ -270,7 +270,7 @@ export class MediaLink {
     this.#assertRoom(this.#outgoing);
     /** @type {Outgoing} */
     const outgoing = {
-      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, isScalable, wanted: wantedAtFirst, opus: '{}',
+      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, layers, wanted: wantedAtFirst, opus: '{}',
       activated: Promise.resolve(), transceivers: null, mids: null, tracks: {},
     };
     this.#outgoing.push(outgoing);
@@ -332,7 +332,7 @@ export class MediaLink {
       return;
     }
     const outgoing = /** @type {Outgoing} */ (place);
-    const video = { direction: /** @type {const} */ ('sendonly'), sendEncodings: sendEncodings(outgoing.isScalable) };
+    const video = { direction: /** @type {const} */ ('sendonly'), sendEncodings: encodingsOf(outgoing.layers) };
     place.transceivers = {
       audio: connection.addTransceiver('audio', { direction: 'sendonly' }),
       video: connection.addTransceiver('video', video),

@@ -8,7 +8,7 @@ import { RoutedTransport } from './routed.js';
  * @typedef {object} Source the media of a publisher
  * @property {() => MediaStreamTrack[]} tracks
  * @property {import('./sending.js').SendingOptions} [sending] how to send them; the same object, which may change
- * @property {() => boolean} [isScalable] whether simulcast makes sense for the publisher's video
+ * @property {() => import('./layers.js').Layers} [layers] of a routed video; default: one
  */
 /**
  * @typedef {object} Sink the receiver of a subscriber's media

@@ -6,7 +6,7 @@ import { SentLevel } from '../media/audio-level.js';
 import { Capture } from '../media/capture.js';
 import { good } from '../media/condition.js';
 import { deviceError } from '../media/devices.js';
-import { isScalable } from '../media/layers.js';
+import { layersOf } from '../media/layers.js';
 import { publisherStats } from '../media/stats.js';
 import { Widget } from '../media/widget.js';
 import { AccessDialog } from './access-dialog.js';
@@ -217,7 +217,7 @@ export class Publisher extends Emitter {
       ready: this.#ready,
       tracks: () => this.#capture.tracks().filter(({ kind }) => !this.#isStopped(kind)),
       sending: this.#sending,
-      isScalable: () => isScalable(this.#options, this.#capture.track('video')),
+      layers: () => layersOf(this.#options, this.#capture.track('video')),
       announcement: () => this.#announcement(),
       published: (core, stream) => this.#published(core, stream),
       unpublished: (reason) => this.#unpublished(reason),

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { activate, isScalable, sendEncodings } from '../../lib/media/layers.js';
+import { activate, encodingsOf, layersOf, single, three, two } from '../../lib/media/layers.js';
 import { preferredFrameRate, preferredResolution, priorityOf, together } from '../../lib/media/preference.js';
 import { FakeTrack } from './fake-page.mjs';
 
 /** A sender that records its parameters. */
-function sender(isLayered = true) {
+function sender(layers = three) {
   const made = {
-    encodings: sendEncodings(isLayered),
+    encodings: encodingsOf(layers),
     /** @type {string[]} */
     told: [],
     getParameters: () => ({ encodings: made.encodings.map((encoding) => ({ ...encoding })) }),
@@ -29,22 +29,23 @@ describe('Layers', () => {
     const one = sender();
     for (const wanted of [['f'], ['f', 'q'], ['f', 'q'], [], ['h'], ['f', 'none']]) await activate(one, wanted);
     assert.deepEqual(one.told, ['f,q', 'q', 'h', 'f'], 'nothing is announced twice');
-    const plain = sender(false);
+    const plain = sender(single);
     await activate(plain, []);
     assert.deepEqual(plain.told, []);
   });
 
-  test('are used for cameras that are large enough, and for screens on request', () => {
-    assert.equal(isScalable({}, null), true, 'a camera is requested with 640 x 480');
-    assert.equal(isScalable({}, track(1280, 720)), true);
-    assert.equal(isScalable({}, track(480, 640)), true, 'held upright');
-    assert.equal(isScalable({}, track(640, 360)), false);
-    assert.equal(isScalable({ resolution: '320x240' }, null), false);
-    assert.equal(isScalable({ videoSource: track(1280, 720) }, null), true);
-    assert.equal(isScalable({ videoSource: null }, null), false);
-    assert.equal(isScalable({ scalableVideo: false }, track(1280, 720)), false);
-    assert.equal(isScalable({ videoSource: 'screen' }, track(1920, 1080)), false);
-    assert.equal(isScalable({ videoSource: 'screen', scalableScreenshare: true }, track(1920, 1080)), true);
+  test('are as many as browsers encode of a camera of that size, and one of a screen unless more are requested', () => {
+    assert.equal(layersOf({}, null), two, 'a camera is requested with 640 x 480');
+    assert.equal(layersOf({}, track(1280, 720)), three);
+    assert.equal(layersOf({}, track(960, 540)), three);
+    assert.equal(layersOf({}, track(480, 640)), two, 'held upright');
+    assert.equal(layersOf({}, track(640, 360)), single);
+    assert.equal(layersOf({ resolution: '320x240' }, null), single);
+    assert.equal(layersOf({ videoSource: track(1280, 720) }, null), three);
+    assert.equal(layersOf({ videoSource: null }, null), single);
+    assert.equal(layersOf({ scalableVideo: false }, track(1280, 720)), single);
+    assert.equal(layersOf({ videoSource: 'screen' }, track(1920, 1080)), single);
+    assert.equal(layersOf({ videoSource: 'screen', scalableScreenshare: true }, track(1920, 1080)), three);
   });
 });
 

@@ -22,7 +22,7 @@ describe('Routed media', () => {
     assert.deepEqual([ann.client.askedFor('media.offer')[0].side, ben.client.askedFor('media.offer')[0].side], ['send', 'receive']);
     const [audio, video] = /** @type {FakePeerConnection} */ (ann.client.sides.send).transceivers;
     const layers = video.init.sendEncodings.map((/** @type {any} */ { rid, active }) => [rid, active]);
-    assert.deepEqual([audio.direction, video.direction, layers], ['sendonly', 'sendonly', [['f', true], ['h', false], ['q', false]]]);
+    assert.deepEqual([audio.direction, video.direction, layers], ['sendonly', 'sendonly', [['f', true], ['h', false]]]);
     assert.deepEqual(sending(ann.client), ['audio', 'video']);
     assert.deepEqual([ann, ben].flatMap(({ events }) => events.filter(({ type }) => type === 'mediaFault')), []);
   });

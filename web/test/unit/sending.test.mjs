@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { audioConstraints, videoConstraints } from '../../lib/media/constraints.js';
-import { layersOf, sendEncodings } from '../../lib/media/layers.js';
+import { encodingsOf, three } from '../../lib/media/layers.js';
 import { encodingOf, opusParameters, tune, withOpusParameters } from '../../lib/media/sending.js';
 import { OT } from '../../lib/ot.js';
 import { settled } from './fake-clock.mjs';
@@ -30,7 +30,7 @@ describe('Options for sending', () => {
   test('limit the bitrates, of each layer in proportion', () => {
     assert.deepEqual(encodingOf('audio', { audioBitrate: 24_000 }), { maxBitrate: 24_000 });
     assert.deepEqual([1, 1e9].map((audioBitrate) => encodingOf('audio', { audioBitrate }).maxBitrate), [6000, 510_000]);
-    const bitrates = (/** @type {object} */ options) => layersOf(true).map((layer) => encodingOf('video', options, layer).maxBitrate);
+    const bitrates = (/** @type {object} */ options) => three.map((layer) => encodingOf('video', options, layer).maxBitrate);
     assert.deepEqual(bitrates({}), [1_500_000, 500_000, 150_000]);
     assert.deepEqual(bitrates({ maxVideoBitrate: 300_000 }), [300_000, 100_000, 30_000]);
     assert.deepEqual(encodingOf('video', { maxVideoBitrate: 1, frameRate: 7 }), { maxBitrate: 5000, maxFramerate: 7 });
@@ -43,18 +43,18 @@ describe('Options for sending', () => {
   });
 
   test('are applied to a sender, and only when they change', async () => {
-    const video = sender(sendEncodings(true));
-    await tune(video, 'video', {}, layersOf(true));
+    const video = sender(encodingsOf(three));
+    await tune(video, 'video', {}, three);
     assert.equal(video.times, 0);
     const options = /** @type {const} */ ({ maxVideoBitrate: 750_000, degradationPreference: 'maintain-resolution', frameRate: 15 });
-    for (let time = 0; time < 2; time += 1) await tune(video, 'video', options, layersOf(true));
+    for (let time = 0; time < 2; time += 1) await tune(video, 'video', options, three);
     assert.equal(video.times, 1);
     assert.deepEqual(video.parameters.encodings.map((/** @type {any} */ { maxBitrate, maxFramerate }) => [maxBitrate, maxFramerate]), [
       [750_000, 15], [250_000, 15], [75_000, 15],
     ]);
     assert.equal(video.parameters.degradationPreference, 'maintain-resolution');
-    await tune(video, 'video', {}, layersOf(true));
-    assert.deepEqual(video.parameters.encodings[0], { ...layersOf(true)[0] }, 'the next publisher has its own options');
+    await tune(video, 'video', {}, three);
+    assert.deepEqual(video.parameters.encodings[0], { ...three[0] }, 'the next publisher has its own options');
     await tune(sender([]), 'audio', { audioBitrate: 20_000 });
   });
 
