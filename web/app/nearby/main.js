@@ -2,6 +2,7 @@
 // The rules are in `state.js`.
 import { box, followWays } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
+import { closeMenus } from '../shared/rows.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
 import { incomingCall, currentCall } from './call-state.js';
@@ -11,7 +12,6 @@ import { nearbyMemory } from './memory.js';
 import { Notifications } from './notify.js';
 import { Position } from './position.js';
 import { Ring } from './ring.js';
-import { closeMenus } from './rows.js';
 import { Server } from './server.js';
 import { initialState, personIdIn, step } from './state.js';
 import { nearbyStringsFor, unitFor } from './strings.js';

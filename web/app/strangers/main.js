@@ -6,7 +6,7 @@ import { run } from '../shared/run.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
 import { Chat } from './chat.js';
 import { setUpForm } from './form.js';
-import { allowedBefore, pageIsSecure, Preview } from './preview.js';
+import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
 import { Report } from './report.js';
 import { Server } from './server.js';
 import { initialState, step } from './state.js';
