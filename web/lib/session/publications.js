@@ -1,7 +1,7 @@
 // The streams we publish in a session, from the request to the end. Invariant: if a publisher is unpublished, or its session
 // ends, before the server has answered, the publisher is not published afterward.
 
-import { otError, otFailure } from '../errors.js';
+import { ConfabError, otError, otFailure } from '../errors.js';
 import { sourceOf } from './publisher.js';
 import { settle } from './registry.js';
 
@@ -60,12 +60,27 @@ export class Publications {
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
       const announced = source.announcement();
-      const { stream } = await core.request('session.publish', { ...announced, ...mids });
+      const { stream } = await this.#announce({ ...announced, ...mids }, isEarly);
       stillIn();
       this.#run(publisher, stream, announced);
     } finally {
       this.#begun.delete(publisher);
       transport?.cancel?.(source);
+    }
+  }
+
+  /**
+   * Announces a stream. If it was announced before a join that the server refused at first, announces it again after the join.
+   * @param {Record<string, unknown>} members
+   * @param {boolean} isEarly
+   */
+  async #announce(members, isEarly) {
+    try {
+      return await this.#core.request('session.publish', members);
+    } catch (error) {
+      if (!isEarly || !(error instanceof ConfabError) || error.code !== 'not_joined') throw error;
+      await this.#core.entered;
+      return this.#core.request('session.publish', members);
     }
   }
 
