@@ -92,3 +92,18 @@ describe('A join that is refused because of its rate', () => {
     assert.equal(client.askedFor('session.publish').length, 2);
   });
 });
+
+test('A publisher that is unpublished and published again at once has one stream', async () => {
+  const { core } = connect();
+  await settled();
+  const publisher = publisherOf();
+  publisher.on('streamDestroyed', (event) => event.preventDefault());
+  for (let count = 0; count < 3; count += 1) {
+    core.session.publish(publisher);
+    for (let ticks = 0; ticks < 12; ticks += 1) await Promise.resolve();
+    core.session.unpublish(publisher);
+  }
+  core.session.publish(publisher);
+  await clock.advance(1000);
+  assert.deepEqual([room.session('2_room').streams.size, publisher.session], [1, core.session]);
+});
