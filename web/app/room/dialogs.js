@@ -1,7 +1,7 @@
 // The dialogs: inviting, the settings of the room and of this device, the list of keys, and questions.
 import { box, button, byId, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from '../shared/qr.js';
-import { candidates, codecs, protocols, rates, sizes } from './settings.js';
+import { candidates, protocols, rates, sizes } from './settings.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Dialog} Dialog */
@@ -85,7 +85,6 @@ export class Dialogs {
     const { words } = this;
     this.#fill('size', sizes.map((size) => [size, size.replace('x', ' × ')]), settings.size, (size) => ({ size }));
     this.#fill('rate', rates.map((rate) => [String(rate), String(rate)]), String(settings.rate), (rate) => ({ rate: Number(rate) }));
-    this.#fill('codec', codecs.map((name) => [name, name === 'any' ? words.automatic : name]), settings.videoCodec, (videoCodec) => ({ videoCodec }));
     this.#fill('candidates', candidates.map((name) => [name, words.candidateNames[name]]), settings.candidates, (is) => ({ candidates: is }));
     this.#fill('protocol', protocols.map((name) => [name, words.protocolNames[name]]), settings.protocol, (protocol) => ({ protocol }));
   }

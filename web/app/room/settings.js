@@ -4,12 +4,11 @@
 
 export const sizes = ['352x288', '480x360', '640x480', '960x540', '1280x720', '1280x960', '1920x1080'];
 export const rates = [15, 20, 24, 30];
-export const codecs = /** @type {const} */ (['any', 'VP8', 'VP9', 'H264', 'AV1']);
 export const candidates = /** @type {const} */ (['any', 'local', 'stun', 'turn']);
 export const protocols = /** @type {const} */ (['any', 'udp', 'tcp']);
 
 /** @type {Settings} */
-export const usual = { videoCodec: 'any', candidates: 'any', protocol: 'any', size: '640x480', rate: 30 };
+export const usual = { candidates: 'any', protocol: 'any', size: '640x480', rate: 30 };
 
 /** @param {any} kept what the browser has stored, which may be anything @returns {Settings} */
 export function knownSettings(kept) {
@@ -17,7 +16,7 @@ export function knownSettings(kept) {
   /** @template T @param {readonly T[]} all @param {T} value @param {T} otherwise @returns {T} */
   const oneOf = (all, value, otherwise) => (all.includes(value) ? value : otherwise);
   return {
-    videoCodec: oneOf(codecs, given.videoCodec, usual.videoCodec), candidates: oneOf(candidates, given.candidates, usual.candidates),
+    candidates: oneOf(candidates, given.candidates, usual.candidates),
     protocol: oneOf(protocols, given.protocol, usual.protocol), size: oneOf(sizes, given.size, usual.size), rate: oneOf(rates, given.rate, usual.rate),
   };
 }
@@ -26,8 +25,8 @@ export function knownSettings(kept) {
  * Returns the options of the SDK's publisher.
  * @param {Settings} settings
  */
-export function publisherOptions({ size, rate, videoCodec }) {
-  return { resolution: size, frameRate: rate, ...videoCodec === 'any' ? {} : { preferredVideoCodecs: [videoCodec] } };
+export function publisherOptions({ size, rate }) {
+  return { resolution: size, frameRate: rate };
 }
 
 /**

@@ -1,6 +1,6 @@
 // The stage: one tile for each person and each shared screen, where the layout puts it, and one's own picture. Text of other
 // people is written only with `textContent`.
-import { layout } from '../../lib/rooms/layout.js';
+import { layOut } from '../../lib/rooms/layout.js';
 import { showCondition } from '../shared/connection.js';
 import { box, button, setAttribute, setText, show } from '../shared/dom.js';
 import { SelfView } from './self-view.js';
@@ -78,7 +78,7 @@ export class Stage {
   /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
   #place(state, tiles, is, focus) {
     const { clientWidth: width, clientHeight: height } = this.#stage;
-    return layout({
+    return layOut({
       width, height, layout: is, focus, gap, page: state.page,
       tiles: tiles.map(({ id, aspect, isScreen }) => ({ id, aspect, isScreen })),
       self: { aspect: this.#self.aspect, corner: state.kept.corner },

@@ -140,7 +140,6 @@ const en = {
   // Settings of this device
   settingsTitle: 'Settings',
   settingsHint: 'They stay on this device and apply when you join the next time.',
-  videoCodec: 'Preferred video codec',
   candidates: 'Connect by',
   candidateNames: {
     any: 'Any way', local: 'Direct connections only', stun: 'Direct connections and STUN', turn: 'TURN servers only',
@@ -149,7 +148,6 @@ const en = {
   protocolNames: { any: 'UDP or TCP', udp: 'UDP', tcp: 'TCP' },
   size: 'Camera size',
   rate: 'Frames per second',
-  automatic: 'Automatic',
 
   // Shortcuts
   keysTitle: 'Keyboard shortcuts',

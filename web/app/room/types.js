@@ -45,7 +45,6 @@
 /** @typedef {{is: string, name?: string}} Passing a key of the status texts, and the person it is about */
 /**
  * @typedef {object} Settings of the media on this device, applied at the next join
- * @property {'any' | 'VP8' | 'VP9' | 'H264' | 'AV1'} videoCodec
  * @property {'any' | 'local' | 'stun' | 'turn'} candidates which ICE candidates to use
  * @property {'any' | 'udp' | 'tcp'} protocol
  * @property {string} size of the camera's video, such as `640x480`
