@@ -6,5 +6,6 @@ export { ConfabError } from './errors.js';
 export { OT } from './ot.js';
 export { People } from './people/people.js';
 export { disablePush, enablePush, pushState } from './people/push.js';
+export { layOut } from './rooms/layout.js';
 export { Rooms } from './rooms/rooms.js';
 export { Roulette } from './roulette/roulette.js';
