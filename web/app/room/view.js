@@ -41,6 +41,8 @@ export class View {
       dispatch({ type: 'join' });
     });
     this.#makePopups();
+    // Where the words do not fit, a tooltip has them.
+    for (const element of box('room').querySelectorAll('.bar .button:has(.word)')) element.setAttribute('title', element.textContent?.trim() ?? '');
     document.addEventListener('click', ({ target }) => this.#closePopup(target));
   }
 
@@ -193,7 +195,7 @@ export class View {
     if (!room) return;
     setAttribute(button('share'), 'aria-pressed', String(sharing === 'on'));
     setAttribute(button('share'), 'aria-disabled', mayShare(state) ? null : 'true');
-    setAttribute(button('share'), 'title', mayShare(state) ? null : this.strings.room.troubles.share_hosts);
+    setAttribute(button('share'), 'title', mayShare(state) ? this.strings.room.shareScreen : this.strings.room.troubles.share_hosts);
     show(button('share'), typeof navigator.mediaDevices?.getDisplayMedia === 'function');
     setAttribute(button('hand'), 'aria-pressed', String(handIsRaised(state)));
     for (const name of /** @type {const} */ (['react', 'layout'])) {
@@ -216,6 +218,7 @@ export class View {
   #renderCount(badge, owner, count, words) {
     show(badge, count > 0);
     setText(badge, count > 0 ? String(Math.min(99, count)) : '');
-    setAttribute(owner, 'title', count > 0 ? words(count) : null);
+    const name = owner.querySelector('.word')?.textContent ?? '';
+    setAttribute(owner, 'title', count > 0 ? `${name}: ${words(count)}` : name);
   }
 }
