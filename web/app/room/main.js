@@ -111,9 +111,11 @@ function dispatchOfServer(event) {
   if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) return event.reason === 'mediaStopped' && dispatch({ type: 'mediaFailed', why: 'lost' });
-  const reasons = /** @type {Record<string, string>} */ ({ forceUnpublished: 'stoppedByHost', not_permitted: 'share_hosts', mediaStopped: '' });
-  dispatch({ type: 'screenOff', why: (reasons[event.reason] ?? 'share_failed') || null });
-  if (event.publisher === screen.publisher) screen.close();
+  // An earlier publisher, which was replaced. A screen that the user no longer shares tells it itself.
+  if (event.publisher !== screen.publisher || event.reason === 'mediaStopped') return;
+  const reasons = /** @type {Record<string, string>} */ ({ forceUnpublished: 'stoppedByHost', not_permitted: 'share_hosts' });
+  dispatch({ type: 'screenOff', why: reasons[event.reason] ?? 'share_failed' });
+  screen.close();
 }
 
 /** @returns {string} the address to give to others: of this room, and of nothing else */

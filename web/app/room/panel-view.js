@@ -2,13 +2,12 @@
 import { box, button, icon, setText, show } from '../shared/dom.js';
 import { avatar, menu, rowButton, showRows, wordsOf } from '../shared/rows.js';
 import { ChatView } from './chat-view.js';
+import { itemsFor } from './panel-items.js';
 import { isHost } from './room-state.js';
 
 /** @typedef {import('./types.js').State} State */
-/** @typedef {import('./types.js').Person} Person */
-/** @typedef {import('./types.js').Role} Role */
 /** @typedef {import('./types.js').Event} Event */
-/** @typedef {Person & {isMe: boolean, myRole: Role, isMuted: boolean, shares: boolean}} Row what a row shows */
+/** @typedef {import('./panel-items.js').Row} Row */
 
 export class PanelView {
   /** @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch */
@@ -88,25 +87,4 @@ function wrapped(picture) {
   element.setAttribute('aria-hidden', 'true');
   element.append(picture);
   return element;
-}
-
-/**
- * What this user may do with a person: hosts everything, cohosts all but change roles and remove hosts.
- * @param {Row} row
- * @returns {['muteOther' | 'stopShare' | 'makeHost' | 'makeCohost' | 'makeGuest' | 'remove', Event][]}
- */
-export function itemsFor({ connectionId, displayName: name, role, isMe, myRole, isMuted, shares }) {
-  if (isMe || myRole === 'guest') return [];
-  const isMyHost = myRole === 'host';
-  const roles = /** @type {const} */ ([['host', 'makeHost'], ['cohost', 'makeCohost'], ['guest', 'makeGuest']]);
-  /** @type {ReturnType<typeof itemsFor>} */
-  const items = [];
-  if (!isMuted) items.push(['muteOther', { type: 'muteOther', connectionId }]);
-  if (shares) items.push(['stopShare', { type: 'stopShareOf', connectionId }]);
-  for (const [other, text] of isMyHost ? roles.filter(([is]) => is !== role) : []) {
-    const isHandingOver = other === 'host';
-    items.push([text, isHandingOver ? { type: 'ask', question: { is: 'host', connectionId, name } } : { type: 'setRole', connectionId, role: other }]);
-  }
-  if (isMyHost || role === 'guest') items.push(['remove', { type: 'ask', question: { is: 'remove', connectionId, name } }]);
-  return items;
 }

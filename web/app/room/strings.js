@@ -197,7 +197,7 @@ const en = {
   // How a visit ends, each with what to do next
   over: {
     left: ['You left the room', 'You can come back at any time.'],
-    removed: ['A host removed you from the room', 'You can knock or join again, unless they do not want it.'],
+    removed: ['A host removed you from the room', 'You can try to join again.'],
     banned: ['A host banned you from this room', 'You cannot come back to it. You can open another room.'],
     closed: ['This room was closed', 'An operator of this site ended it. You can open another room.'],
     replaced: ['You joined this room on another device', 'To continue here, join again.'],
