@@ -165,3 +165,39 @@ export function reads(page, text) {
     return true;
   });
 }
+
+/**
+ * Lets several people join who only send a picture, all in one page, because a page for each would be too much for a test.
+ *
+ * @param {{room: string, people: {name: string, color: string}[]}} who
+ */
+export async function crowd(t, browser, url, { room, people }) {
+  const page = await browser.newPage({ label: 'the crowd' });
+  t.after(() => page.close());
+  await page.goto(`${url}/try`);
+  for (const person of people) await page.evaluate(joinCrowd, { room, ...person });
+  return page;
+}
+
+/** Runs in the page. */
+async function joinCrowd({ room, name, color }) {
+  const { Client, OT } = await import('/lib/index.js');
+  const canvas = Object.assign(document.createElement('canvas'), { width: 320, height: 240 });
+  const context = canvas.getContext('2d');
+  let turn = 0;
+  setInterval(() => {
+    context.fillStyle = color;
+    context.fillRect(0, 0, 320, 240);
+    context.fillStyle = 'white';
+    context.fillRect((turn += 8) % 300, 8, 20, 20);
+  }, 200);
+  const client = new Client({});
+  await client.connect();
+  const { sessionId, token } = await client.request('room.join', { name: room, displayName: name });
+  const session = OT.initSession('', sessionId, { client });
+  await new Promise((resolve, reject) => { session.connect(token, (error) => (error ? reject(error) : resolve())); });
+  const [videoSource] = canvas.captureStream(5).getVideoTracks();
+  await new Promise((resolve, reject) => {
+    session.publish(document.createElement('div'), { videoSource, audioSource: null }, (error) => (error ? reject(error) : resolve()));
+  });
+}
