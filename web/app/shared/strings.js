@@ -259,17 +259,17 @@ const en = {
   front: {
     title: 'Confab – talk face to face',
     headline: 'Talk face to face.',
-    pitch: 'Video chat on a server of your own choice. No account, nothing to install.',
+    pitch: 'Video chat in your browser. No account, nothing to install.',
     strangers: 'Talk to one new person at a time, by video or text.',
     nearby: 'See who is close to you, and call them.',
-    rooms: 'Meet people you know. Everyone who has the room’s link sees each other.',
+    rooms: 'Meet people you know. Share a link, and everyone is in.',
   },
 
   // The page `/rooms`
   roomsPage: {
     title: 'Confab – rooms',
     headline: 'Meet in a room.',
-    pitch: 'A room is a place with a name. Everyone who opens its link sees and hears each other. It exists as long as someone is there.',
+    pitch: 'A room is a place with a name. People who open its link see and hear each other. It exists as long as someone is there.',
     create: 'New room',
     createHint: 'Gets a name that nobody can guess. Share its link to invite people.',
     name: 'Room name',
