@@ -5,6 +5,7 @@ import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { closeMenus } from '../shared/rows.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
+import { setUpWays } from '../shared/ways.js';
 import { incomingCall, currentCall } from './call-state.js';
 import { linkTo } from './list-view.js';
 import { Media } from './media.js';
@@ -200,7 +201,7 @@ function deviceLabel() {
   return [/** @type {Record<string, string>} */ ({ Edg: 'Edge', OPR: 'Opera' })[browser ?? ''] ?? browser, system].filter(Boolean).join(', ');
 }
 
-if (guest) for (const id of ['to-strangers', 'to-nearby']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
+setUpWays(guest);
 view.setUp(machine.state.form, machine.state.kept);
 closeMenus();
 notifications.start();
