@@ -3,6 +3,7 @@
 import { box, button, followWays } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
+import { recentRooms } from '../shared/recent-rooms.js';
 import { closeMenus } from '../shared/rows.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
@@ -108,6 +109,8 @@ const machine = run({
  * @param {import('./types.js').Event} event
  */
 function dispatchOfServer(event) {
+  // An application's user did not choose the room, and has no list of rooms.
+  if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name);
   if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) return event.reason === 'mediaStopped' && dispatch({ type: 'mediaFailed', why: 'lost' });

@@ -9,7 +9,7 @@ const known = (all, value) => (all.includes(value) ? value : all[0]);
 
 /** @param {boolean} guest a guest's settings are kept only in the guest's tab */
 export function roomMemory(guest) {
-  const kept = shelf(guest, 'confab.rooms');
+  const kept = shelf(guest, 'confab.room');
   const forms = formMemory(guest);
   return {
     /** @returns {Remembered} */

@@ -161,11 +161,13 @@ function cancel(state) {
 function joined(state, { room, chat }) {
   if (state.place.is !== 'joining' && state.place.is !== 'waiting') return unchanged(state);
   let { lineCount } = state;
+  const isMesh = room.options.media === 'mesh';
   const lines = chat.map((/** @type {import('./types.js').Line} */ { displayName, ...line }) => (
     { ...line, id: lineCount += 1, name: displayName, mine: false }));
   const entered = {
-    ...state, ...nothing, place: /** @type {Place} */ ({ is: 'in' }), room, lines, lineCount, password: '', asksPassword: false, trouble: null,
-    mesh: room.options.media === 'mesh', panel: state.panel,
+    ...state, ...nothing, place: /** @type {Place} */ ({ is: 'in' }), room, lines, lineCount, password: '', asksPassword: false, panel: state.panel,
+    // Whoever came by a link that does not say so learns it now.
+    mesh: isMesh, trouble: isMesh && !state.mesh ? { code: 'mesh_room', message: '' } : null,
   };
   return [entered, [...(state.media.is === 'on' ? [{ do: 'publish' }] : []), { do: 'focus', on: 'room' }]];
 }

@@ -214,6 +214,7 @@ const en = {
 
   // Problems
   troubles: {
+    mesh_room: 'In this room, members see each other’s IP addresses. Leave it if you do not want that.',
     wrong_password: 'This is not the password. Try again.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
     already_joined: 'You are in another room on this page. Leave it first.',

@@ -151,6 +151,12 @@ test('a link to a mesh room asks for a mesh room, and says so first', () => {
   assert.deepEqual(joinOf(machine).options, { media: 'mesh' });
 });
 
+test('whoever comes to a mesh room by another link learns inside that members see each other’s addresses', () => {
+  const { state } = new RoomMachine().inside({ changes: { media: 'mesh' } });
+  assert.deepEqual([state.mesh, state.trouble.code], [true, 'mesh_room']);
+  assert.equal(new RoomMachine({ mesh: true }).inside({ changes: { media: 'mesh' } }).state.trouble, null);
+});
+
 test('Mute and Camera off need no device that is not there', () => {
   const machine = new RoomMachine().inside().tell('mute');
   assert.deepEqual(machine.effects, [{ do: 'mute', on: true }]);
