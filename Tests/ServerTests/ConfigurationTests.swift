@@ -227,7 +227,8 @@ import Testing
                 let value = text[text.index(after: colon)...].drop { $0 == " " }
                 let key = try #require(
                     ConfabConfiguration.keys.first { $0.name == name }, "unknown key \(name)")
-                #expect((value == "[]" ? "" : value) == key.defaultText, "\(name)")
+                let isList = value.hasPrefix("[")
+                #expect((isList ? value.dropFirst().dropLast() : value) == key.defaultText, "\(name)")
                 #expect(isExplained, "\(name) has no comment")
                 names.append(name)
             } else if !text.hasPrefix("#"), text.hasSuffix(":") {

@@ -53,7 +53,7 @@
     }
     // Do not notify if a visible page is online, because that page rings.
     const looked = (await nearbyPages()).filter((/** @type {any} */ { visibilityState }) => visibilityState === 'visible');
-    if ((await Promise.all(looked.map(isPresent))).includes(true)) return;
+    if ((await Promise.all(looked.map(answerOf))).includes(true)) return;
     const rings = kind === 'incoming';
     await worker.registration.showNotification(words.title, {
       body: words[kind], tag: callId ?? 'call', icon: '/app/favicon.svg', data: { callId },
@@ -74,18 +74,18 @@
   }
 
   /**
-   * Asks a page whether it rings for calls. A page that does not answer counts as one that does not ring.
-   * @param {any} page @returns {Promise<boolean>}
+   * Asks a page whether it rings for calls.
+   * @param {any} page @returns {Promise<boolean | null>} null if the page does not answer
    */
-  function isPresent(page) {
+  function answerOf(page) {
     return new Promise((resolve) => {
       const { port1, port2 } = new MessageChannel();
-      const answered = (/** @type {boolean} */ is) => {
+      const answered = (/** @type {boolean | null} */ is) => {
         clearTimeout(timer);
         port1.close();
         resolve(is);
       };
-      const timer = setTimeout(() => answered(false), answerTimeout);
+      const timer = setTimeout(() => answered(null), answerTimeout);
       port1.onmessage = ({ data }) => answered(data === true);
       page.postMessage({ type: 'rings' }, [port2]);
     });
@@ -96,10 +96,14 @@
    * @param {boolean} [guest] @returns {Promise<any[]>}
    */
   async function nearbyPages(guest = false) {
-    const all = await worker.clients.matchAll({ type: 'window', includeUncontrolled: true });
-    return all.filter((/** @type {{url: string}} */ { url }) => {
+    const all = /** @type {any[]} */ (await worker.clients.matchAll({ type: 'window', includeUncontrolled: true }));
+    const at = (/** @type {string} */ path) => all.filter((/** @type {{url: string}} */ { url }) => {
       const { pathname, searchParams } = new URL(url);
-      return pathname === '/nearby' && searchParams.has('guest') === guest;
+      return pathname === path && searchParams.has('guest') === guest;
     });
+    // With one way in, this page can be at / too. Other pages at / do not answer.
+    const home = at('/');
+    const answers = await Promise.all(home.map(answerOf));
+    return [...at('/nearby'), ...home.filter((_page, index) => answers[index] !== null)];
   }
 })();

@@ -20,6 +20,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var publicURL: String?
     public var lan = false
     public var webDirectory: String?
+    public var web = Web()
     public var trustedProxies = TrustedProxies()
     /// The origins whose pages may connect, in lower case as browsers send them. An empty list allows all origins.
     public var allowedOrigins: [String] = []
@@ -42,6 +43,13 @@ public struct ConfabConfiguration: Sendable, Equatable {
 
     /// Creates the default configuration. Unlike plain `Rules`, it routes media.
     public init() { rules.routesMedia = true }
+
+    /// What the web app offers.
+    public struct Web: Sendable, Equatable {
+        /// The ways to meet people, the first one first. Never empty.
+        public var ways = WayIn.allCases
+        public init() {}
+    }
 
     /// Paths of the PEM files for TLS. Both must be set, or neither.
     public struct TLS: Sendable, Equatable {

@@ -18,7 +18,7 @@ extension ConfabConfiguration {
 
 extension Setting {
     static let all: [Setting] =
-        server + operations + media + whip + limits + connection + socketIO + pairing + moderation
+        server + web + operations + media + whip + limits + connection + socketIO + pairing + moderation
         + people + rooms + push
 
     private static let port = Format<Int>.integer(0...65535)

@@ -19,45 +19,86 @@ struct WebFiles: Sendable {
 
     private let files: [String: File]
     private let directory: String?
+    private let ways: [WayIn]
 
-    /// - Parameter directory: The `web` directory of a checkout. If nil, serves the embedded files.
-    init(directory: String? = nil) {
+    /// - Parameters:
+    ///   - directory: The `web` directory of a checkout. If nil, serves the embedded files.
+    ///   - ways: The ways in whose pages are served. At least one.
+    init(directory: String? = nil, ways: [WayIn] = WayIn.allCases) {
         self.directory = directory
+        self.ways = ways
         files = Dictionary(
             uniqueKeysWithValues: embeddedWebFiles.map { name, text in
                 (
                     name,
-                    Self.file(name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)))
+                    Self.file(
+                        name, Array(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)), ways)
                 )
             }
         )
     }
 
     func file(_ path: String) -> File? {
-        guard let name = Self.name(of: path) else { return nil }
+        guard let name = Self.name(of: path, ways) else { return nil }
         guard let directory else { return files[name] }
         // Serve only names of embedded files, so that no path from a request reaches the file system.
         guard files[name] != nil, let data = FileManager.default.contents(atPath: directory + "/" + name) else {
             return nil
         }
-        return Self.file(name, Array(data))
+        return Self.file(name, Array(data), ways)
     }
 
     private static let folders = ["app", "lib", "socket.io"]
 
+    /// Returns the name of the file at a path; nil if there is none, or if it is the page of a way in that is off.
+    static func name(of path: String, _ ways: [WayIn]) -> String? {
+        guard let name = name(of: path) else { return nil }
+        if name == frontPage, ways.count == 1 { return ways[0].page }
+        return isOn(name, ways) ? name : nil
+    }
+
+    private static let frontPage = "app/front/index.html"
+    private static let roomPage = "app/room/index.html"
+
+    private static func isOn(_ name: String, _ ways: [WayIn]) -> Bool {
+        if name == roomPage { return ways.contains(.rooms) }
+        guard let way = WayIn.allCases.first(where: { $0.page == name }) else { return true }
+        return ways.contains(way)
+    }
+
     private static func name(of path: String) -> String? {
         switch path {
-        case "/": "app/strangers/index.html"
-        case "/try": "app/try/index.html"
+        case "/": "app/front/index.html"
+        case "/strangers": "app/strangers/index.html"
         case "/nearby": "app/nearby/index.html"
+        case "/rooms": "app/rooms/index.html"
+        case "/try": "app/try/index.html"
         // A service worker controls only URLs below its own path, so it must be at the root.
         case "/sw.js": "app/sw.js"
         case "/favicon.ico", "/favicon.svg": "app/favicon.svg"
-        default: folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
+        default: isRoom(path) ? roomPage : folderFile(path)
         }
     }
 
-    private static func file(_ name: String, _ bytes: [UInt8]) -> File {
+    /// Whether the path is that of a room: `/room/` and one segment. The page decodes the name.
+    private static func isRoom(_ path: String) -> Bool {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 3 && parts[1] == "room" && !parts[2].isEmpty
+    }
+
+    private static func folderFile(_ path: String) -> String? {
+        folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
+    }
+
+    /// Pages list all ways in. Replaces the list by those that are on.
+    private static func page(_ bytes: [UInt8], _ ways: [WayIn]) -> [UInt8] {
+        let attribute = { (ways: [WayIn]) in "data-ways=\"\(ways.map(\.rawValue).joined(separator: " "))\"" }
+        let text = String(decoding: bytes, as: UTF8.self)
+        return Array(text.replacing(attribute(WayIn.allCases), with: attribute(ways), maxReplacements: 1).utf8)
+    }
+
+    private static func file(_ name: String, _ original: [UInt8], _ ways: [WayIn]) -> File {
+        let bytes = name.hasSuffix(".html") && ways != WayIn.allCases ? page(original, ways) : original
         let hash = SHA256.hash(data: bytes).prefix(12).map { byte in
             String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }
@@ -97,11 +138,17 @@ struct WebFiles: Sendable {
         ]
         headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
         // Only one page uses the location.
-        let geolocation = request.uri.path == "/nearby" ? "geolocation=(self)" : "geolocation=()"
+        let usesLocation = Self.name(of: request.uri.path, ways) == WayIn.nearby.page
+        let geolocation = usesLocation ? "geolocation=(self)" : "geolocation=()"
         headers[HTTPField.Name("Permissions-Policy")!] = "camera=(self), microphone=(self), \(geolocation)"
         // Pages of other origins may load the SDK. The WebSocket checks their origin.
         if request.uri.path.hasPrefix("/lib/") { headers[.accessControlAllowOrigin] = "*" }
         if request.headers[.ifNoneMatch] == file.tag { return Response(status: .notModified, headers: headers) }
         return Response(status: .ok, headers: headers, body: .init(byteBuffer: file.body))
     }
+}
+
+extension WayIn {
+    /// The file of its page.
+    fileprivate var page: String { "app/\(rawValue)/index.html" }
 }

@@ -1,9 +1,9 @@
 // Draws a call, the incoming call dialog, and the question about a second call.
-import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
+import { box, button, byId, enable, initialOf, setAttribute, setText, show } from '../shared/dom.js';
 import { keepingOf, keepWords } from '../shared/keep.js';
 import { companion, currentCall, incomingCall } from './call-state.js';
 import { duration } from './strings.js';
-import { initialOf, statusOf } from './words.js';
+import { statusOf } from './words.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */

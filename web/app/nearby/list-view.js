@@ -1,7 +1,7 @@
 // The lists: people nearby, search result, contacts and calls.
 import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
-import { showQr } from './qr.js';
-import { avatar, menu, rowButton, showRows, wordsOf } from './rows.js';
+import { showQr } from '../shared/qr.js';
+import { avatar, menu, rowButton, showRows, wordsOf } from '../shared/rows.js';
 import { distances } from './state.js';
 import { duration } from './strings.js';
 

@@ -2,8 +2,10 @@
 // The rules are in `state.js`.
 import { box, followWays } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
+import { closeMenus } from '../shared/rows.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
+import { setUpWays } from '../shared/ways.js';
 import { incomingCall, currentCall } from './call-state.js';
 import { linkTo } from './list-view.js';
 import { Media } from './media.js';
@@ -11,7 +13,6 @@ import { nearbyMemory } from './memory.js';
 import { Notifications } from './notify.js';
 import { Position } from './position.js';
 import { Ring } from './ring.js';
-import { closeMenus } from './rows.js';
 import { Server } from './server.js';
 import { initialState, personIdIn, step } from './state.js';
 import { nearbyStringsFor, unitFor } from './strings.js';
@@ -200,7 +201,7 @@ function deviceLabel() {
   return [/** @type {Record<string, string>} */ ({ Edg: 'Edge', OPR: 'Opera' })[browser ?? ''] ?? browser, system].filter(Boolean).join(', ');
 }
 
-if (guest) for (const id of ['to-strangers', 'to-nearby']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
+setUpWays(guest);
 view.setUp(machine.state.form, machine.state.kept);
 closeMenus();
 notifications.start();

@@ -1,6 +1,8 @@
 // Sounds: the ring of a call, a knock for a second call, and the ringback tone for the caller. Made with Web Audio, so that
 // nothing is loaded. Browsers play no sound before the first user gesture; the page then shows a hint.
 
+import { mayPlay, tone } from '../shared/tone.js';
+
 /** @typedef {'none' | 'ring' | 'knock' | 'ringback'} Sound */
 /**
  * The tones of each sound as [frequency in hertz, start, end], and the period after which the sound repeats. Times are in
@@ -73,23 +75,4 @@ export class Ring {
     this.#context = null;
     this.tell(false);
   }
-}
-
-function mayPlay() {
-  const { userActivation } = /** @type {{userActivation?: {hasBeenActive: boolean}}} */ (navigator);
-  return userActivation?.hasBeenActive ?? true;
-}
-
-/** @param {AudioContext} context @param {number} frequency @param {number} from @param {number} to @param {number} volume */
-function tone(context, frequency, from, to, volume) {
-  const oscillator = new OscillatorNode(context, { frequency });
-  const gain = new GainNode(context, { gain: 0 });
-  // Fade in and out to avoid clicks.
-  gain.gain.setValueAtTime(0, from);
-  gain.gain.linearRampToValueAtTime(volume, from + 0.02);
-  gain.gain.setValueAtTime(volume, to - 0.03);
-  gain.gain.linearRampToValueAtTime(0, to);
-  oscillator.connect(gain).connect(context.destination);
-  oscillator.start(from);
-  oscillator.stop(to);
 }

@@ -1,7 +1,7 @@
 // The settings: status, devices, blocked people, stored data.
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
-import { showQr } from './qr.js';
-import { rowButton, showRows, wordsOf } from './rows.js';
+import { showQr } from '../shared/qr.js';
+import { rowButton, showRows, wordsOf } from '../shared/rows.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */

@@ -136,9 +136,3 @@ export function afterwardsOf(state, { nearby }) {
   const keeping = keepingOf(state.keeping, over.callId);
   return { text: nearby.overKeep(name), ways: keeping.mine ? ['dismiss'] : ['keep', 'dismiss'], tone: 'calm' };
 }
-
-/**
- * Returns the initial to show instead of a video.
- * @param {string} name
- */
-export const initialOf = (name) => [...(name || '?')][0].toUpperCase();

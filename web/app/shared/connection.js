@@ -83,14 +83,15 @@ const bubble = new Bubble();
  * @param {any} source the SDK's subscriber, or a publisher, whose indicator shows only while it is published
  * @param {'mine' | 'theirs'} whose
  * @param {import('./strings.js').Strings} strings
+ * @param {() => string} [nameOf] the person's name; default: that of the stream
  */
-export function showCondition(tile, source, whose, { network }) {
+export function showCondition(tile, source, whose, { network }, nameOf = () => source.stream?.name) {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = 'network';
   button.setAttribute('aria-expanded', 'false');
   button.append(...[1, 2, 3].map(() => document.createElement('i')));
-  const said = () => explain(source.networkCondition, { whose, name: source.stream?.name }, network);
+  const said = () => explain(source.networkCondition, { whose, name: nameOf() }, network);
   const isOpen = () => bubble.button === button;
   const draw = () => {
     const { name, why } = said();

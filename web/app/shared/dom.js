@@ -62,6 +62,12 @@ export function icon(name) {
 }
 
 /**
+ * Returns the initial to show instead of a video.
+ * @param {string} name
+ */
+export const initialOf = (name) => [...(name || '?')][0].toUpperCase();
+
+/**
  * Shows a row of buttons with the next steps. Rebuilds the row only when the steps change, so that the focus stays.
  * @param {HTMLElement} row
  * @param {string[]} ways

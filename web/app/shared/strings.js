@@ -152,6 +152,7 @@ const en = {
   keepLink: 'Contacts',
   waysIn: 'Ways to meet',
   strangers: 'Strangers',
+  rooms: 'Rooms',
   peopleNearby: 'People nearby',
 
   // The report
@@ -252,6 +253,33 @@ const en = {
       delay: 'Their connection is slow to respond. Leave them a moment to answer.',
       bandwidth: 'Their upload is slow, so you see them less sharply. They can turn their camera off to be heard better.',
     },
+  },
+
+  // The front page
+  front: {
+    title: 'Confab – talk face to face',
+    headline: 'Talk face to face.',
+    pitch: 'Video chat in your browser. No account, nothing to install.',
+    strangers: 'Talk to one new person at a time, by video or text.',
+    nearby: 'See who is close to you, and call them.',
+    rooms: 'Meet people you know. Share a link, and everyone is in.',
+  },
+
+  // The page `/rooms`
+  roomsPage: {
+    title: 'Confab – rooms',
+    headline: 'Meet in a room.',
+    pitch: 'A room is a place with a name. People who open its link see and hear each other. It exists as long as someone is there.',
+    create: 'New room',
+    createHint: 'Gets a name that nobody can guess. Share its link to invite people.',
+    name: 'Room name',
+    namePlaceholder: 'book club',
+    nameHint: 'Anyone who knows the name can come in.',
+    join: 'Join',
+    nameMissing: 'Enter the name of the room.',
+    nameInvalid: 'A room name has up to 64 characters, and no “/”.',
+    recent: 'Your last rooms',
+    forget: /** @param {string} name */ (name) => `Remove ${isolated(name)} from this list`,
   },
 
   // The page `/try`, for any session

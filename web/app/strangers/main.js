@@ -4,9 +4,10 @@ import { box, button, followWays } from '../shared/dom.js';
 import { deviceMemory, formMemory, identityMemory } from '../shared/memory.js';
 import { run } from '../shared/run.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
+import { setUpWays } from '../shared/ways.js';
 import { Chat } from './chat.js';
 import { setUpForm } from './form.js';
-import { allowedBefore, pageIsSecure, Preview } from './preview.js';
+import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
 import { Report } from './report.js';
 import { Server } from './server.js';
 import { initialState, step } from './state.js';
@@ -122,8 +123,7 @@ window.setInterval(count, countEvery);
 document.addEventListener('visibilitychange', count);
 
 setUpForm(machine.state.form, strings, dispatch);
-// Pass the guest on in the links, so that a guest stays the same guest on the other pages.
-if (guest) for (const id of ['to-strangers', 'to-nearby', 'keep-link']) /** @type {HTMLAnchorElement} */ (box(id)).search = '?guest=1';
+setUpWays(guest, ['#keep-link']);
 machine.render();
 server.connect(machine.state.form.name);
 const wantsPreview = machine.state.form.mode === 'video' && pageIsSecure() && await allowedBefore();

@@ -1,4 +1,4 @@
-// The delay before the next attempt, which doubles from a quarter of a second to three seconds. Each wait is a random time
+// The delay before the next attempt, which doubles from a quarter of a second to three seconds, or to another maximum. Each wait is a random time
 // between half of the delay and the whole delay, so that the clients of a restarted server do not all reconnect in the same
 // instant.
 
@@ -11,15 +11,17 @@ const longestMs = 3000;
 export class Backoff {
   #attempts = 0;
   #random;
+  #longest;
 
-  /** @param {() => number} [random] between 0 and 1 */
-  constructor(random = Math.random) {
+  /** @param {() => number} [random] between 0 and 1 @param {number} [longest] milliseconds */
+  constructor(random = Math.random, longest = longestMs) {
     this.#random = random;
+    this.#longest = longest;
   }
 
   /** @returns {number} milliseconds */
   next() {
-    const ceiling = Math.min(longestMs, firstMs * 2 ** Math.min(this.#attempts, 16));
+    const ceiling = Math.min(this.#longest, firstMs * 2 ** Math.min(this.#attempts, 16));
     this.#attempts += 1;
     return Math.round(ceiling * (0.5 + this.#random() / 2));
   }

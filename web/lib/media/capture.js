@@ -56,6 +56,11 @@ export class Capture {
     return track !== null && this.#owned.has(track);
   }
 
+  /** @returns {boolean} whether the audio is that of a screen, for which no microphone may be taken instead */
+  get hasScreenSound() {
+    return isScreen(this.#options.audioSource);
+  }
+
   /** @returns {'camera' | 'screen' | 'custom' | undefined} */
   get videoType() {
     const { videoSource } = this.#options;

@@ -3,7 +3,8 @@
 /** @typedef {string | boolean | null | undefined | MediaStreamTrack} MediaSource */
 /**
  * @typedef {object} SourceOptions
- * @property {MediaSource} [audioSource] a device id, a track, or null for none
+ * @property {MediaSource} [audioSource] a device id, a track, or null for none. With a screen also 'screen': its own sound instead of
+ *   a microphone, where the browser offers it
  * @property {MediaSource} [videoSource] the same, or 'screen', 'window', 'application'
  * @property {string} [resolution] '640x480'
  * @property {{width: number, height: number}} [maxResolution] at most this size, in pixels
@@ -35,7 +36,7 @@ export function isTrack(source) {
 
 /** @param {SourceOptions} options @returns {MediaTrackConstraints | false} */
 export function audioConstraints({ audioSource, disableAudioProcessing, enableStereo, ...options }) {
-  if (audioSource === null || audioSource === false || isTrack(audioSource)) return false;
+  if (audioSource === null || audioSource === false || isTrack(audioSource) || isScreen(audioSource)) return false;
   const processing = disableAudioProcessing ? false : undefined;
   /** @type {MediaTrackConstraints} */
   const constraints = {};

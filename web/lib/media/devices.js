@@ -59,7 +59,7 @@ export async function getUserMedia(options = {}) {
   const audio = audioConstraints(options);
   const video = videoConstraints(options);
   try {
-    if (video && isScreen(options.videoSource)) return await captureScreen(video, audio);
+    if (video && isScreen(options.videoSource)) return await captureScreen(video, audio, isScreen(options.audioSource));
     if (!audio && !video) throw new TypeError('Request audio, video or both.');
     return await request({ audio, video });
   } catch (error) {
@@ -87,13 +87,14 @@ async function request(constraints) {
 /**
  * @param {MediaTrackConstraints} video
  * @param {MediaTrackConstraints | false} audio the microphone, in addition to the screen
+ * @param {boolean} wantsSound whether to capture the screen's own sound, which not every browser and screen has
  */
-async function captureScreen(video, audio) {
+async function captureScreen(video, audio, wantsSound) {
   const devices = mediaDevices();
   if (!devices.getDisplayMedia) {
     throw otFailure('OT_SCREEN_SHARING_NOT_SUPPORTED', 1500, 'This browser cannot share a screen. Use one on a computer.');
   }
-  const screen = await devices.getDisplayMedia({ video });
+  const screen = await devices.getDisplayMedia(wantsSound ? { video, audio: true } : { video });
   if (!audio) return screen;
   try {
     for (const track of (await devices.getUserMedia({ audio })).getTracks()) screen.addTrack(track);

@@ -53,6 +53,8 @@ export class IceServers {
  * @property {'all' | 'custom'} [includeServers] `custom`: only the `customServers`
  * @property {'all' | 'relay'} [transportPolicy]
  * @property {RTCIceServer[]} [customServers]
+ * @property {'local' | 'stun' | 'turn'} [candidates] which ways to use: `local`, no servers; `stun`, no relays; `turn`, only relays
+ * @property {'udp' | 'tcp'} [protocol] only ways over this protocol. Between browsers, TCP means a relay that is reached over TCP
  */
 
 /**
@@ -61,11 +63,12 @@ export class IceServers {
  * @returns {RTCConfiguration}
  */
 export function iceConfiguration(info, config = {}) {
-  const { includeServers, transportPolicy, customServers = [] } = config;
+  const { includeServers, transportPolicy, customServers = [], candidates, protocol } = config;
+  const needsRelay = info.relayOnly || candidates === 'turn' || protocol === 'tcp';
   return {
-    iceServers: includeServers === 'custom' ? customServers : [...customServers, ...info.servers],
+    iceServers: chosenServers(includeServers === 'custom' ? customServers : [...customServers, ...info.servers], config),
     // `relayOnly` keeps strangers from learning each other's address. The program can override it.
-    iceTransportPolicy: transportPolicy ?? (info.relayOnly ? 'relay' : 'all'),
+    iceTransportPolicy: transportPolicy ?? (needsRelay ? 'relay' : 'all'),
     // Bundle audio and video. This halves the number of candidates and prevents half-open connections.
     bundlePolicy: 'max-bundle',
   };
@@ -81,11 +84,42 @@ export function iceConfiguration(info, config = {}) {
  * @returns {Promise<RTCConfiguration>}
  */
 export async function mediaConfiguration(servers, config = {}, needsRelay = false) {
-  if (config.transportPolicy === 'relay' || config.includeServers === 'custom') {
-    return { ...iceConfiguration(await servers.current(), config), iceTransportPolicy: config.transportPolicy ?? 'all' };
+  const transportPolicy = config.transportPolicy ?? (config.candidates === 'turn' ? 'relay' : undefined);
+  if (transportPolicy === 'relay' || config.includeServers === 'custom') {
+    return { ...iceConfiguration(await servers.current(), config), iceTransportPolicy: transportPolicy ?? 'all' };
   }
   const relays = needsRelay ? relaysOf(await servers.current()) : [];
-  return { iceServers: [...config.customServers ?? [], ...relays], bundlePolicy: 'max-bundle' };
+  return { iceServers: chosenServers([...config.customServers ?? [], ...relays], config), bundlePolicy: 'max-bundle' };
+}
+
+/**
+ * Returns the servers that the settings allow.
+ * @param {RTCIceServer[]} servers @param {IceConfig} config
+ * @returns {RTCIceServer[]}
+ */
+function chosenServers(servers, { candidates, protocol }) {
+  if (candidates === 'local') return [];
+  const isChosen = (/** @type {string} */ url) => {
+    const isRelay = /^turns?:/i.test(url);
+    // TLS is over TCP, unless the URL says otherwise (RFC 7065 §3.1).
+    const isTcp = /[?&]transport=tcp/i.test(url) || (/^turns:/i.test(url) && !/[?&]transport=udp/i.test(url));
+    if (candidates === 'stun' && isRelay) return false;
+    return !isRelay || protocol === undefined || isTcp === (protocol === 'tcp');
+  };
+  return servers.flatMap((server) => {
+    const urls = [server.urls].flat().filter(isChosen);
+    return urls.length ? [{ ...server, urls: Array.isArray(server.urls) ? urls : urls[0] }] : [];
+  });
+}
+
+/**
+ * Leaves only the candidates of one protocol in the server's answer.
+ * @param {string} sdp @param {'udp' | 'tcp'} [protocol] default: all
+ */
+export function withProtocol(sdp, protocol) {
+  if (protocol === undefined) return sdp;
+  // RFC 8839 §5.1: foundation, component, transport.
+  return sdp.replace(/^a=candidate:\S+ \S+ (\S+) .*\r?\n/gim, (line, transport) => (transport.toLowerCase() === protocol ? line : ''));
 }
 
 /** @param {IceInfo} info @returns {RTCIceServer[]} the TURN servers */

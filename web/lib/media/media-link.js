@@ -5,7 +5,7 @@
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
 import { DownlinkEstimate } from './estimate.js';
-import { mediaConfiguration, relaysOf } from './ice.js';
+import { mediaConfiguration, relaysOf, withProtocol } from './ice.js';
 import { activate, encodingsOf, single, wantedAtFirst } from './layers.js';
 import { MediaSide } from './media-side.js';
 import { opusParameters, tune, withOpusParameters } from './sending.js';
@@ -84,13 +84,13 @@ export class MediaLink {
       rtc, clock, configuration,
       offer: (sdp) => client.request('media.offer', { side, sdp }),
       isOnline: () => client.state === 'connected',
-      hasMoreWays: () => !needsRelay && relaysOf(client.ice.info).length > 0,
+      hasMoreWays: () => !needsRelay && iceConfig?.candidates === undefined && relaysOf(client.ice.info).length > 0,
       unreachable: () => { needsRelay = true; },
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
       // Chromium plays one channel of audio only, unless its own offer says otherwise.
       write: side === 'receive' ? (sdp) => withOpusParameters(sdp, () => ({ stereo: 1 })) : undefined,
-      read: (sdp) => (side === 'send' ? this.#withSound(sdp) : sdp),
+      read: (sdp) => withProtocol(side === 'send' ? this.#withSound(sdp) : sdp, iceConfig?.protocol),
       answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
       closed: () => this.#closed(side),
       changed: () => { if (side === 'receive') this.#users.forEach((user) => user.changed()); },

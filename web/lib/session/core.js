@@ -8,6 +8,7 @@ import { Client } from '../line/client.js';
 import { iceConfiguration } from '../media/ice.js';
 import { createTransport } from '../media/transport.js';
 import { handle } from './handlers.js';
+import { Joining } from './joining.js';
 import { Publications } from './publications.js';
 import { Roster } from './roster.js';
 import { Session } from './session.js';
@@ -34,8 +35,10 @@ export class SessionCore {
   /** @type {Client | null} */
   #client = null;
   #unlisten = () => {};
+  #token = '';
   /** Counts calls of `connect`, so that results of earlier calls are ignored. */
   #epoch = 0;
+  #joining;
   roster = new Roster();
   /**
    * The media transport; null while the session is not connected.
@@ -47,6 +50,11 @@ export class SessionCore {
    * @type {Promise<unknown>}
    */
   opened = Promise.resolve();
+  /**
+   * Settles when the server has answered the join.
+   * @type {Promise<unknown>}
+   */
+  entered = Promise.resolve();
   /** Whether publishers start muted because a moderator muted the session. */
   startsMuted = false;
   publications;
@@ -58,6 +66,7 @@ export class SessionCore {
   constructor(apiKey, sessionId, options = {}) {
     this.#options = options;
     this.session = new Session(apiKey, sessionId, this);
+    this.#joining = new Joining(this.clock, () => this.request('session.join', { token: this.#token }));
     this.publications = new Publications(this);
     this.subscriptions = new Subscriptions(this);
   }
@@ -97,7 +106,9 @@ export class SessionCore {
       // The session id contains the media mode (protocol §7). Create the transport now, so that a publish sent right after the
       // join can name its transceivers.
       if (sessionId.startsWith('2_')) this.transport = this.#transportFor(client, 'routed');
-      await client.request('session.join', { sessionId, token });
+      this.#token = token;
+      this.entered = this.#joining.begin();
+      await this.entered;
       if (epoch !== this.#epoch) client.request('session.leave', { sessionId }).catch(() => {});
       this.#stillIn(epoch);
     } catch (error) {
@@ -124,6 +135,7 @@ export class SessionCore {
     const wasConnected = this.isConnected;
     this.#state = 'disconnected';
     this.#epoch += 1;
+    this.#joining.stop();
     this.#unlisten();
     if (!this.#options.client) this.#client?.leave();
     this.#client = null;

@@ -81,6 +81,7 @@ export class DeviceLoss {
       if (this.#isOver) return;
       // A screen share that the user stopped is over.
       if (capture.videoType === 'screen' && kind === 'video') over();
+      else if (kind === 'audio' && capture.hasScreenSound) return;
       else if (kind === 'audio' && capture.owns(track)) this.#microphone.lost();
       else this.#missing(kind);
     });

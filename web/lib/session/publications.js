@@ -1,7 +1,7 @@
 // The streams we publish in a session, from the request to the end. Invariant: if a publisher is unpublished, or its session
 // ends, before the server has answered, the publisher is not published afterward.
 
-import { otError, otFailure } from '../errors.js';
+import { ConfabError, otError, otFailure } from '../errors.js';
 import { sourceOf } from './publisher.js';
 import { settle } from './registry.js';
 
@@ -10,8 +10,11 @@ import { settle } from './registry.js';
 
 export class Publications {
   #core;
-  /** @type {Set<Publisher>} publishers waiting for their camera or the server's answer */
-  #begun = new Set();
+  /**
+   * Publishers that wait for their camera or the server's answer, each with what tells this attempt from a later one.
+   * @type {Map<Publisher, object>}
+   */
+  #begun = new Map();
   /** @type {Map<string, Publisher>} by stream id */
   #running = new Map();
 
@@ -47,7 +50,8 @@ export class Publications {
     if (publisher.session || this.#begun.has(publisher)) {
       throw otFailure('OT_INVALID_PARAMETER', 1500, 'This publisher is already being published. Unpublish it first.');
     }
-    this.#begun.add(publisher);
+    const attempt = {};
+    this.#begun.set(publisher, attempt);
     const source = sourceOf(publisher);
     /** @type {import('../media/transport.js').Transport | null} */
     let transport = null;
@@ -60,19 +64,40 @@ export class Publications {
       const mids = transport?.mids ? await transport.mids(source) : {};
       stillIn();
       const announced = source.announcement();
-      const { stream } = await core.request('session.publish', { ...announced, ...mids });
+      const { stream } = await this.#announce({ ...announced, ...mids }, isEarly);
       stillIn();
-      this.#run(publisher, stream, announced);
+      this.#run(publisher, stream, announced, attempt);
     } finally {
-      this.#begun.delete(publisher);
-      transport?.cancel?.(source);
+      if (this.#begun.get(publisher) === attempt) this.#begun.delete(publisher);
+      // A later attempt needs what this one reserved.
+      if (!this.#begun.has(publisher)) transport?.cancel?.(source);
     }
   }
 
-  /** @param {Publisher} publisher @param {any} info @param {{hasAudio: boolean, hasVideo: boolean}} announced */
-  #run(publisher, info, announced) {
+  /**
+   * Announces a stream. If it was announced before a join that the server refused at first, announces it again after the join.
+   * @param {Record<string, unknown>} members
+   * @param {boolean} isEarly
+   */
+  async #announce(members, isEarly) {
+    try {
+      return await this.#core.request('session.publish', members);
+    } catch (error) {
+      if (!isEarly || !(error instanceof ConfabError) || error.code !== 'not_joined') throw error;
+      await this.#core.entered;
+      return this.#core.request('session.publish', members);
+    }
+  }
+
+  /**
+   * @param {Publisher} publisher
+   * @param {any} info
+   * @param {{hasAudio: boolean, hasVideo: boolean}} announced
+   * @param {object} attempt
+   */
+  #run(publisher, info, announced, attempt) {
     const core = this.#core;
-    if (!this.#begun.has(publisher)) {
+    if (this.#begun.get(publisher) !== attempt) {
       core.request('session.unpublish', { streamId: info.streamId }).catch(() => {});
       throw otFailure('OT_STREAM_CREATE_FAILED', 1500, 'The publisher was unpublished before its stream started.');
     }

@@ -275,7 +275,7 @@ testInFull('a person is never in a call and a roulette chat at once',
   await talk([a, ann], [b, bob]);
   const tab = await browser.newPage({ color: 'magenta', sharing: a });
   t.after(() => tab.close());
-  await tab.goto(server.url);
+  await tab.goto(`${server.url}/strangers`);
   await tab.click('button', 'Start');
   await tab.until('the other tab is named as the reason', async () => /another tab/i.test(await tab.alerts()));
   await Promise.all([see(a, bob), see(b, ann)]);

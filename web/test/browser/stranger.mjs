@@ -59,7 +59,7 @@ async function putNginxBefore(server, t) {
 export async function arrive(t, browser, url, { guest, ...options }) {
   const page = await browser.newPage(options);
   t.after(() => page.close());
-  await page.goto(`${url}/${guest ? '?guest=1' : ''}`);
+  await page.goto(`${url}/strangers${guest ? '?guest=1' : ''}`);
   await page.find('button', 'Start');
   return page;
 }

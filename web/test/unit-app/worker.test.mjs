@@ -85,3 +85,16 @@ test('a notification opens the person’s page, never a guest’s, and names the
   await start([open]).click();
   assert.deepEqual(JSON.parse(JSON.stringify([open.told, open.focused])), [[{ type: 'call', callId: 'c1' }], 1]);
 });
+
+test('a page of people nearby at / counts, and the front page does not', async () => {
+  const worker = start([page('/', { present: true })]);
+  await worker.push('incoming');
+  assert.equal(worker.shown.size, 0);
+  const [front, nearby] = [page('/'), page('/', { present: false })];
+  const other = start([front, nearby]);
+  await other.click();
+  assert.deepEqual([front.focused, nearby.focused, other.opened], [0, 1, []]);
+  const third = start([page('/')]);
+  await third.click();
+  assert.deepEqual(third.opened, ['/nearby#call=c1']);
+});

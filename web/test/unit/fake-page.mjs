@@ -204,6 +204,10 @@ export class FakeDevices {
     this.given.push(...tracks);
     return new FakeMediaStream(tracks);
   }
+
+  async getDisplayMedia() {
+    return new FakeMediaStream([new FakeTrack('video', { displaySurface: 'monitor', width: 1280, height: 720 })]);
+  }
 }
 
 /** Installs a separate page for a test. */

@@ -5,7 +5,7 @@ import { ConfabError, otError } from '../../lib/errors.js';
 import { levelOf } from '../../lib/media/audio-level.js';
 import { audioConstraints, videoConstraints } from '../../lib/media/constraints.js';
 import { deviceError, getUserMedia } from '../../lib/media/devices.js';
-import { iceConfiguration, IceServers, mediaConfiguration } from '../../lib/media/ice.js';
+import { iceConfiguration, IceServers, mediaConfiguration, withProtocol } from '../../lib/media/ice.js';
 import { nameStreams, originOf } from '../../lib/media/sdp.js';
 import { publisherStats, receivedCounters, sentCounters, subscriberStats } from '../../lib/media/stats.js';
 import { sortArguments } from '../../lib/session/arguments.js';
@@ -212,6 +212,27 @@ describe('STUN and TURN servers', () => {
     const custom = [{ urls: 'stun:mine' }];
     assert.deepEqual(iceConfiguration(info(1), { includeServers: 'custom', customServers: custom }).iceServers, custom);
     assert.equal(iceConfiguration(info(1), { customServers: custom }).iceServers?.length, 2);
+  });
+
+  test('a user may choose which ways of ICE to use', () => {
+    const servers = [{ urls: ['stun:a', 'turn:a?transport=udp', 'turn:a?transport=tcp', 'turns:a'], username: 'u' }, { urls: 'stun:b' }];
+    /** @param {import('../../lib/media/ice.js').IceConfig} config */
+    const chosen = (config) => {
+      const { iceServers = [], iceTransportPolicy } = iceConfiguration({ servers, relayOnly: false }, config);
+      return [iceTransportPolicy, ...iceServers.flatMap(({ urls }) => urls)];
+    };
+    assert.deepEqual(chosen({ candidates: 'local' }), ['all']);
+    assert.deepEqual(chosen({ candidates: 'stun' }), ['all', 'stun:a', 'stun:b']);
+    assert.equal(chosen({ candidates: 'turn' })[0], 'relay');
+    assert.deepEqual(chosen({ protocol: 'udp' }), ['all', 'stun:a', 'turn:a?transport=udp', 'stun:b']);
+    assert.deepEqual(chosen({ protocol: 'tcp' }), ['relay', 'stun:a', 'turn:a?transport=tcp', 'turns:a', 'stun:b']);
+  });
+
+  test('an answer keeps only the candidates of the chosen protocol', () => {
+    const sdp = 'm=audio 9\r\na=candidate:1 1 udp 1 192.0.2.1 40000 typ host\r\na=candidate:2 1 TCP 1 192.0.2.1 40000 typ host tcptype passive\r\na=end-of-candidates\r\n';
+    assert.equal(withProtocol(sdp), sdp);
+    assert.match(withProtocol(sdp, 'tcp'), /^m=audio 9\r\na=candidate:2 .*passive\r\na=end-of-candidates\r\n$/);
+    assert.doesNotMatch(withProtocol(sdp, 'udp'), /TCP/);
   });
 
   test('are given to connections with the server only if needed, or if the program says so', async () => {

@@ -1,7 +1,7 @@
 // Tests the QR code of a link. The server draws the code.
 import assert from 'node:assert/strict';
 import test, { beforeEach } from 'node:test';
-import { showQr } from '../../app/nearby/qr.js';
+import { showQr } from '../../app/shared/qr.js';
 import { settled } from '../unit/fake-clock.mjs';
 import { FakeElement, installPage } from '../unit/fake-page.mjs';
 

@@ -1,7 +1,6 @@
 // Lists that update while the user looks at them. A row keeps its element while it shows the same person or call, so that focus
 // and an open menu are kept. Names are written only with `textContent`.
-import { icon, setAttribute } from '../shared/dom.js';
-import { initialOf } from './words.js';
+import { icon, initialOf, setAttribute } from './dom.js';
 
 /**
  * @template T

@@ -1,9 +1,9 @@
-// Camera and microphone before and during a chat: the preview, the device pickers and the level meter. Sends nothing itself:
-// the roulette publishes the publisher that is created here.
+// Camera and microphone before and during a chat or a room: the preview, the device pickers and the level meter. Sends nothing
+// itself: the roulette or the room publishes the publisher that is created here.
 import { OT } from '../../lib/index.js';
-import { showCondition } from '../shared/connection.js';
-import { box, byId, setText, show } from '../shared/dom.js';
-import { mediaTrouble } from '../shared/media-trouble.js';
+import { showCondition } from './connection.js';
+import { box, byId, setText, show } from './dom.js';
+import { mediaTrouble } from './media-trouble.js';
 
 /** True if the page may use the camera. Without HTTPS, browsers do not define `mediaDevices`. */
 export const pageIsSecure = () => window.isSecureContext && !!navigator.mediaDevices?.getUserMedia;
@@ -33,6 +33,13 @@ function afterGesture(run) {
   }
 }
 
+/**
+ * @typedef {object} PreviewOptions
+ * @property {() => object} [publisherOptions] more options of the SDK's publisher, such as the size of the video
+ * @property {(audioLevel: number) => void} [heard] gets the level of the microphone, from 0 to 1
+ * @property {boolean} [keepsLost] keep the publisher when a device was disconnected, because the SDK takes the next microphone
+ */
+
 export class Preview {
   /** @type {any} The SDK's Publisher, or null */
   publisher = null;
@@ -42,11 +49,13 @@ export class Preview {
   #pickers = { camera: byId('camera', HTMLSelectElement), microphone: byId('microphone', HTMLSelectElement) };
 
   /**
-   * @param {import('../shared/strings.js').Strings} strings
-   * @param {(event: import('./types.js').Event) => void} dispatch
-   * @param {import('../shared/memory.js').DeviceMemory} devices the most recently used devices
+   * @param {import('./strings.js').Strings} strings
+   * @param {(event: {type: string, [member: string]: any}) => void} dispatch
+   * @param {import('./memory.js').DeviceMemory} devices the most recently used devices
+   * @param {PreviewOptions} [options]
    */
-  constructor(strings, dispatch, devices) {
+  constructor(strings, dispatch, devices, options = {}) {
+    this.options = options;
     this.strings = strings;
     this.dispatch = dispatch;
     this.devices = devices;
@@ -91,6 +100,7 @@ export class Preview {
     const publisher = OT.initPublisher(box('you'), {
       insertMode: 'append', width: '100%', height: '100%', fitMode: 'cover',
       label: this.strings.you, name: '', publishAudio: !muted, publishVideo: camera && !cameraOff,
+      ...this.options.publisherOptions?.(),
       videoSource: camera ? chosen.camera : null, audioSource: chosen.microphone,
     }, (/** @type {any} */ error) => done(publisher, error ?? undefined));
     showCondition(box('you'), publisher, 'mine', this.strings);
@@ -101,10 +111,18 @@ export class Preview {
     this.publisher = publisher;
     // If there is only a microphone, the SDK publishes only audio.
     const camera = asked && !!publisher.getVideoSource().track;
-    afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => this.#showLevel(event.audioLevel)));
+    afterGesture(() => publisher.on('audioLevelUpdated', (/** @type {{audioLevel: number}} */ event) => {
+      this.#showLevel(event.audioLevel);
+      this.options.heard?.(event.audioLevel);
+    }));
     // An unplugged microphone is replaced by another one, if there is one.
-    publisher.on('mediaLost', () => {
-      if (publisher === this.publisher) this.dispatch({ type: 'mediaLost' });
+    publisher.on('mediaLost', (/** @type {any} */ event) => {
+      if (this.options.keepsLost) event.preventDefault();
+      if (publisher === this.publisher) this.dispatch({ type: 'mediaLost', kind: event.kind });
+    });
+    publisher.on('audioInputDeviceChanged', () => {
+      this.#listDevices();
+      if (publisher === this.publisher && this.options.keepsLost) this.dispatch({ type: 'mediaBack' });
     });
     show(box('camera-picker'), camera);
     this.#listDevices();
@@ -115,6 +133,21 @@ export class Preview {
   #failed(publisher, error) {
     publisher.destroy();
     this.dispatch({ type: 'mediaFailed', why: mediaTrouble(error) });
+  }
+
+  /** Opens a camera in addition to the microphone, which is in use. */
+  async addCamera() {
+    const { publisher } = this;
+    try {
+      await publisher?.setVideoSource(this.devices.recall().camera ?? true);
+      if (!publisher || publisher !== this.publisher) return;
+      publisher.publishVideo(true);
+      show(box('camera-picker'), true);
+      this.#listDevices();
+      this.dispatch({ type: 'mediaOn', camera: true });
+    } catch (error) {
+      if (publisher === this.publisher) this.dispatch({ type: 'cameraFailed', why: mediaTrouble(error) });
+    }
   }
 
   close() {

@@ -1,0 +1,57 @@
+import NIOCore
+import Testing
+
+@testable import Server
+
+/// Which page is at which address.
+@Suite struct WebFilesTests {
+    @Test(arguments: [
+        ("/", "app/front/index.html"), ("/strangers", "app/strangers/index.html"), ("/nearby", "app/nearby/index.html"),
+        ("/rooms", "app/rooms/index.html"), ("/try", "app/try/index.html"), ("/room/tea", "app/room/index.html"),
+        ("/room/Tea%20at%205", "app/room/index.html"), ("/app/shared/style.css", "app/shared/style.css"),
+        ("/sw.js", "app/sw.js"),
+    ])
+    func everyPageHasAnAddress(path: String, file: String) {
+        #expect(WebFiles.name(of: path, WayIn.allCases) == file)
+    }
+
+    @Test(arguments: ["/room", "/room/", "/room/a/b", "/rooms/", "/none", "/strangers/", "//"])
+    func otherAddressesHaveNone(path: String) {
+        #expect(WebFiles.name(of: path, WayIn.allCases) == nil)
+    }
+
+    @Test func aWayThatIsOffHasNoPage() {
+        let ways: [WayIn] = [.rooms, .strangers]
+        #expect(WebFiles.name(of: "/", ways) == "app/front/index.html")
+        #expect(WebFiles.name(of: "/nearby", ways) == nil)
+        #expect(WebFiles.name(of: "/app/nearby/index.html", ways) == nil)
+        #expect(WebFiles.name(of: "/app/nearby/main.js", ways) == "app/nearby/main.js")
+        #expect(WebFiles.name(of: "/room/tea", [.strangers, .nearby]) == nil)
+    }
+
+    @Test(arguments: WayIn.allCases)
+    func theOnlyWayIsTheFrontPage(way: WayIn) {
+        let page = "app/\(way.rawValue)/index.html"
+        #expect(WebFiles.name(of: "/", [way]) == page)
+        #expect(WebFiles.name(of: "/" + way.rawValue, [way]) == page)
+    }
+
+    @Test func pagesSayWhichWaysAreOn() throws {
+        let all = try #require(WebFiles().file("/"))
+        #expect(String(buffer: all.body).contains("data-ways=\"strangers nearby rooms\""))
+        let some = try #require(WebFiles(ways: [.rooms, .nearby]).file("/"))
+        #expect(String(buffer: some.body).contains("data-ways=\"rooms nearby\""))
+        #expect(some.tag != all.tag)
+    }
+
+    @Test func waysInAreReadFromTheConfiguration() throws {
+        let setting = try #require(Setting.all.first { $0.key.name == "web.ways" })
+        var configuration = ConfabConfiguration()
+        #expect(setting.text(configuration) == "strangers, nearby, rooms")
+        for bad in [[], ["rooms", "rooms"], ["rooms", "cellar"]] as [[String]] {
+            #expect(!setting.store(bad, &configuration))
+        }
+        #expect(setting.store(["rooms", "strangers"], &configuration))
+        #expect(configuration.web.ways == [.rooms, .strangers])
+    }
+}

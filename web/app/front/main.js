@@ -1,0 +1,17 @@
+// The front page: the ways in that are on, each one press away.
+import { box, show } from '../shared/dom.js';
+import { fillIn, stringsFor } from '../shared/strings.js';
+import { setUpWays, waysIn } from '../shared/ways.js';
+
+const guest = new URLSearchParams(location.search).has('guest');
+const { language, strings } = stringsFor(navigator.languages);
+document.documentElement.lang = language;
+document.title = strings.front.title;
+fillIn(document, strings);
+setUpWays(guest);
+show(box('guest-note'), guest);
+
+// Links to people and devices belong to another page. With one way in, this address can have been that page.
+const parts = new URLSearchParams(location.hash.slice(1));
+const isNearby = ['person', 'link', 'call'].some((name) => parts.has(name));
+if (isNearby && waysIn().includes('nearby')) location.replace(`/nearby${location.search}${location.hash}`);

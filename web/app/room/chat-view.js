@@ -1,0 +1,110 @@
+// The text chat: the log and the composer. Text of other people is written only with `textContent`, so links are not links.
+import { box, button, byId, enable, setText, show } from '../shared/dom.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').ChatLine} ChatLine */
+
+/** If the log is scrolled to within this distance of its end (pixels), it follows new lines. */
+const nearEnd = 60;
+
+export class ChatView {
+  #log = box('log');
+  #message = byId('message', HTMLTextAreaElement);
+  /** @type {Map<number, HTMLElement>} */
+  #shown = new Map();
+  #atEnd = true;
+  #time;
+
+  /** @param {import('./strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch */
+  constructor(strings, dispatch) {
+    this.strings = strings;
+    this.dispatch = dispatch;
+    this.#time = new Intl.DateTimeFormat(document.documentElement.lang, { hour: 'numeric', minute: '2-digit' });
+    this.#log.addEventListener('scroll', () => {
+      this.#atEnd = this.#log.scrollHeight - this.#log.scrollTop - this.#log.clientHeight < nearEnd;
+    });
+    // Keep the newest line visible when the panel opens, a phone's keyboard opens or the phone is turned.
+    new ResizeObserver(() => this.#follow()).observe(this.#log);
+    byId('composer', HTMLFormElement).addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    this.#message.addEventListener('keydown', (event) => {
+      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.#send();
+    });
+    this.#message.addEventListener('input', () => this.#fit());
+  }
+
+  /**
+   * Puts a text back that could not be sent, unless the user has begun another one.
+   * @param {string} text
+   */
+  restore(text) {
+    if (this.#message.value.trim() === '') this.#message.value = text;
+    this.#fit();
+  }
+
+  #send() {
+    const text = this.#message.value.trim();
+    if (!text || button('send').disabled) return;
+    this.#message.value = '';
+    this.#fit();
+    this.dispatch({ type: 'say', text });
+  }
+
+  /** The field grows with its text, up to the maximum height of its style. */
+  #fit() {
+    this.#message.style.height = 'auto';
+    if (this.#message.value) this.#message.style.height = `${this.#message.scrollHeight + 2}px`;
+  }
+
+  /** @param {State} state */
+  render({ lines, room }) {
+    const isOn = room?.options.chat ?? false;
+    enable(button('send'), isOn);
+    enable(this.#message, isOn);
+    show(box('log-hint'), lines.length === 0 || !isOn);
+    setText(box('log-hint'), isOn ? this.strings.room.chatEmpty : this.strings.room.chatOff);
+    this.#renderLines(lines);
+  }
+
+  /** @param {ChatLine[]} lines */
+  #renderLines(lines) {
+    const kept = new Set(lines.map(({ id }) => id));
+    for (const [id, element] of this.#shown) {
+      if (kept.has(id)) continue;
+      element.remove();
+      this.#shown.delete(id);
+    }
+    const added = lines.filter(({ id }) => !this.#shown.has(id));
+    for (const line of added) this.#append(line, lines[lines.indexOf(line) - 1]);
+    if (added.at(-1)?.mine) this.#atEnd = true;
+    if (added.length) this.#follow();
+  }
+
+  #follow() {
+    if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
+  }
+
+  /** @param {ChatLine} line @param {ChatLine | undefined} before the line above */
+  #append(line, before) {
+    const element = document.createElement('p');
+    element.className = line.mine ? 'line me' : 'line';
+    const who = document.createElement('span');
+    // A sighted reader needs the name only once for several lines.
+    who.className = line.mine || before?.connectionId === line.connectionId ? 'unseen' : 'who';
+    who.textContent = `${this.strings.room.sentBy(line.mine ? this.strings.you : line.name)} `;
+    const words = document.createElement('span');
+    words.className = 'words';
+    words.dir = 'auto';
+    words.textContent = line.text;
+    const time = document.createElement('time');
+    time.dateTime = new Date(line.at).toISOString();
+    time.textContent = this.#time.format(line.at);
+    element.append(who, words, time);
+    this.#log.append(element);
+    this.#shown.set(line.id, element);
+  }
+}

@@ -1,0 +1,185 @@
+// Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
+// are in `state.js`.
+import { box, button, followWays } from '../shared/dom.js';
+import { deviceMemory, identityMemory } from '../shared/memory.js';
+import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
+import { recentRooms } from '../shared/recent-rooms.js';
+import { closeMenus } from '../shared/rows.js';
+import { run } from '../shared/run.js';
+import { fillIn } from '../shared/strings.js';
+import { arrivalIn } from './address.js';
+import { Dialogs } from './dialogs.js';
+import { Hearing } from './hearing.js';
+import { listenToKeys } from './keys.js';
+import { knockSound } from './knock-sound.js';
+import { roomMemory } from './memory.js';
+import { PanelView } from './panel-view.js';
+import { followInPip, togglePip } from './pip.js';
+import { Screen } from './screen.js';
+import { Server } from './server.js';
+import { publisherOptions } from './settings.js';
+import { Stage } from './stage.js';
+import { initialState, step } from './state.js';
+import { roomStringsFor } from './strings.js';
+import { View } from './view.js';
+
+const arrival = arrivalIn(location);
+// The token must not stay in the address: it would be in the history, and in the links that the user copies.
+if (arrival.token !== null) history.replaceState(history.state, '', location.pathname + location.search);
+const { guest } = arrival;
+const { language, strings } = roomStringsFor(navigator.languages);
+document.documentElement.lang = language;
+fillIn(document, strings);
+
+/** @param {import('./types.js').Event} event */
+function dispatch(event) {
+  machine.dispatch(event);
+}
+
+const memory = roomMemory(guest);
+const hearing = new Hearing();
+const preview = new Preview(strings, dispatch, deviceMemory(guest), {
+  keepsLost: true,
+  publisherOptions: () => publisherOptions(machine.state.kept.settings),
+  heard: (level) => {
+    if (!machine.state.muted && hearing.heard(level, Date.now())) dispatch({ type: 'sound', is: hearing.verdict });
+  },
+});
+const server = new Server(identityMemory(guest), dispatchOfServer, arrival.token);
+const screen = new Screen(dispatch, (publisher) => server.wish((room) => room.publish(publisher)));
+const view = new View(strings, dispatch);
+const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(streamId));
+const panel = new PanelView(strings, dispatch);
+const dialogs = new Dialogs(strings, dispatch, () => inviteLink());
+
+/** @type {Record<string, (effect: any) => void>} */
+const carryOut = {
+  connect: ({ settings }) => server.connect(settings),
+  remember: ({ kept }) => memory.remember(kept),
+  join: ({ join }) => server.join(join),
+  leave: () => server.leave(),
+  publish: () => server.wish((room) => { if (preview.publisher) room.publish(preview.publisher); }),
+
+  openMedia: ({ camera }) => {
+    hearing.reset();
+    preview.open({ camera, muted: machine.state.muted, cameraOff: machine.state.cameraOff });
+  },
+  addCamera: () => preview.addCamera(),
+  mute: ({ on }) => {
+    hearing.reset();
+    preview.publisher?.publishAudio(!on);
+  },
+  cameraOff: ({ on }) => preview.publisher?.publishVideo(!on),
+  openScreen: () => screen.open(),
+  closeScreen: () => screen.close(),
+
+  say: ({ text }) => server.wish((room) => room.say(text), (error) => dispatch({ type: 'unsaid', text, ...error })),
+  restoreDraft: ({ text }) => panel.chat.restore(text),
+  raiseHand: ({ raised }) => server.wish((room) => room.raiseHand(raised)),
+  react: ({ reaction }) => server.wish((room) => room.react(reaction)),
+  admit: ({ connectionId }) => server.wish((room) => room.admit(connectionId)),
+  deny: ({ connectionId }) => server.wish((room) => room.deny(connectionId)),
+  muteOther: ({ connectionId }) => server.wish((room) => room.mute(connectionId ?? undefined)),
+  stopShareOf: ({ connectionId }) => server.wish((room) => room.stopShare(connectionId)),
+  setRole: ({ connectionId, role }) => server.wish((room) => room.setRole(connectionId, role)),
+  remove: ({ connectionId, ban }) => server.wish((room) => room.remove(connectionId, { ban })),
+  set: ({ change }) => server.wish((room) => room.set(change)),
+
+  knockSound: () => knockSound(),
+  later: ({ after, event }) => window.setTimeout(() => dispatch(event), after),
+  focus: ({ on }) => box(on === 'people' ? 'people-button' : on).focus({ preventScroll: true }),
+};
+
+const machine = run({
+  state: initialState({ address: arrival.name, kept: memory.recall(), guest, hasToken: arrival.token !== null, mesh: arrival.mesh }),
+  step,
+  carryOut,
+  draw(state) {
+    view.render(state);
+    stage.render(state);
+    panel.render(state);
+    dialogs.render(state);
+    followInPip(stage.focusVideo);
+    return null;
+  },
+});
+
+/**
+ * Decides what the end of a publisher means: only this file knows which one it is.
+ * @param {import('./types.js').Event} event
+ */
+function dispatchOfServer(event) {
+  // An application's user did not choose the room, and has no list of rooms.
+  if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name);
+  if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
+  if (event.type !== 'unpublished') return dispatch(event);
+  if (event.publisher === preview.publisher) return event.reason === 'mediaStopped' && dispatch({ type: 'mediaFailed', why: 'lost' });
+  // An earlier publisher, which was replaced. A screen that the user no longer shares tells it itself.
+  if (event.publisher !== screen.publisher || event.reason === 'mediaStopped') return;
+  const reasons = /** @type {Record<string, string>} */ ({ forceUnpublished: 'stoppedByHost', not_permitted: 'share_hosts' });
+  dispatch({ type: 'screenOff', why: reasons[event.reason] ?? 'share_failed' });
+  screen.close();
+}
+
+/** @returns {string} the address to give to others: of this room, and of nothing else */
+function inviteLink() {
+  const link = new URL(location.origin + location.pathname);
+  if (machine.state.mesh) link.searchParams.set('media', 'mesh');
+  return link.href;
+}
+
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(inviteLink());
+    dispatch({ type: 'copied' });
+  } catch {
+    dispatch({ type: 'refused', code: 'copy_failed', message: '' });
+  }
+}
+
+/** @param {string} id @param {import('./types.js').Event} event */
+const onClick = (id, event) => button(id).addEventListener('click', () => dispatch(event));
+onClick('mute', { type: 'mute' });
+onClick('camera-off', { type: 'cameraOff' });
+onClick('share', { type: 'share' });
+onClick('hand', { type: 'hand' });
+onClick('react', { type: 'popup', is: 'react' });
+onClick('layout', { type: 'popup', is: 'layout' });
+onClick('more', { type: 'popup', is: 'more' });
+onClick('chat', { type: 'panel', is: 'chat' });
+onClick('people-button', { type: 'panel', is: 'people' });
+onClick('invite', { type: 'dialog', is: 'invite' });
+onClick('leave', { type: 'leave' });
+onClick('join-cancel', { type: 'cancel' });
+onClick('waiting-cancel', { type: 'cancel' });
+onClick('before-settings', { type: 'dialog', is: 'settings' });
+onClick('more-settings', { type: 'dialog', is: 'settings' });
+onClick('more-options', { type: 'dialog', is: 'options' });
+onClick('more-keys', { type: 'dialog', is: 'keys' });
+for (const id of ['alone-copy', 'invite-copy']) button(id).addEventListener('click', copyLink);
+button('pip').addEventListener('click', () => {
+  dispatch({ type: 'popup', is: 'more' });
+  togglePip(stage.focusVideo);
+});
+
+followWays({
+  retryLink: () => dispatch({ type: 'retryLink' }),
+  reload: () => location.reload(),
+  dismiss: () => dispatch({ type: 'dismiss' }),
+  again: () => dispatch({ type: 'again' }),
+  otherRooms: () => location.assign(guest ? '/rooms?guest=1' : '/rooms'),
+  openMedia: () => dispatch({ type: 'openMedia' }),
+  openVoice: () => dispatch({ type: 'openMedia', camera: false }),
+  turnOn: () => dispatch({ type: 'openMedia' }),
+  unblock: () => server.unblockSound(),
+});
+
+if (guest) /** @type {HTMLAnchorElement} */ (box('to-rooms')).search = '?guest=1';
+listenToKeys(() => machine.state, dispatch);
+closeMenus();
+view.setUp(machine.state);
+dialogs.setUp(machine.state);
+machine.render();
+server.connect(machine.state.kept.settings);
+const wantsPreview = pageIsSecure() && await allowedBefore();
+if (wantsPreview && machine.state.media.is === 'off') dispatch({ type: 'openMedia' });

@@ -1,0 +1,26 @@
+// What a user may do with a person in the panel of people. Pure.
+
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./types.js').Role} Role */
+/** @typedef {import('./types.js').Person & {isMe: boolean, myRole: Role, isMuted: boolean, shares: boolean}} Row what a row shows */
+
+/**
+ * Returns the items of a person's menu: hosts may do everything, cohosts all but change roles and remove hosts.
+ * @param {Row} row
+ * @returns {['muteOther' | 'stopShare' | 'makeHost' | 'makeCohost' | 'makeGuest' | 'remove', Event][]}
+ */
+export function itemsFor({ connectionId, displayName: name, role, isMe, myRole, isMuted, shares }) {
+  if (isMe || myRole === 'guest') return [];
+  const isMyHost = myRole === 'host';
+  const roles = /** @type {const} */ ([['host', 'makeHost'], ['cohost', 'makeCohost'], ['guest', 'makeGuest']]);
+  /** @type {ReturnType<typeof itemsFor>} */
+  const items = [];
+  if (!isMuted) items.push(['muteOther', { type: 'muteOther', connectionId }]);
+  if (shares) items.push(['stopShare', { type: 'stopShareOf', connectionId }]);
+  for (const [other, text] of isMyHost ? roles.filter(([is]) => is !== role) : []) {
+    const isHandingOver = other === 'host';
+    items.push([text, isHandingOver ? { type: 'ask', question: { is: 'host', connectionId, name } } : { type: 'setRole', connectionId, role: other }]);
+  }
+  if (isMyHost || role === 'guest') items.push(['remove', { type: 'ask', question: { is: 'remove', connectionId, name } }]);
+  return items;
+}

@@ -1,0 +1,258 @@
+// What happens in the room: people, streams, chat, knocks, reactions, and what the user looks at. Part of the state machine in
+// `state.js`. Every event of the room is ignored outside of it.
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Room} Room */
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./types.js').Effect} Effect */
+/** @typedef {import('./types.js').Step} Step */
+/** @typedef {import('./types.js').Person} Person */
+/** @typedef {import('./types.js').Handlers} Handlers */
+
+/** Maximum lines in the log, so that it cannot grow without bound. */
+const keptLines = 300;
+/** How long a confirmation stays in the status line. */
+const passingTime = 5_000;
+/** How long a reaction stays on its tile, and how many there may be: on one tile, and in all. */
+const reactionTime = 4_000;
+const reactionsPerTile = 3;
+const keptReactions = 60;
+/** A screen reader hears of at most one reaction in this time. */
+const reactionRest = 3_000;
+/** A knock makes at most one sound in this time, however many people knock. */
+const knockRest = 4_000;
+/** Knocks that are kept, as many as a lobby has places (protocol §15). */
+const keptKnocks = 100;
+
+/** @param {State} state @returns {Step} */
+const unchanged = (state) => [state, []];
+
+/**
+ * Calls a handler only while the user is in the room.
+ * @param {(state: State & {room: Room}, event: Event, now: number) => Step} handle
+ * @returns {(state: State, event: Event, now: number) => Step}
+ */
+const inside = (handle) => (state, event, now) => (state.room ? handle(/** @type {State & {room: Room}} */ (state), event, now) : unchanged(state));
+
+/** @param {{room: Room | null}} state */
+export const isHost = ({ room }) => room?.role === 'host' || room?.role === 'cohost';
+/** @param {{room: Room | null}} state */
+export const mayShare = ({ room }) => room !== null && (room.options.share === 'all' || room.role !== 'guest');
+/** @param {Room} room @param {string} connectionId */
+export const personOf = (room, connectionId) => room.people.find((person) => person.connectionId === connectionId);
+/** @param {{room: Room | null}} state */
+export const handIsRaised = ({ room }) => room !== null && personOf(room, room.me)?.handAt !== undefined;
+
+/** @type {Handlers} */
+export const handlers = {
+  // Events of the room.
+  changed: inside((state, { options }) => changed(state, options)),
+  person: inside((state, { person, me }) => personNews(state, person, me)),
+  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true } }, []]),
+  role: inside((state, { role }) => roleChanged(state, role)),
+  said: inside((state, { line }) => said(state, line)),
+  reacted: inside(reacted),
+  knock: inside(knock),
+  stream: inside((state, { stream }) => [{ ...state, streams: upsert(state.streams, stream) }, []]),
+  streamGone: inside((state, { streamId }) => streamGone(state, streamId)),
+  speaker: inside((state, { connectionId }) => [{ ...state, speaker: connectionId }, []]),
+
+  // User actions.
+  say: inside((state, { text }) => (text.trim() && state.room.options.chat ? [state, [{ do: 'say', text: text.trim() }]] : unchanged(state))),
+  unsaid: inside((state, { text, code, message }) => [{ ...state, trouble: { code, message } }, [{ do: 'restoreDraft', text }]]),
+  hand: inside((state) => [state, [{ do: 'raiseHand', raised: !handIsRaised(state) }]]),
+  react: inside((state, { reaction }) => [{ ...state, popup: null }, [{ do: 'react', reaction }]]),
+  share: inside((state) => share(state)),
+  screenOn: inside((state) => [{ ...state, sharing: 'on' }, []]),
+  screenOff: (state, { why = null }) => screenOff(state, why),
+  refused: inside((state, { code, message }) => [{ ...state, trouble: { code, message } }, []]),
+
+  // What hosts do.
+  admit: inside((state, { connectionId }) => answerKnock(state, 'admit', connectionId)),
+  deny: inside((state, { connectionId }) => answerKnock(state, 'deny', connectionId)),
+  muteOther: inside((state, { connectionId }) => [state, [{ do: 'muteOther', connectionId }]]),
+  stopShareOf: inside((state, { connectionId }) => [state, [{ do: 'stopShareOf', connectionId }]]),
+  setRole: inside((state, { connectionId, role }) => [state, [{ do: 'setRole', connectionId, role }]]),
+  ask: inside((state, { question }) => [{ ...state, question }, []]),
+  unask: (state) => [{ ...state, question: null }, []],
+  answer: inside((state, event) => answer(state, event)),
+  options: inside((state, { change }) => (isHost(state) ? [state, [{ do: 'set', change }]] : unchanged(state))),
+
+  // What the user looks at.
+  panel: inside((state, { is }) => turnPanel(state, is)),
+  dialog: (state, { is }) => [{ ...state, dialog: is, popup: null }, []],
+  popup: inside((state, { is }) => [{ ...state, popup: state.popup === is ? null : is }, []]),
+  layout: (state, { is }) => remembering({ ...state, popup: null, pinned: null, page: 0 }, { layout: is }),
+  nextLayout: (state) => {
+    const all = /** @type {const} */ (['auto', 'grid', 'speaker']);
+    return remembering({ ...state, pinned: null, page: 0 }, { layout: all[(all.indexOf(state.kept.layout) + 1) % all.length] });
+  },
+  pin: inside((state, { id }) => [{ ...state, pinned: state.pinned === id ? null : id, page: 0 }, []]),
+  fit: inside((state, { id, is }) => [{ ...state, fits: { ...state.fits, [id]: is } }, []]),
+  page: inside((state, { to }) => [{ ...state, page: Math.max(0, to) }, []]),
+  corner: (state, { corner }) => remembering(state, { corner }),
+  keys: (state, { on }) => remembering(state, { keys: on }),
+  copied: (state) => pass(state, { is: 'copied' }),
+  reactionOver: (state, { id }) => [{ ...state, reactions: state.reactions.filter((one) => one.id !== id) }, []],
+};
+
+/** @param {State} state @param {Partial<import('./types.js').Remembered>} change @returns {Step} */
+function remembering(state, change) {
+  const kept = { ...state.kept, ...change };
+  return [{ ...state, kept }, [{ do: 'remember', kept }]];
+}
+
+/** @param {State} state @param {import('./types.js').Passing} passing @param {Effect[]} [effects] @returns {Step} */
+function pass(state, passing, effects = []) {
+  return [{ ...state, passing }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed' } }]];
+}
+
+// ---- People and streams
+
+/** @param {State & {room: Room}} state @param {import('./types.js').Options} options @returns {Step} */
+function changed(state, options) {
+  const { room } = state;
+  // Only one sentence at a time, so the one that matters most.
+  const news = /** @type {const} */ (['locked', 'lobby', 'chat']).find((name) => room.options[name] !== options[name]);
+  const next = { ...state, room: { ...room, options } };
+  return news ? pass(next, { is: `${news}${options[news] ? 'On' : 'Off'}` }) : [next, []];
+}
+
+/**
+ * @param {State & {room: Room}} state @param {Person} person
+ * @param {string} me our own connectionId, which changes when the room was joined again
+ * @returns {Step}
+ */
+function personNews(state, person, me) {
+  const { room } = state;
+  const { connectionId, displayName: name } = person;
+  const old = personOf(room, connectionId);
+  const isMe = connectionId === me;
+  const wasMe = connectionId === room.me && !isMe;
+  if (person.state === 'left') {
+    if (isMe || !old) return unchanged(state);
+    const [next, effects] = left(state, old);
+    return wasMe ? [{ ...next, passing: state.passing }, []] : [next, effects];
+  }
+  const people = old ? room.people.map((one) => (one === old ? person : one)) : [...room.people, person];
+  const next = { ...state, room: { ...room, people, me } };
+  if (isMe) return [next, []];
+  if (!old) return pass(next, { is: 'came', name });
+  if (old.handAt === undefined && person.handAt !== undefined) return pass(next, { is: 'hand', name });
+  if (old.state !== person.state) return pass(next, { is: person.state === 'reconnecting' ? 'away' : 'backOther', name });
+  return [next, []];
+}
+
+/** @param {State & {room: Room}} state @param {Person} old @returns {Step} */
+function left(state, { connectionId, displayName: name }) {
+  const { room, streams, speaker, pinned, question } = state;
+  const gone = [connectionId, ...streams.filter((one) => one.connectionId === connectionId).map(({ streamId }) => streamId)];
+  const next = {
+    ...state, room: { ...room, people: room.people.filter((one) => one.connectionId !== connectionId) },
+    streams: streams.filter((one) => one.connectionId !== connectionId), speaker: speaker === connectionId ? null : speaker,
+    pinned: pinned !== null && gone.includes(pinned) ? null : pinned,
+    question: question?.connectionId === connectionId ? null : question,
+    fits: Object.fromEntries(Object.entries(state.fits).filter(([id]) => !gone.includes(id))),
+  };
+  return pass(next, { is: 'went', name });
+}
+
+/** @param {State & {room: Room}} state @param {import('./types.js').Role} role @returns {Step} */
+function roleChanged(state, role) {
+  const { room } = state;
+  if (room.role === role) return unchanged(state);
+  const people = room.people.map((one) => (one.connectionId === room.me ? { ...one, role } : one));
+  const next = { ...state, room: { ...room, role, people } };
+  if (role === 'guest') return pass({ ...next, knocks: [], question: null, dialog: state.dialog === 'options' ? null : state.dialog }, { is: 'guestNow' });
+  return pass(next, { is: role === 'host' ? 'hostNow' : 'cohostNow' });
+}
+
+/** @param {import('./types.js').Stream[]} streams @param {import('./types.js').Stream} stream */
+function upsert(streams, stream) {
+  const index = streams.findIndex(({ streamId }) => streamId === stream.streamId);
+  return index < 0 ? [...streams, stream] : streams.map((one, at) => (at === index ? stream : one));
+}
+
+/** @param {State} state @param {string} streamId @returns {Step} */
+function streamGone(state, streamId) {
+  const pinned = state.pinned === streamId ? null : state.pinned;
+  return [{ ...state, pinned, streams: state.streams.filter((one) => one.streamId !== streamId) }, []];
+}
+
+// ---- Chat and reactions
+
+/** @param {State & {room: Room}} state @param {import('./types.js').Line} line @returns {Step} */
+function said(state, { connectionId, displayName: name, text, at }) {
+  const mine = connectionId === state.room.me;
+  const id = state.lineCount + 1;
+  const lines = [...state.lines, { id, connectionId, name, text, at, mine }].slice(-keptLines);
+  const next = { ...state, lines, lineCount: id };
+  // The log itself announces a line while it is shown.
+  if (mine || state.panel === 'chat') return [next, []];
+  return pass({ ...next, unread: state.unread + 1 }, { is: 'wrote', name });
+}
+
+/** @param {State & {room: Room}} state @param {Event} event @param {number} now @returns {Step} */
+function reacted(state, { connectionId, reaction }, now) {
+  const id = state.reactionCount + 1;
+  const same = state.reactions.filter((one) => one.connectionId === connectionId);
+  const dropped = same.length >= reactionsPerTile ? same[0] : null;
+  const reactions = [...state.reactions.filter((one) => one !== dropped), { id, connectionId, reaction }].slice(-keptReactions);
+  const name = personOf(state.room, connectionId)?.displayName ?? '';
+  const isTold = connectionId !== state.room.me && (!state.told || now - state.told.at >= reactionRest);
+  const told = isTold ? { name, reaction, at: now } : state.told;
+  return [{ ...state, reactions, reactionCount: id, told }, [{ do: 'later', after: reactionTime, event: { type: 'reactionOver', id } }]];
+}
+
+// ---- Knocks
+
+/** @param {State & {room: Room}} state @param {Event} event @param {number} now @returns {Step} */
+function knock(state, { connectionId, displayName, waiting }, now) {
+  const others = state.knocks.filter((one) => one.connectionId !== connectionId);
+  if (!waiting) return [{ ...state, knocks: others }, []];
+  const isHeard = now - state.knockedAt >= knockRest;
+  const knocks = [...others, { connectionId, displayName }].slice(0, keptKnocks);
+  return [{ ...state, knocks, knockedAt: isHeard ? now : state.knockedAt }, isHeard ? [{ do: 'knockSound' }] : []];
+}
+
+/** @param {State} state @param {'admit' | 'deny'} how @param {string} connectionId @returns {Step} */
+function answerKnock(state, how, connectionId) {
+  if (!state.knocks.some((one) => one.connectionId === connectionId)) return unchanged(state);
+  // The knock disappears when the server says so, because admitting may fail in a full room.
+  return [state, [{ do: how, connectionId }]];
+}
+
+// ---- What the user does
+
+/** @param {State} state @returns {Step} */
+function share(state) {
+  if (state.sharing === 'asking') return unchanged(state);
+  if (state.sharing === 'on') return [{ ...state, sharing: 'off' }, [{ do: 'closeScreen' }]];
+  if (!mayShare(state)) return [{ ...state, trouble: { code: 'share_hosts', message: '' } }, []];
+  return [{ ...state, sharing: 'asking' }, [{ do: 'openScreen' }]];
+}
+
+/** @param {State} state @param {string | null} why null if the user ended it @returns {Step} */
+function screenOff(state, why) {
+  if (state.sharing === 'off') return unchanged(state);
+  const off = { ...state, sharing: /** @type {'off'} */ ('off') };
+  if (why === 'stoppedByHost') return pass(off, { is: 'shareStopped' });
+  return [why ? { ...off, trouble: { code: why, message: '' } } : off, []];
+}
+
+/** @param {State} state @param {Event} event @returns {Step} */
+function answer(state, { ban = false }) {
+  const { question } = state;
+  if (!question) return unchanged(state);
+  const { connectionId } = question;
+  const effect = question.is === 'remove' ? { do: 'remove', connectionId, ban } : { do: 'setRole', connectionId, role: 'host' };
+  return [{ ...state, question: null }, [effect]];
+}
+
+/** @param {State} state @param {import('./types.js').Panel | null} is @returns {Step} */
+function turnPanel(state, is) {
+  const panel = state.panel === is ? null : is;
+  const left = state.panel;
+  const focus = panel === 'chat' ? 'message' : panel ? 'panel' : left;
+  return [{ ...state, panel, popup: null, unread: panel === 'chat' ? 0 : state.unread }, focus ? [{ do: 'focus', on: focus }] : []];
+}

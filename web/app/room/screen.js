@@ -1,0 +1,59 @@
+// Sharing the screen, with its sound where the browser offers it. Sends nothing itself: the room publishes the publisher that is
+// created here.
+import { OT } from '../../lib/index.js';
+import { box } from '../shared/dom.js';
+
+/**
+ * Problems by the SDK's names. Without one, the user chose no screen.
+ * @type {Record<string, string | null>}
+ */
+const meanings = {
+  OT_USER_MEDIA_ACCESS_DENIED: null, OT_PERMISSION_DENIED: null, OT_SCREEN_SHARING_NOT_SUPPORTED: 'share_unsupported',
+  OT_NOT_SUPPORTED: 'share_unsupported',
+};
+
+export class Screen {
+  /** @type {any} The SDK's Publisher, or null */
+  publisher = null;
+
+  /** @param {(event: import('./types.js').Event) => void} dispatch @param {(publisher: any) => void} publish */
+  constructor(dispatch, publish) {
+    this.dispatch = dispatch;
+    this.publish = publish;
+  }
+
+  open() {
+    this.close();
+    const publisher = OT.initPublisher(box('own-screen'), {
+      insertMode: 'append', width: '100%', height: '100%', name: '', videoSource: 'screen', audioSource: 'screen', frameRate: 15,
+    }, (/** @type {any} */ error) => {
+      if (publisher !== this.publisher) return;
+      if (error) return this.#failed(error);
+      this.publish(publisher);
+      this.dispatch({ type: 'screenOn' });
+    });
+    this.publisher = publisher;
+    // The user pressed the browser's own button.
+    publisher.on('destroyed', () => this.#ended(publisher));
+  }
+
+  close() {
+    const { publisher } = this;
+    this.publisher = null;
+    publisher?.destroy();
+  }
+
+  /** @param {{name: string}} error */
+  #failed({ name }) {
+    this.publisher = null;
+    this.dispatch({ type: 'screenOff', why: name in meanings ? meanings[name] : 'share_failed' });
+  }
+
+  /** @param {any} publisher */
+  #ended(publisher) {
+    // A failure destroys the publisher before it is reported.
+    if (publisher !== this.publisher || publisher.accessAllowed === false) return;
+    this.publisher = null;
+    this.dispatch({ type: 'screenOff' });
+  }
+}

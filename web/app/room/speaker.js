@@ -1,0 +1,48 @@
+// Who is speaking, from the levels of everyone's audio. Pure: levels and the time in, the active speaker out.
+
+/** A level below this is background noise; 0 to 1, linear. */
+const quiet = 0.02;
+/** How fast a level fades: after this time (milliseconds) half of it is left. */
+const halfLife = 300;
+/** Another speaker must be this much louder than the current one, and the current one is kept at least this long. */
+const margin = 1.5;
+const leastTime = 1500;
+
+export class ActiveSpeaker {
+  /** @type {Map<string, {level: number, at: number}>} */
+  #levels = new Map();
+  /** @type {string | null} */
+  current = null;
+  #since = -Infinity;
+
+  /**
+   * @param {string} connectionId @param {number} level @param {number} now
+   * @returns {boolean} whether the active speaker has changed
+   */
+  heard(connectionId, level, now) {
+    const before = this.#levelOf(connectionId, now);
+    // Words count, a click does not.
+    this.#levels.set(connectionId, { level: before + (level - before) * 0.3, at: now });
+    const mine = this.#levelOf(connectionId, now);
+    if (connectionId === this.current || mine < quiet || now - this.#since < leastTime) return false;
+    if (this.current !== null && mine < this.#levelOf(this.current, now) * margin) return false;
+    this.current = connectionId;
+    this.#since = now;
+    return true;
+  }
+
+  /** @param {string} connectionId @returns {boolean} whether the active speaker has changed */
+  left(connectionId) {
+    this.#levels.delete(connectionId);
+    if (this.current !== connectionId) return false;
+    this.current = null;
+    this.#since = -Infinity;
+    return true;
+  }
+
+  /** @param {string} connectionId @param {number} now */
+  #levelOf(connectionId, now) {
+    const known = this.#levels.get(connectionId);
+    return known ? known.level * 0.5 ** ((now - known.at) / halfLife) : 0;
+  }
+}

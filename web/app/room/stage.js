@@ -1,0 +1,161 @@
+// The stage: one tile for each person and each shared screen, where the layout puts it, and one's own picture. Text of other
+// people is written only with `textContent`.
+import { layOut } from '../../lib/rooms/layout.js';
+import { showCondition } from '../shared/connection.js';
+import { box, button, setAttribute, setText, show } from '../shared/dom.js';
+import { SelfView } from './self-view.js';
+import { TileView } from './tile-view.js';
+import { arrangement, tilesOf } from './tiles.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./tiles.js').Tile} Tile */
+
+/** Space between tiles, in CSS pixels. */
+const gap = 8;
+
+export class Stage {
+  #stage = box('stage');
+  #tiles = box('tiles');
+  /** @type {Map<string, TileView>} */
+  #shown = new Map();
+  #self;
+  /** @type {State | null} */
+  #state = null;
+  /** @type {string | null} the tile that is large, or speaks */
+  #focus = null;
+  /** Subscribers that have an indicator of the network. */
+  #indicated = new WeakSet();
+
+  /**
+   * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
+   * @param {(streamId: string | null) => import('../../lib/session/subscriber.js').Subscriber | null} subscriberOf
+   */
+  constructor(strings, dispatch, subscriberOf) {
+    this.strings = strings;
+    this.dispatch = dispatch;
+    this.subscriberOf = subscriberOf;
+    this.#self = new SelfView(strings, dispatch, () => { if (this.#state) this.render(this.#state); });
+    new ResizeObserver(() => { if (this.#state) this.render(this.#state); }).observe(this.#stage);
+    button('page-back').addEventListener('click', () => this.#turn(-1));
+    button('page-on').addEventListener('click', () => this.#turn(1));
+    button('knock-admit').addEventListener('click', () => this.#answer('admit'));
+    button('knock-deny').addEventListener('click', () => this.#answer('deny'));
+  }
+
+  /**
+   * The video of the person who is large or speaks.
+   * @returns {HTMLVideoElement | null}
+   */
+  get focusVideo() {
+    const view = this.#focus === null ? undefined : this.#shown.get(this.#focus);
+    return view?.video ?? null;
+  }
+
+  /** @param {State} state */
+  render(state) {
+    this.#state = state;
+    const tiles = tilesOf(state);
+    this.#remove(tiles);
+    if (!state.room) return;
+    this.#self.render(state);
+    const { layout: is, focus } = arrangement(state, tiles);
+    this.#focus = focus ?? null;
+    const placed = this.#place(state, tiles, is, focus);
+    for (const tile of tiles) {
+      const view = this.#viewOf(tile);
+      const rectangle = placed.tiles.find(({ id }) => id === tile.id) ?? null;
+      view.render(tile, rectangle, state.fits[tile.id]);
+      this.#attach(view, tile);
+    }
+    setAttribute(this.#stage, 'data-tiles', String(Math.min(tiles.length, 3)));
+    this.#self.place(placed.self, tiles.length === 0);
+    this.#renderPager(state.page, placed.pages);
+    this.#renderAlone(state, tiles);
+    this.#renderKnock(state);
+  }
+
+  /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
+  #place(state, tiles, is, focus) {
+    const { clientWidth: width, clientHeight: height } = this.#stage;
+    return layOut({
+      width, height, layout: is, focus, gap, page: state.page,
+      tiles: tiles.map(({ id, aspect, isScreen }) => ({ id, aspect, isScreen })),
+      self: { aspect: this.#self.aspect, corner: state.kept.corner },
+    });
+  }
+
+  /**
+   * Removes the tiles of people who left.
+   * @param {Tile[]} tiles
+   */
+  #remove(tiles) {
+    for (const [id, view] of this.#shown) {
+      if (tiles.some((tile) => tile.id === id)) continue;
+      view.element.remove();
+      this.#shown.delete(id);
+    }
+  }
+
+  /** @param {Tile} tile */
+  #viewOf(tile) {
+    const known = this.#shown.get(tile.id);
+    if (known) return known;
+    const view = new TileView(tile.id, this.strings, this.dispatch);
+    this.#shown.set(tile.id, view);
+    this.#tiles.append(view.element);
+    return view;
+  }
+
+  /** @param {TileView} view @param {Tile} tile */
+  #attach(view, tile) {
+    const subscriber = this.subscriberOf(tile.streamId);
+    view.show(subscriber?.element ?? null, tile.name);
+    if (!subscriber || this.#indicated.has(subscriber)) return;
+    this.#indicated.add(subscriber);
+    showCondition(view.element, subscriber, 'theirs', this.strings, () => view.name);
+  }
+
+  /** @param {number} by */
+  #turn(by) {
+    this.dispatch({ type: 'page', to: (this.#state?.page ?? 0) + by });
+  }
+
+  /** @param {number} page @param {number} pages */
+  #renderPager(page, pages) {
+    show(box('pager'), pages > 1);
+    if (pages <= 1) return;
+    const current = Math.min(page, pages - 1);
+    if (current !== page) queueMicrotask(() => this.dispatch({ type: 'page', to: current }));
+    setText(box('page-text'), this.strings.room.pages(current + 1, pages));
+    setAttribute(button('page-back'), 'aria-disabled', current === 0 ? 'true' : null);
+    setAttribute(button('page-on'), 'aria-disabled', current === pages - 1 ? 'true' : null);
+  }
+
+  /** @param {State} state @param {Tile[]} tiles */
+  #renderAlone(state, tiles) {
+    show(box('alone'), tiles.length === 0);
+    setText(box('alone-link'), location.origin + location.pathname);
+  }
+
+  /**
+   * The panel of people has all knocks, so the card is for when it is closed.
+   * @param {State} state
+   */
+  #renderKnock({ knocks, panel }) {
+    const [first] = knocks;
+    const card = box('knock');
+    const isShown = Boolean(first) && panel !== 'people';
+    show(card, isShown);
+    if (!isShown) return;
+    card.dataset.connection = first.connectionId;
+    setText(box('knock-text'), this.strings.room.knocks(first.displayName));
+    setText(box('knock-more'), knocks.length > 1 ? this.strings.room.knocksMore(knocks.length - 1) : '');
+  }
+
+  /** @param {'admit' | 'deny'} type */
+  #answer(type) {
+    this.dispatch({ type, connectionId: box('knock').dataset.connection });
+  }
+}
+

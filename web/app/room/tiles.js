@@ -1,0 +1,79 @@
+// What the stage shows: one tile for each other person, and one for each shared screen. Pure. `layout.js` of the SDK decides where
+// the tiles go.
+
+import { personOf } from './room-state.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Stream} Stream */
+/**
+ * @typedef {object} Tile
+ * @property {string} id the connectionId of a person, or the streamId of a screen
+ * @property {string} connectionId
+ * @property {string} name
+ * @property {boolean} isScreen
+ * @property {string | null} streamId the stream to show, if there is one
+ * @property {boolean} hasVideo whether there is a video to show
+ * @property {boolean} isMuted
+ * @property {boolean} isAway
+ * @property {boolean} hand
+ * @property {boolean} isSpeaking
+ * @property {boolean} isPinned
+ * @property {boolean} isHost
+ * @property {number} aspect width by height
+ * @property {string[]} reactions
+ */
+
+/** The shape of a tile without video. */
+const usualAspect = 4 / 3;
+/** The shape of a screen whose size is not known yet. */
+const usualScreenAspect = 16 / 9;
+
+/** @param {State} state @returns {Tile[]} screens first, then people in the order of joining; never our own */
+export function tilesOf(state) {
+  const { room } = state;
+  if (!room) return [];
+  const others = room.people.filter(({ connectionId }) => connectionId !== room.me);
+  const screens = state.streams.filter(({ isScreen, connectionId }) => isScreen && connectionId !== room.me);
+  return [...screens.map((stream) => screenTile(state, stream)), ...others.map((person) => personTile(state, person))];
+}
+
+/** @param {State} state @param {Stream} stream @returns {Tile} */
+function screenTile(state, stream) {
+  const person = state.room && personOf(state.room, stream.connectionId);
+  return {
+    id: stream.streamId, connectionId: stream.connectionId, name: person?.displayName ?? '', isScreen: true, streamId: stream.streamId,
+    hasVideo: stream.hasVideo, isMuted: false, isAway: person?.state === 'reconnecting', hand: false, isSpeaking: false,
+    isPinned: state.pinned === stream.streamId, isHost: false, aspect: stream.aspect ?? usualScreenAspect, reactions: [],
+  };
+}
+
+/** @param {State} state @param {import('./types.js').Person} person @returns {Tile} */
+function personTile(state, { connectionId, displayName, role, state: is, handAt }) {
+  const stream = state.streams.find((one) => one.connectionId === connectionId && !one.isScreen);
+  return {
+    id: connectionId, connectionId, name: displayName, isScreen: false, streamId: stream?.streamId ?? null,
+    hasVideo: stream?.hasVideo ?? false, isMuted: !stream?.hasAudio, isAway: is === 'reconnecting', hand: handAt !== undefined,
+    isSpeaking: state.speaker === connectionId, isPinned: state.pinned === connectionId, isHost: role !== 'guest',
+    aspect: stream?.aspect ?? usualAspect, reactions: reactionsOf(state, connectionId),
+  };
+}
+
+/** @param {State} state @param {string} connectionId */
+export const reactionsOf = (state, connectionId) => (
+  state.reactions.filter((one) => one.connectionId === connectionId).map(({ reaction }) => reaction));
+
+/**
+ * Returns which layout to use, and which tile is large in it: the pinned one, otherwise the newest screen, otherwise the active
+ * speaker.
+ * @param {State} state @param {Tile[]} tiles
+ * @returns {{layout: 'auto' | 'grid' | 'speaker' | 'pinned', focus: string | undefined}}
+ */
+export function arrangement(state, tiles) {
+  const pinned = tiles.find(({ isPinned }) => isPinned);
+  if (pinned) return { layout: 'pinned', focus: pinned.id };
+  const screen = tiles.filter(({ isScreen }) => isScreen).at(-1);
+  const { layout } = state.kept;
+  if (screen) return { layout: layout === 'grid' ? 'grid' : 'speaker', focus: screen.id };
+  const speaker = tiles.find(({ connectionId }) => connectionId === state.speaker);
+  return { layout, focus: (speaker ?? tiles[0])?.id };
+}

@@ -1,0 +1,38 @@
+// The ways in: pages to meet people. The server writes those that are on into each page, in their order. `style.css` hides what
+// belongs to the others.
+
+/** @typedef {'strangers' | 'nearby' | 'rooms'} WayIn */
+
+/** @returns {WayIn[]} those that are on, the first one first */
+export const waysIn = () => /** @type {WayIn[]} */ ((document.documentElement.dataset.ways ?? '').split(' '));
+
+/** Makes names of rooms like the server's: `abc-defg-hij`. */
+export function randomRoomName() {
+  const letters = [...crypto.getRandomValues(new Uint32Array(10))].map((value) => String.fromCharCode(97 + value % 26)).join('');
+  return `${letters.slice(0, 3)}-${letters.slice(3, 7)}-${letters.slice(7)}`;
+}
+
+/**
+ * Returns the address of a room. A guest stays a guest there.
+ * @param {string} name
+ * @param {boolean} guest
+ */
+export const roomPath = (name, guest) => `/room/${encodeURIComponent(name.normalize('NFC'))}${guest ? '?guest=1' : ''}`;
+
+/**
+ * Puts the links between the pages in order, and passes the guest on in them, so that a guest stays the same guest.
+ * @param {boolean} guest
+ * @param {string[]} [others] selectors of further links
+ */
+export function setUpWays(guest, others = []) {
+  const ways = waysIn();
+  for (const list of document.querySelectorAll('[data-ways-in]')) {
+    const links = [...list.querySelectorAll('[data-way-in]')];
+    const rank = (/** @type {Element} */ link) => ways.indexOf(/** @type {WayIn} */ (link.getAttribute('data-way-in'))) >>> 0;
+    list.append(...links.sort((one, other) => rank(one) - rank(other)));
+  }
+  if (!guest) return;
+  for (const link of document.querySelectorAll(['[data-way-in]', ...others].join(', '))) {
+    if (link instanceof HTMLAnchorElement) link.search = '?guest=1';
+  }
+}

@@ -1,0 +1,256 @@
+// Where each picture of a room is on the screen: sizes and counts in, rectangles out. The rules are in docs/layout.md. Every
+// client and recording uses them, so this module knows nothing of pages.
+
+/** @typedef {'auto' | 'grid' | 'speaker' | 'pinned'} Layout */
+/** @typedef {'topLeft' | 'topRight' | 'bottomLeft' | 'bottomRight'} Corner */
+/** @typedef {{id: string, aspect: number, isScreen?: boolean}} Tile `aspect`: width divided by height */
+/** @typedef {{x: number, y: number, width: number, height: number}} Rectangle whole pixels */
+/** @typedef {Rectangle & {id: string, fit: 'cover' | 'contain'}} PlacedTile */
+/**
+ * @typedef {object} LayoutInput
+ * @property {number} width of the viewport, in pixels
+ * @property {number} height
+ * @property {Layout} [layout] default: `auto`
+ * @property {Tile[]} tiles everyone else's pictures, in the order in which they are shown
+ * @property {string | string[]} [focus] the active speaker, or the pinned tiles
+ * @property {{aspect: number, corner?: Corner}} [self] the own picture
+ * @property {number} [gap] between tiles
+ * @property {number} [page] from 0
+ */
+/**
+ * @typedef {object} LayoutOutput
+ * @property {PlacedTile[]} tiles
+ * @property {(Rectangle & {fit: 'cover' | 'contain'}) | null} self
+ * @property {number} overflow tiles that are on other pages
+ * @property {number} page
+ * @property {number} pages
+ */
+
+/** The smallest tile: a face is still recognizable. Nine of them fit into 320×240. */
+const least = { width: 96, height: 72 };
+/** Tiles on a page of a grid: as many as a room has people by default, and as ordinary computers decode. */
+const maxTiles = 25;
+/** Pinned tiles. Four still have the smallest size on the smallest viewport. */
+const maxPinned = 4;
+/** Strips side by side. A fourth would show a third of an ordinary picture. */
+const maxStrips = 3;
+const defaultGap = 8;
+/** The share of the picture that matches the device, if the other does not. */
+const matchingShare = 0.55;
+/** Cropping that leaves less than this share of a picture shows all of it instead. */
+const leastVisible = 0.5;
+/** The strip beside the large picture: its share of the viewport, and its thickness at most. */
+const stripShare = 0.2;
+const maxStrip = { width: 240, height: 180 };
+/** The distance of the own picture from the edges. */
+const padding = 10;
+
+/** @param {LayoutInput} input @returns {LayoutOutput} */
+export function layOut(input) {
+  const { width, height, tiles, layout = 'auto', self } = input;
+  const viewport = { x: 0, y: 0, width: Math.floor(width), height: Math.floor(height) };
+  const gap = Math.max(0, Math.floor(Math.min(input.gap ?? defaultGap, width / 20, height / 20)));
+  const space = { viewport, gap, page: input.page ?? 0 };
+  const placed = place(space, tiles, layout, [input.focus ?? []].flat());
+  return { ...placed, overflow: tiles.length - placed.tiles.length, self: self ? placeSelf(viewport, self, tiles.length === 0) : null };
+}
+
+/** @typedef {{viewport: Rectangle, gap: number, page: number}} Space */
+/** @typedef {{tiles: PlacedTile[], page: number, pages: number}} Placed */
+
+/** @param {Space} space @param {Tile[]} tiles @param {Layout} layout @param {string[]} focus @returns {Placed} */
+function place(space, tiles, layout, focus) {
+  const whole = (/** @type {PlacedTile[]} */ all) => ({ tiles: all, page: 0, pages: 1 });
+  if (tiles.length <= 1) return whole(tiles.map((tile) => fitted(tile, space.viewport)));
+  const large = largeOf(tiles, layout, focus);
+  if (large.length > 0) return withStrip(space, large, tiles.filter((tile) => !large.includes(tile)));
+  if (layout === 'auto' && tiles.length <= maxStrips) return whole(strips(space, tiles));
+  return pageOf(space, tiles, gridCapacity(space), (part) => grid(space.viewport, space.gap, part));
+}
+
+/**
+ * Returns the tiles that are shown large, beside a strip of the others.
+ * @param {Tile[]} tiles
+ * @param {Layout} layout
+ * @param {string[]} focus
+ */
+function largeOf(tiles, layout, focus) {
+  const chosen = focus.flatMap((id) => tiles.find((tile) => tile.id === id) ?? []);
+  const screen = tiles.filter(({ isScreen }) => isScreen).slice(0, 1);
+  switch (layout) {
+    case 'grid': return [];
+    case 'auto': return screen;
+    case 'speaker': return [...screen, ...chosen, tiles[0]].slice(0, 1);
+    default: return chosen.length > 0 ? [...new Set(chosen)].slice(0, maxPinned) : [...screen, tiles[0]].slice(0, 1);
+  }
+}
+
+/**
+ * Divides tiles among pages.
+ * @param {Space} space
+ * @param {Tile[]} tiles
+ * @param {number} capacity of a page
+ * @param {(part: Tile[]) => PlacedTile[]} arrange
+ * @returns {Placed}
+ */
+function pageOf({ page: wanted }, tiles, capacity, arrange) {
+  const pages = Math.max(1, Math.ceil(tiles.length / capacity));
+  const page = Math.min(Math.max(0, Math.floor(wanted)), pages - 1);
+  return { tiles: arrange(tiles.slice(page * capacity, (page + 1) * capacity)), page, pages };
+}
+
+// ---- Grid
+
+/** How many parts of a size fit in a length, one at least. */
+const partsIn = (/** @type {number} */ length, /** @type {number} */ size, /** @type {number} */ gap) => (
+  Math.max(1, Math.floor((length + gap) / (size + gap))));
+
+/** @param {Space} space */
+function gridCapacity({ viewport: { width, height }, gap }) {
+  return Math.min(maxTiles, partsIn(width, least.width, gap) * partsIn(height, least.height, gap));
+}
+
+/**
+ * Chooses the number of columns that shows the largest pictures. The last row is centered.
+ * @param {Rectangle} area
+ * @param {number} gap
+ * @param {Tile[]} tiles
+ * @returns {PlacedTile[]}
+ */
+function grid(area, gap, tiles) {
+  const columns = columnsFor(area, gap, tiles);
+  const rows = Math.ceil(tiles.length / columns);
+  const [lines, cells] = [split(area.height, gap, equal(rows)), split(area.width, gap, equal(columns))];
+  return tiles.map((tile, index) => {
+    const row = Math.floor(index / columns);
+    const missing = row === rows - 1 ? rows * columns - tiles.length : 0;
+    const shift = Math.floor(missing * (cells[0].size + gap) / 2);
+    const [line, cell] = [lines[row], cells[index % columns]];
+    return fitted(tile, { x: area.x + cell.start + shift, y: area.y + line.start, width: cells[0].size, height: line.size });
+  });
+}
+
+/** @param {Rectangle} area @param {number} gap @param {Tile[]} tiles */
+function columnsFor({ width, height }, gap, tiles) {
+  const aspects = tiles.map(({ aspect }) => aspectOf(aspect, 3 / 4));
+  const aspect = aspects.reduce((sum, one) => sum + one, 0) / aspects.length;
+  const most = Math.min(tiles.length, partsIn(width, least.width, gap));
+  let best = { columns: most, shown: -1 };
+  for (let columns = 1; columns <= most; columns += 1) {
+    const rows = Math.ceil(tiles.length / columns);
+    const [cellWidth, cellHeight] = [(width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows];
+    const shown = Math.min(cellWidth, cellHeight * aspect);
+    if (Math.floor(cellHeight) >= least.height && shown > best.shown) best = { columns, shown };
+  }
+  return best.columns;
+}
+
+// ---- Strips
+
+/**
+ * Divides the long axis of the viewport.
+ * @param {Space} space
+ * @param {Tile[]} tiles
+ * @returns {PlacedTile[]}
+ */
+function strips({ viewport, gap }, tiles) {
+  const isWide = viewport.width >= viewport.height;
+  const matches = tiles.map(({ aspect }) => (aspect >= 1) === isWide);
+  const isMixed = tiles.length === 2 && matches[0] !== matches[1];
+  const shares = isMixed ? matches.map((does) => (does ? matchingShare : 1 - matchingShare)) : equal(tiles.length);
+  return split(isWide ? viewport.width : viewport.height, gap, shares).map(({ start, size }, index) => ({
+    id: tiles[index].id,
+    ...isWide ? { x: start, y: 0, width: size, height: viewport.height } : { x: 0, y: start, width: viewport.width, height: size },
+    fit: tiles[index].isScreen ? 'contain' : 'cover',
+  }));
+}
+
+/**
+ * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one.
+ * @param {Space} space
+ * @param {Tile[]} large
+ * @param {Tile[]} others
+ * @returns {Placed}
+ */
+function withStrip(space, large, others) {
+  const { viewport: { width, height }, gap } = space;
+  if (others.length === 0) return { tiles: grid(space.viewport, gap, large), page: 0, pages: 1 };
+  const isWide = width >= height;
+  const thickness = isWide ? between(least.width, width * stripShare, maxStrip.width) : between(least.height, height * stripShare, maxStrip.height);
+  const side = isWide ? Math.floor(thickness * least.height / least.width) : Math.floor(thickness * least.width / least.height);
+  const length = isWide ? height : width;
+  const start = (isWide ? width : height) - thickness;
+  const main = isWide ? { x: 0, y: 0, width: start - gap, height } : { x: 0, y: 0, width, height: start - gap };
+  const placed = pageOf(space, others, partsIn(length, side, gap), (part) => {
+    // Centered along the strip.
+    const first = Math.max(0, Math.floor((length - part.length * (side + gap) + gap) / 2));
+    return part.map((tile, index) => {
+      const at = first + index * (side + gap);
+      return fitted(tile, isWide ? { x: start, y: at, width: thickness, height: side } : { x: at, y: start, width: side, height: thickness });
+    });
+  });
+  return { ...placed, tiles: [...grid(main, gap, large), ...placed.tiles] };
+}
+
+// ---- The own picture
+
+/**
+ * @param {Rectangle} viewport
+ * @param {{aspect: number, corner?: Corner}} self
+ * @param {boolean} isAlone then it fills the viewport
+ * @returns {Rectangle & {fit: 'cover' | 'contain'}}
+ */
+function placeSelf(viewport, { aspect, corner = 'bottomRight' }, isAlone) {
+  if (isAlone) {
+    const { id: _id, ...alone } = fitted({ id: '', aspect }, viewport);
+    return alone;
+  }
+  const shorter = Math.min(viewport.width, viewport.height);
+  const small = shorter < 400 ? 90 : shorter < 700 ? 105 : 168;
+  const shape = aspectOf(aspect, 9 / 16);
+  const [width, height] = shape >= 1 ? [small * shape, small] : [small, small / shape];
+  // At most half of the viewport in each direction.
+  const scale = Math.min(1, viewport.width / 2 / width, viewport.height / 2 / height);
+  const size = { width: Math.floor(width * scale), height: Math.floor(height * scale) };
+  const x = corner.endsWith('Left') ? padding : viewport.width - padding - size.width;
+  const y = corner.startsWith('top') ? padding : viewport.height - padding - size.height;
+  return { x, y, ...size, fit: 'cover' };
+}
+
+// ----
+
+/** @param {Tile} tile @param {Rectangle} rectangle @returns {PlacedTile} */
+function fitted({ id, aspect, isScreen }, { x, y, width, height }) {
+  const there = aspectOf(aspect, 9 / 16) / (width / height);
+  const fit = isScreen || Math.min(there, 1 / there) < leastVisible ? 'contain' : 'cover';
+  return { id, x, y, width, height, fit };
+}
+
+/**
+ * Divides a length into parts with gaps between them. Rounds the edges, so that the parts fill the length.
+ * @param {number} length
+ * @param {number} gap
+ * @param {number[]} shares
+ */
+function split(length, gap, shares) {
+  const free = length - gap * (shares.length - 1);
+  let before = 0;
+  return shares.map((share, index) => {
+    const start = Math.floor(free * before + 1e-6);
+    before += share;
+    return { start: start + gap * index, size: Math.floor(free * before + 1e-6) - start };
+  });
+}
+
+/** @param {number} count */
+const equal = (count) => Array.from({ length: count }, () => 1 / count);
+
+/** @param {number} low @param {number} value @param {number} high */
+const between = (low, value, high) => Math.floor(Math.min(high, Math.max(low, value)));
+
+/**
+ * Limits an aspect. A picture of unknown size counts as 4:3.
+ * @param {number} aspect
+ * @param {number} narrowest
+ */
+const aspectOf = (aspect, narrowest) => (aspect > 0 && Number.isFinite(aspect) ? Math.min(16 / 9, Math.max(narrowest, aspect)) : 4 / 3);

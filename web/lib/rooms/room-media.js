@@ -1,0 +1,183 @@
+// Audio and video of one stay in a room's session: subscribes to everyone's streams, and publishes ours. What fails is tried
+// again, so that no two people stay without each other. Invariant: after `end`, nothing is emitted and nothing keeps running.
+
+import { systemClock, Timers } from '../clock.js';
+import { otError } from '../errors.js';
+import { Backoff } from '../line/backoff.js';
+import { SessionCore } from '../session/core.js';
+
+/** @typedef {import('../errors.js').ConfabError} ConfabError */
+/** @typedef {import('../session/publisher.js').Publisher} Publisher */
+/** @typedef {import('../session/roster.js').Stream} Stream */
+/** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
+/**
+ * @typedef {object} RoomMediaHooks
+ * @property {(subscriber: Subscriber) => void} subscriber created, not playing yet
+ * @property {(subscriber: Subscriber) => void} subscriberGone
+ * @property {(publisher: Publisher) => boolean} isKept whether to publish it still
+ * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room
+ * @property {(error: ConfabError) => void} trouble something failed, and is tried again
+ * @property {() => void} lost the session ended, although nobody here ended it
+ */
+
+/** The longest pause between two attempts, unless the server asks for a longer one (milliseconds). */
+const longestMs = 30_000;
+
+/** Reasons for which a request of the same stream fails every time. */
+const final = ['not_permitted', 'media_unavailable', 'malformed'];
+
+export class RoomMedia {
+  #core;
+  #options;
+  #hooks;
+  #timers;
+  /** @type {Map<unknown, Backoff>} by stream id or publisher, while it fails */
+  #failing = new Map();
+  /** @type {WeakMap<Publisher, string>} names of timers */
+  #names = new WeakMap();
+  #named = 0;
+  #over = false;
+  /** @type {Map<string, Subscriber>} by stream id */
+  #subscribers = new Map();
+
+  /**
+   * @param {import('../line/client.js').Client} client
+   * @param {string} sessionId
+   * @param {import('./room.js').RoomsOptions} options
+   * @param {RoomMediaHooks} hooks
+   */
+  constructor(client, sessionId, options, hooks) {
+    const { rtc, clock, iceConfig } = options;
+    this.#core = new SessionCore('', sessionId, { client, rtc, clock, iceConfig });
+    this.#options = options;
+    this.#hooks = hooks;
+    this.#timers = new Timers(clock ?? systemClock);
+  }
+
+  get session() {
+    return this.#core.session;
+  }
+
+  get isOver() {
+    return this.#over;
+  }
+
+  /**
+   * Joins the session, and begins to publish without waiting for the answer.
+   * @param {string} token
+   * @param {Iterable<Publisher>} publishers
+   */
+  async begin(token, publishers) {
+    this.session.on({
+      streamCreated: ({ stream }) => this.#see(stream),
+      streamDestroyed: ({ stream }) => this.#settled(stream.streamId),
+      sessionDisconnected: () => {
+        if (this.#over) return;
+        this.end(true);
+        // Wait for the default action, which ends the subscribers.
+        queueMicrotask(() => this.#hooks.lost());
+      },
+    });
+    const joined = this.#core.connect(token);
+    for (const publisher of publishers) this.publish(publisher);
+    try {
+      await joined;
+    } catch (error) {
+      this.end(true);
+      throw error;
+    }
+  }
+
+  /** @param {Publisher} publisher */
+  publish(publisher) {
+    if (this.#over || publisher.isDestroyed || publisher.session === this.session) return;
+    // A chat or call that this room replaces may not have released the publisher yet.
+    publisher.session?.unpublish(publisher);
+    this.#core.publications.beginEarly(publisher, (error) => {
+      if (!error) this.#failing.delete(publisher);
+      else if (!this.#over && this.#hooks.isKept(publisher)) this.#notPublished(publisher, error);
+    });
+  }
+
+  /** @param {Publisher} publisher */
+  unpublish(publisher) {
+    this.#settled(publisher);
+    this.session.unpublish(publisher);
+  }
+
+  /** @param {boolean} isLost whether the server has already ended this stay, so that it need not be told */
+  end(isLost) {
+    if (this.#over) return;
+    this.#over = true;
+    this.#timers.clearAll();
+    this.#failing.clear();
+    if (isLost) this.#core.end('networkDisconnected');
+    else this.#core.disconnect();
+  }
+
+  /** @param {Stream} stream */
+  #see(stream) {
+    const { streamId, connection } = stream;
+    const isWanted = !this.#over && this.#core.roster.streams.get(streamId) === stream && !this.#subscribers.has(streamId);
+    if (!isWanted || connection === this.session.connection) return;
+    const { subscriberTarget, subscriberOptions } = this.#options;
+    // A detached element, which the application puts where it wants.
+    const target = subscriberTarget?.(stream) ?? document.createElement('div');
+    const options = { width: '100%', height: '100%', ...subscriberOptions };
+    const subscriber = this.session.subscribe(stream, target, options, (/** @type {ConfabError | undefined} */ error) => {
+      if (!error) this.#failing.delete(streamId);
+      else if (!this.#over) this.#notSeen(stream, error);
+    });
+    this.#subscribers.set(streamId, subscriber);
+    subscriber.once('destroyed', () => {
+      this.#subscribers.delete(streamId);
+      this.#hooks.subscriberGone(subscriber);
+    });
+    this.#hooks.subscriber(subscriber);
+  }
+
+  /** @param {Stream} stream @param {ConfabError} error */
+  #notSeen(stream, error) {
+    // The stream ended in the meantime.
+    if (this.#core.roster.streams.get(stream.streamId) !== stream || error.name === 'OT_STREAM_DESTROYED') return;
+    if (final.includes(error.reason ?? '')) return this.#hooks.trouble(error);
+    this.#later(stream.streamId, `see ${stream.streamId}`, error, () => this.#see(stream));
+  }
+
+  /** @param {Publisher} publisher @param {ConfabError} error */
+  #notPublished(publisher, error) {
+    const known = otError(error, 'publish');
+    // It was unpublished in the meantime and published again, and that attempt has succeeded.
+    if (publisher.session === this.session) return;
+    if (publisher.isDestroyed || final.includes(known.reason ?? '')) return this.#hooks.refused(publisher, known);
+    this.#later(publisher, this.#nameOf(publisher), known, () => { if (this.#hooks.isKept(publisher)) this.publish(publisher); });
+  }
+
+  /** @param {Publisher} publisher */
+  #nameOf(publisher) {
+    const name = this.#names.get(publisher) ?? `publish ${this.#named += 1}`;
+    this.#names.set(publisher, name);
+    return name;
+  }
+
+  /**
+   * Tries again after a pause. Reports only the first of several failures.
+   * @param {unknown} key
+   * @param {string} timer
+   * @param {ConfabError} error
+   * @param {() => void} again
+   */
+  #later(key, timer, error, again) {
+    const known = this.#failing.get(key);
+    const backoff = known ?? new Backoff(this.#options.random, longestMs);
+    this.#failing.set(key, backoff);
+    this.#timers.set(timer, Math.max(backoff.next(), error.retryAfterMs ?? 0), again);
+    if (!known) this.#hooks.trouble(error);
+  }
+
+  /** @param {unknown} key a stream or publisher that is not tried again */
+  #settled(key) {
+    this.#failing.delete(key);
+    this.#timers.clear(typeof key === 'string' ? `see ${key}` : this.#nameOf(/** @type {Publisher} */ (key)));
+  }
+}

@@ -1,0 +1,380 @@
+// `Room`: a room that this person is in, with its people, its chat, and everyone's audio and video. The object stays the same
+// when the client reconnects and joins the room again. Invariant: after `ended`, nothing is emitted and nothing keeps running.
+
+import { systemClock, Timers } from '../clock.js';
+import { ConfabError } from '../errors.js';
+import { Emitter } from '../events.js';
+import { KeptPublishers } from './kept-publishers.js';
+import { RoomChat } from './room-chat.js';
+import { RoomMedia } from './room-media.js';
+
+/** @typedef {import('../line/room-messages.js').RoomOptions} RoomOptions */
+/** @typedef {import('../line/room-messages.js').RoomPerson} RoomPerson */
+/** @typedef {import('../line/room-messages.js').RoomRole} RoomRole */
+/** @typedef {import('../line/room-messages.js').RoomLine} RoomLine */
+/** @typedef {import('../session/publisher.js').Publisher} Publisher */
+/** @typedef {import('../session/roster.js').Stream} Stream */
+/** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
+/** @typedef {Partial<Omit<RoomOptions, 'password'>> & {password?: string}} RoomChanges */
+/**
+ * @typedef {object} RoomsOptions
+ * @property {(stream: Stream) => Element | undefined} [subscriberTarget] where to show a stream; default: a detached element
+ * @property {import('../session/subscriber-types.js').SubscriberOptions} [subscriberOptions]
+ * @property {import('../media/ice.js').IceConfig} [iceConfig] for media from browser to browser
+ * @property {import('../media/peer.js').Rtc} [rtc]
+ * @property {import('../clock.js').Clock} [clock]
+ * @property {() => number} [random]
+ */
+/**
+ * @typedef {object} RoomHost
+ * @property {import('../line/client.js').Client} client
+ * @property {RoomsOptions} options
+ * @property {() => Promise<void>} leave tells the server
+ * @property {(password: string) => void} passwordChanged this person set the room's password
+ * @property {() => void} expelled this place in the room no longer works: join the room again
+ * @property {() => void} over the room ended here
+ */
+/** @typedef {{name: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[]}} Joined */
+
+/** How long to wait for `room.ended` after the session ended, before joining the session again (milliseconds). */
+const sessionPauseMs = 1000;
+
+/** @type {WeakMap<Room, RoomControl>} */
+const controls = new WeakMap();
+/** @param {Room} room @returns {RoomControl} what only `Rooms` may do with it */
+export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room));
+
+/**
+ * Events: `changed {options}`, `person {person}` (joined, left, reconnecting, hand, role), `said {line}`, `reacted
+ * {connectionId, reaction}`, `knock {connectionId, displayName, waiting}`, `role {role}` (this person's own), `subscriber
+ * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
+ * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
+ * (rejoined, and a host must let this person in), `reconnected {}`, `error {error}` (of a stream; tried again if that can help),
+ * `ended {reason, error?}`: the server's reasons, the code of the error that prevented joining again, `left`, `connectionLost`.
+ */
+export class Room extends Emitter {
+  #host;
+  #timers;
+  #chat = new RoomChat();
+  #publishers;
+  /** @type {RoomMedia | null} */
+  #media = null;
+  #token = '';
+  #isReconnecting = false;
+  /** @type {'joining' | 'joined' | 'ended'} `joining` → `joined` → `ended`; `joining` → `ended` */
+  #state = 'joining';
+  #handRaised = false;
+  name = '';
+  /** @type {RoomRole} */
+  role = 'guest';
+  /** @type {RoomOptions} */
+  options = { media: 'routed', capacity: 0, locked: false, lobby: false, password: false, chat: true, share: 'all', persistent: false };
+  /** @type {Map<string, RoomPerson>} by connection id, everyone, in the order of joining */
+  people = new Map();
+  /** @type {Map<string, {connectionId: string, displayName: string}>} people who wait, if this person may admit them */
+  knocks = new Map();
+  /** @type {Map<string, Subscriber>} by stream id */
+  subscribers = new Map();
+  /** This person's own connection. */
+  connectionId = '';
+
+  /** @param {RoomHost} host */
+  constructor(host) {
+    super();
+    this.#host = host;
+    this.#timers = new Timers(host.options.clock ?? systemClock);
+    this.#publishers = new KeptPublishers({
+      muted: (publisher) => this.emit('muted', { publisher }),
+      dropped: (publisher, reason) => this.emit('unpublished', { publisher, reason }),
+    });
+    controls.set(this, {
+      enter: (joined) => this.#enter(joined),
+      lost: () => this.#lost(),
+      waiting: () => this.emit('waiting'),
+      reconnecting: () => this.#reconnecting(),
+      // The session may still be lost.
+      reconnected: () => { if (!this.#media?.isOver) this.#reconnected(); },
+      end: (reason, error) => this.#end(reason, error),
+      receive: (message) => this.#receive(message),
+    });
+  }
+
+  /** The last messages, oldest first. */
+  get chat() {
+    return this.#chat.lines;
+  }
+
+  /** This person, as the others see them. */
+  get me() {
+    return this.people.get(this.connectionId);
+  }
+
+  /** The session, in which media are exchanged. Another one after joining again. */
+  get session() {
+    return this.#media?.session ?? null;
+  }
+
+  get isOver() {
+    return this.#state === 'ended';
+  }
+
+  /** The publishers that this room sends. */
+  get publishers() {
+    return this.#publishers.all;
+  }
+
+  // ---- Audio and video
+
+  /**
+   * Sends a publisher in this room from now on, also after reconnecting. It belongs to the application, which destroys it.
+   * @param {Publisher} publisher
+   */
+  publish(publisher) {
+    if (this.isOver || publisher.isDestroyed || this.#publishers.has(publisher)) return;
+    this.#publishers.add(publisher);
+    this.#media?.publish(publisher);
+  }
+
+  /** @param {Publisher} publisher it is no longer sent, but goes on */
+  unpublish(publisher) {
+    if (!this.#publishers.has(publisher)) return;
+    this.#media?.unpublish(publisher);
+    this.#publishers.delete(publisher);
+  }
+
+  // ---- Verbs
+
+  /** Leaves at once, also while the server cannot be reached. */
+  async leave() {
+    if (this.isOver) return;
+    this.#end('left');
+    await this.#host.leave();
+  }
+
+  /** @param {string} connectionId a person who waits */
+  admit(connectionId) {
+    return this.#request('room.admit', { connectionId });
+  }
+
+  /** @param {string} connectionId a person who waits */
+  deny(connectionId) {
+    return this.#request('room.deny', { connectionId });
+  }
+
+  /** @param {RoomChanges} options those to change */
+  async set(options) {
+    await this.#request('room.set', { options });
+    if (options.password !== undefined) this.#host.passwordChanged(options.password);
+  }
+
+  /** @param {string} [connectionId] default: everyone else */
+  mute(connectionId) {
+    return this.#request('room.mute', { connectionId });
+  }
+
+  /** @param {string} [connectionId] default: everyone else */
+  stopShare(connectionId) {
+    return this.#request('room.stopShare', { connectionId });
+  }
+
+  /** @param {string} connectionId @param {{ban?: boolean}} [options] */
+  remove(connectionId, options = {}) {
+    return this.#request('room.remove', { connectionId, ban: options.ban });
+  }
+
+  /** @param {string} connectionId @param {RoomRole} role */
+  setRole(connectionId, role) {
+    return this.#request('room.role', { connectionId, role });
+  }
+
+  /** @param {string} text */
+  say(text) {
+    return this.#request('room.say', { text });
+  }
+
+  /** @param {boolean} raised */
+  async raiseHand(raised) {
+    await this.#request('room.hand', { raised });
+    this.#handRaised = raised;
+  }
+
+  /** @param {string} reaction such as an emoji */
+  react(reaction) {
+    return this.#request('room.react', { reaction });
+  }
+
+  /** @param {string} verb @param {Record<string, unknown>} members @returns {Promise<void>} */
+  async #request(verb, members) {
+    if (this.isOver) throw new ConfabError({ code: 'not_joined', message: 'You are no longer in the room. Join it again.' });
+    await this.#host.client.request(verb, members);
+  }
+
+  // ---- Joining, and joining again
+
+  /** @param {Joined} joined */
+  async #enter(joined) {
+    const { name, sessionId, token, options, people, chat } = joined;
+    const isFirst = this.#state === 'joining';
+    this.name = name;
+    this.#token = token;
+    this.connectionId = this.#host.client.welcome?.connectionId ?? this.connectionId;
+    this.#endMedia(false);
+    // The server tells the knocks again.
+    this.knocks.clear();
+    this.#state = 'joined';
+    this.#changed(options);
+    this.#takePeople(people, isFirst);
+    this.#takeRole(joined.role);
+    for (const line of this.#chat.catchUp(chat)) if (!isFirst) this.emit('said', { line });
+    await this.#beginMedia(sessionId);
+    if (this.#handRaised && !this.isOver) this.#request('room.hand', { raised: true }).catch(() => {});
+  }
+
+  /** @param {RoomPerson[]} people @param {boolean} isFirst */
+  #takePeople(people, isFirst) {
+    const former = this.people;
+    this.people = new Map(people.map((person) => [person.connectionId, person]));
+    if (isFirst) return;
+    for (const [id, person] of former) if (!this.people.has(id)) this.emit('person', { person: { ...person, state: 'left' } });
+    for (const [id, person] of this.people) if (!isSame(person, former.get(id))) this.emit('person', { person });
+  }
+
+  /** @param {string} sessionId */
+  async #beginMedia(sessionId) {
+    const media = new RoomMedia(this.#host.client, sessionId, this.#host.options, {
+      subscriber: (subscriber) => {
+        this.subscribers.set(subscriber.stream.streamId, subscriber);
+        this.emit('subscriber', { subscriber });
+      },
+      subscriberGone: (subscriber) => {
+        const { streamId } = subscriber.stream;
+        if (this.subscribers.get(streamId) === subscriber) this.subscribers.delete(streamId);
+        if (!this.isOver) this.emit('subscriberGone', { subscriber });
+      },
+      isKept: (publisher) => this.#publishers.has(publisher),
+      refused: (publisher, error) => {
+        this.#publishers.delete(publisher);
+        this.emit('unpublished', { publisher, reason: String(error.reason ?? error.code), error });
+      },
+      trouble: (error) => this.emit('error', { error }),
+      lost: () => { if (media === this.#media) this.#sessionLost(); },
+    });
+    this.#media = media;
+    await media.begin(this.#token, this.#publishers.all);
+  }
+
+  /** Joins the session again, unless it ended because this person is no longer in the room: then `room.ended` follows. */
+  #sessionLost() {
+    const sessionId = /** @type {RoomMedia} */ (this.#media).session.sessionId;
+    this.#reconnecting();
+    this.#timers.set('session', sessionPauseMs, async () => {
+      try {
+        await this.#beginMedia(sessionId);
+        this.#reconnected();
+      } catch {
+        // Another connection or the end of the room is handled elsewhere. Otherwise this place does not work.
+        if (!this.isOver && this.#media?.isOver) this.#host.expelled();
+      }
+    });
+  }
+
+  #reconnecting() {
+    if (this.isOver || this.#isReconnecting) return;
+    this.#isReconnecting = true;
+    this.emit('reconnecting');
+  }
+
+  #reconnected() {
+    if (this.isOver || !this.#isReconnecting) return;
+    this.#isReconnecting = false;
+    this.emit('reconnected');
+  }
+
+  /** The server no longer knows this connection, or this place in the room. */
+  #lost() {
+    this.#reconnecting();
+    this.#endMedia(true);
+  }
+
+  /** @param {boolean} isLost */
+  #endMedia(isLost) {
+    this.#timers.clearAll();
+    this.#media?.end(isLost);
+    this.#media = null;
+  }
+
+  /** @param {string} reason @param {ConfabError} [error] */
+  #end(reason, error) {
+    if (this.isOver) return;
+    this.#state = 'ended';
+    // The server ends the session with the room.
+    this.#endMedia(reason !== 'left');
+    this.#publishers.clear();
+    this.subscribers.clear();
+    this.#host.over();
+    this.emit('ended', error ? { reason, error } : { reason });
+  }
+
+  // ---- Server messages
+
+  /** @param {any} message */
+  #receive(message) {
+    if (this.#state !== 'joined') return;
+    const { type, re: _re, seq: _seq, ack: _ack, ...members } = message;
+    switch (type) {
+      case 'room.changed': return this.#changed(members.options);
+      case 'room.person': return this.#person(members);
+      case 'room.said':
+        this.#chat.add(members);
+        return this.emit('said', { line: members });
+      case 'room.reacted': return this.emit('reacted', members);
+      case 'room.knock': return this.#knock(members);
+      case 'room.ended': return this.#end(members.reason);
+      default:
+    }
+  }
+
+  /** @param {RoomOptions} options */
+  #changed(options) {
+    const isNews = JSON.stringify(options) !== JSON.stringify(this.options);
+    this.options = options;
+    if (isNews) this.emit('changed', { options });
+  }
+
+  /** @param {RoomPerson} person */
+  #person(person) {
+    if (person.state === 'left') this.people.delete(person.connectionId);
+    else this.people.set(person.connectionId, person);
+    this.emit('person', { person });
+    if (person.connectionId === this.connectionId && person.state !== 'left') this.#takeRole(person.role);
+  }
+
+  /** @param {RoomRole} role */
+  #takeRole(role) {
+    if (role === this.role) return;
+    this.role = role;
+    if (role === 'guest') this.knocks.clear();
+    this.emit('role', { role });
+  }
+
+  /** @param {{connectionId: string, displayName: string, waiting: boolean}} knock */
+  #knock({ connectionId, displayName, waiting }) {
+    if (waiting) this.knocks.set(connectionId, { connectionId, displayName });
+    else this.knocks.delete(connectionId);
+    this.emit('knock', { connectionId, displayName, waiting });
+  }
+}
+
+/**
+ * @typedef {object} RoomControl
+ * @property {(joined: Joined) => Promise<void>} enter settles when the session can be used
+ * @property {() => void} lost
+ * @property {() => void} waiting
+ * @property {() => void} reconnecting
+ * @property {() => void} reconnected
+ * @property {(reason: string, error?: ConfabError) => void} end
+ * @property {(message: any) => void} receive
+ */
+
+/** @param {RoomPerson} one @param {RoomPerson | undefined} other */
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -1,0 +1,294 @@
+// `Rooms`: joins a room, and joins it again after the server has lost this connection. Invariant: at most one room or one
+// attempt to join, and each attempt has one answer, because a new one is sent only after the last was answered.
+
+import { systemClock, Timers } from '../clock.js';
+import { ConfabError, isRestart } from '../errors.js';
+import { Emitter } from '../events.js';
+import { Backoff } from '../line/backoff.js';
+import { controlOf, Room } from './room.js';
+
+/** @typedef {import('./room.js').RoomsOptions} RoomsOptions */
+/** @typedef {import('./room.js').RoomChanges} RoomChanges */
+/**
+ * @typedef {object} RoomRequest
+ * @property {string} [name] default: a random one
+ * @property {string} [displayName] default: the server makes one
+ * @property {string} [password]
+ * @property {RoomChanges} [options] of the room, if this creates it
+ */
+/**
+ * @typedef {object} Attempt
+ * @property {RoomRequest} request
+ * @property {Room | null} room the room that is joined again
+ * @property {'idle' | 'asking' | 'answered'} phase `answered`: in the lobby, or joining the session. `idle` → `asking` → `answered`;
+ *   all → `idle`, to ask again
+ * @property {Backoff} backoff
+ * @property {number} until when to give up joining again
+ * @property {() => void} waiting a host must let this person in
+ * @property {(room: Room) => void} joined
+ * @property {(error: ConfabError) => void} failed
+ */
+
+/** How long to try to join again, if the room refuses it for a reason that may pass: full, locked (milliseconds). */
+const rejoinMs = 120_000;
+/** The longest pause between two of these attempts, unless the server asks for a longer one (milliseconds). */
+const longestMs = 5000;
+/**
+ * How long a person who is not host waits before joining again (milliseconds). After a restart of the server the first person
+ * becomes host, which should be who was host before.
+ */
+const guestsPauseMs = 1000;
+
+/** Refusals that may pass by themselves, whatever they say about it. */
+const passing = ['room_full', 'room_locked', 'room_not_found', 'already_joined', 'rate_limited', 'media_unavailable'];
+/** Refusals that end a room with one of the server's reasons. */
+const reasons = /** @type {Record<string, string>} */ ({ room_banned: 'banned', connect_failed: 'connectionLost' });
+
+export class Rooms extends Emitter {
+  #client;
+  #options;
+  #timers;
+  #clock;
+  /** @type {Attempt | null} */
+  #attempt = null;
+  /** @type {Room | null} */
+  #room = null;
+  /** Counts answers and lost connections, so that results for earlier ones are ignored. */
+  #stays = 0;
+  /** @type {string | undefined} the room's password, for joining again */
+  #password;
+  /** Settles when the server has answered all that was sent about rooms. */
+  #quiet = Promise.resolve();
+
+  /** @param {import('../line/client.js').Client} client @param {RoomsOptions} [options] */
+  constructor(client, options = {}) {
+    super();
+    this.#client = client;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#timers = new Timers(this.#clock);
+    client.on({
+      reconnecting: () => { if (this.#room) controlOf(this.#room).reconnecting(); },
+      connected: ({ resumed }) => { if (resumed && this.#room && !this.#attempt) controlOf(this.#room).reconnected(); },
+      expired: () => this.#lost(),
+      restarted: () => this.#restarted(),
+      closed: ({ code, error }) => this.#closed(code, error),
+      message: (message) => this.#receive(message),
+    });
+  }
+
+  /** The room that this person is in, if any. */
+  get room() {
+    return this.#room;
+  }
+
+  /**
+   * Joins a room. Resolves when this person is in and the session is connected, also if a host had to admit them first.
+   * @param {RoomRequest} request
+   * @param {{onWaiting?: () => void}} [hooks] `onWaiting`: a host must let this person in. It can be called again after the
+   *   connection was lost
+   * @returns {Promise<Room>} rejects with a `ConfabError`: `room_full`, `room_password`, `room_refused`, …, or `left`
+   */
+  join(request, hooks = {}) {
+    if (this.#attempt || this.#room) {
+      return Promise.reject(new ConfabError({ code: 'already_joined', message: 'Leave the room that you are in first.' }));
+    }
+    return new Promise((resolve, reject) => {
+      this.#begin({
+        request, room: null, phase: 'idle', backoff: this.#newBackoff(), until: 0, waiting: hooks.onWaiting ?? (() => {}), joined: resolve, failed: reject,
+      });
+    });
+  }
+
+  /** Withdraws from joining, also while waiting, or leaves the room. */
+  async leave() {
+    const room = this.#room;
+    const attempt = this.#attempt;
+    if (!attempt) return room?.leave();
+    this.#attempt = null;
+    this.#timers.clearAll();
+    if (room) controlOf(room).end('left');
+    else attempt.failed(new ConfabError({ code: 'left', message: 'You left before you were let in.' }));
+    await this.#sendLeave();
+  }
+
+  // ---- Joining
+
+  /** @param {Attempt} attempt */
+  #begin(attempt) {
+    this.#attempt = attempt;
+    this.#password = attempt.request.password ?? attempt.request.options?.password;
+    this.#send(attempt);
+  }
+
+  /** @param {Attempt} attempt */
+  async #send(attempt) {
+    this.#timers.clear('again');
+    try {
+      await this.#client.connect();
+      await this.#quiet;
+      // Another call has sent it in the meantime.
+      if (attempt !== this.#attempt || attempt.phase !== 'idle') return;
+      attempt.phase = 'asking';
+      const { name, displayName = '', password, options } = attempt.request;
+      const answer = this.#client.request('room.join', { name, displayName, password: password || undefined, options });
+      this.#quiet = answer.then(() => {}, () => {});
+      await answer;
+    } catch (error) {
+      if (attempt === this.#attempt) this.#refused(attempt, /** @type {ConfabError} */ (error));
+    }
+  }
+
+  /** @param {any} message */
+  #receive(message) {
+    const attempt = this.#attempt;
+    switch (message.type) {
+      case 'room.waiting':
+        if (!attempt) return;
+        attempt.phase = 'answered';
+        return attempt.waiting();
+      case 'room.joined': return attempt && this.#joined(attempt, message);
+      case 'room.refused': return attempt && this.#refused(attempt, new ConfabError(message));
+      default: if (this.#room && message.type.startsWith('room.')) controlOf(this.#room).receive(message);
+    }
+  }
+
+  /** @param {Attempt} attempt @param {any} message */
+  async #joined(attempt, message) {
+    attempt.phase = 'answered';
+    const stay = this.#stays += 1;
+    const room = this.#room ??= this.#newRoom();
+    try {
+      await controlOf(room).enter(message);
+      if (attempt !== this.#attempt || stay !== this.#stays || room.isOver) return;
+      this.#attempt = null;
+      attempt.joined(room);
+    } catch (error) {
+      // If the connection was lost, the attempt is idle, and `#restarted` asks again.
+      if (attempt !== this.#attempt || stay !== this.#stays || room.isOver) return;
+      // Without its session, a place in the room is of no use.
+      this.#sendLeave();
+      this.#refused(attempt, plain(error), true);
+    }
+  }
+
+  /** @returns {Room} */
+  #newRoom() {
+    /** @type {Room} */
+    const room = new Room({
+      client: this.#client,
+      options: this.#options,
+      leave: () => this.#sendLeave(),
+      passwordChanged: (password) => { this.#password = password || undefined; },
+      expelled: () => this.#expelled(),
+      over: () => this.#over(room),
+    });
+    return room;
+  }
+
+  #newBackoff() {
+    return new Backoff(this.#options.random, longestMs);
+  }
+
+  /** @param {Attempt} attempt @param {ConfabError} error @param {boolean} [passes] whether to try again whatever the error is */
+  #refused(attempt, error, passes = isPassing(error)) {
+    // The connection was lost before the answer; `#restarted` sends the request again.
+    if (isRestart(error)) return;
+    attempt.phase = 'idle';
+    if (attempt.room && passes && this.#clock.now() < attempt.until) {
+      const pause = Math.max(attempt.backoff.next(), error.retryAfterMs ?? 0);
+      return this.#timers.set('again', pause, () => this.#send(attempt));
+    }
+    this.#attempt = null;
+    this.#timers.clearAll();
+    if (this.#room) controlOf(this.#room).end(reasons[String(error.code)] ?? String(error.code), error);
+    attempt.failed(error);
+  }
+
+  // ---- Joining again
+
+  /** The server no longer keeps this connection, and may have lost the room. */
+  #lost() {
+    this.#stays += 1;
+    if (this.#attempt) this.#attempt.phase = 'idle';
+    if (this.#room) controlOf(this.#room).lost();
+  }
+
+  #restarted() {
+    if (this.#attempt) this.#send(this.#attempt);
+    else if (this.#room) this.#again();
+  }
+
+  /** The place in the room does not work: gives it up for another one. */
+  #expelled() {
+    if (!this.#room || this.#attempt) return;
+    controlOf(this.#room).lost();
+    this.#sendLeave();
+    this.#again();
+  }
+
+  #again() {
+    const room = /** @type {Room} */ (this.#room);
+    const password = this.#password;
+    // If the room is gone, it is created again as it was, but not locked: everyone else must come in again too.
+    const { password: hasPassword, locked: _locked, ...options } = room.options;
+    /** @type {Attempt} */
+    const attempt = {
+      request: { name: room.name, displayName: room.me?.displayName, password, options: { ...options, ...hasPassword && password ? { password } : {} } },
+      room,
+      phase: 'idle',
+      backoff: this.#newBackoff(),
+      until: this.#clock.now() + rejoinMs,
+      waiting: () => controlOf(room).waiting(),
+      joined: () => controlOf(room).reconnected(),
+      failed: () => {},
+    };
+    this.#attempt = attempt;
+    controlOf(room).reconnecting();
+    if (room.role === 'host') this.#send(attempt);
+    else this.#timers.set('again', guestsPauseMs * (0.5 + (this.#options.random ?? Math.random)() / 2), () => this.#send(attempt));
+  }
+
+  // ---- The end
+
+  /** @param {number} code @param {ConfabError | null} error */
+  #closed(code, error) {
+    const attempt = this.#attempt;
+    this.#attempt = null;
+    this.#timers.clearAll();
+    if (this.#room) controlOf(this.#room).end(code === 1000 ? 'left' : 'connectionLost', error ?? undefined);
+    attempt?.failed(error ?? new ConfabError({ code: 'left', message: 'You have disconnected. Connect again to continue.' }));
+  }
+
+  /** @param {Room} room */
+  #over(room) {
+    if (this.#room !== room) return;
+    this.#room = null;
+    const attempt = this.#attempt;
+    if (!attempt) return;
+    this.#attempt = null;
+    this.#timers.clearAll();
+    attempt.failed(new ConfabError({ code: 'left', message: 'The room ended while you were joining it. Join it again.' }));
+  }
+
+  async #sendLeave() {
+    if (this.#client.state === 'idle' || this.#client.state === 'closed') return;
+    const left = this.#client.request('room.leave').then(() => {}, () => {});
+    this.#quiet = Promise.all([this.#quiet, left]).then(() => {});
+    await left;
+  }
+}
+
+/** @param {ConfabError} error */
+const isPassing = (error) => passing.includes(String(error.code)) || (error.retryable && error.code !== 'room_password');
+
+/**
+ * Returns the protocol's error behind an error of a session.
+ * @param {any} error
+ * @returns {ConfabError}
+ */
+function plain(error) {
+  if (error instanceof ConfabError && error.name === 'ConfabError') return error;
+  const { reason = 'media_unavailable', message, retryable, retryAfterMs } = error;
+  return new ConfabError({ code: reason, message, retryable, retryAfterMs, cause: error });
+}

@@ -1,0 +1,177 @@
+// Every state of a room's page, checked with axe: phone and laptop, light and dark; and the room with the keyboard alone. With
+// `--all` also photographed, with 1 to 9 and 25 people, and on a phone sideways.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { sharedBrowsers } from './browsers.mjs';
+import { failMedia, source } from './in-page.mjs';
+import { approach, come, crowd, endings, ended, moderate, press, reads, says, seesAll, setOption } from './roommate.mjs';
+import { inspect, looks, screenshotFolder } from './screenshots.mjs';
+import { repository } from './server.mjs';
+import { serve } from './stranger.mjs';
+import { isFull, testInFull } from './tier.mjs';
+
+const { chromium } = sharedBrowsers();
+const room = 'garden';
+
+/** @param {import('./page.mjs').Page} page */
+async function looksRight(t, page, state) {
+  const faults = await inspect(page, `room-${state}`);
+  if (isFull) t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/room-${state}-*.png`);
+  assert.deepEqual(faults, [], `faults in the state "${state}"`);
+}
+
+test('the page looks right before the room, without a camera, with a password, and at the end', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const host = await come(t, browser, url, { room, name: 'Ann', color: 'red' });
+  await host.evaluate(async () => {
+    document.getElementById('more-options').click();
+    document.getElementById('option-password').value = 'secret';
+    document.getElementById('password-set').click();
+  });
+  await host.waitFor('the room has a password', () => /has a password/.test(document.getElementById('password-is').textContent));
+  const page = await approach(t, browser, url, { room, color: 'teal', label: 'Bob' });
+  await looksRight(t, page, 'before');
+  await press(page, { name: 'Bob' });
+  await page.find('textbox', 'Password');
+  await looksRight(t, page, 'password');
+  const blind = await approach(t, browser, url, { room: 'other', label: 'a blind', scripts: [source(failMedia, 'NotAllowedError')] });
+  await press(blind, { name: 'Eve' });
+  await blind.waitFor('it says that the camera is blocked', () => /are blocked for this page/.test(document.body.innerText));
+  await looksRight(t, blind, 'camera-refused');
+  await blind.click('button', 'Join');
+  await blind.click('button', 'Leave');
+  await ended(blind, endings.left);
+  await looksRight(t, blind, 'left');
+});
+
+test('the room looks right: alone, with others, its panels, its dialogs and a knock', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const page = await come(t, browser, url, { room, name: 'Ann', color: 'red' });
+  await looksRight(t, page, 'alone');
+  const other = await come(t, browser, url, { room, name: 'Bob', color: 'green' });
+  await seesAll(page, { Bob: 'green' });
+  await looksRight(t, page, 'two');
+  await other.click('button', 'Raise hand');
+  await other.click('button', 'Mute');
+  await other.click('button', 'Camera off');
+  await page.waitFor('the hand is shown', "document.querySelector('.person-tile[data-hand][data-muted]:not([data-video])')");
+  await looksRight(t, page, 'hand');
+  await page.click('button', 'Chat');
+  await page.fill('textbox', 'Message', 'A line that is long enough to need more than one on a telephone, and in a narrow panel.');
+  await page.press('Enter');
+  await reads(page, 'long enough');
+  await looksRight(t, page, 'chat');
+  await page.click('button', 'Invite');
+  await page.waitFor('the QR code is shown', "document.querySelector('#invite-qr img')?.naturalWidth > 0");
+  await looksRight(t, page, 'invite');
+  await page.press('Escape');
+  await setOption(page, 'lobby', true);
+  const third = await approach(t, browser, url, { room, color: 'blue', label: 'Cat' });
+  await press(third, { name: 'Cat' });
+  await third.waitForStatus(says.waiting);
+  await looksRight(t, third, 'lobby');
+  await page.click('button', 'People');
+  await page.find('button', 'Admit');
+  await looksRight(t, page, 'people');
+  await page.click('button', 'People');
+  await page.find('button', 'Admit');
+  await looksRight(t, page, 'knock');
+  await page.click('button', 'React');
+  await looksRight(t, page, 'react');
+  await page.press('Escape');
+  await page.press('?');
+  await page.find('dialog');
+  await looksRight(t, page, 'keys');
+  await page.press('Escape');
+  await moderate(page, 'Bob', 'Remove');
+  await page.find('dialog');
+  await looksRight(t, page, 'remove');
+});
+
+test('a room can be used with the keyboard alone', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const other = await come(t, browser, url, { room, name: 'Bob', color: 'green' });
+  const page = await approach(t, browser, url, { room, color: 'red', label: 'Ann' });
+  await tabTo(page, 'textbox', 'Your name');
+  await page.type('Ann');
+  await page.press('Enter');
+  await seesAll(other, { Ann: 'red' });
+
+  await tabTo(page, 'group', 'You');
+  await page.press('ArrowLeft');
+  await page.press('ArrowUp');
+  const corner = await (await page.find('group', 'You')).evaluate(function () { return [parseFloat(this.style.left), parseFloat(this.style.top)]; });
+  assert.ok(corner[0] < 50 && corner[1] < 50, `the own picture is at ${corner}`);
+  await page.press('Enter');
+  await pressedIs(page, 'Mute', 'true');
+  await page.press('m');
+  await pressedIs(page, 'Mute', 'false');
+
+  await tabTo(page, 'button', 'Pin Bob');
+  await page.press('Enter');
+  await pressedIs(page, 'Pin Bob', 'true');
+  await page.press('c');
+  await page.type('typed, not a shortcut: m');
+  await page.press('Enter');
+  await reads(other, 'typed, not a shortcut: m');
+  await page.press('Escape');
+  await page.waitFor('the panel is closed and its button has the focus', "document.activeElement.id === 'chat'");
+  await tabTo(page, 'button', 'Raise hand');
+  await page.press('Enter');
+  await other.waitForStatus(/Ann.* raised a hand/);
+  await tabTo(page, 'button', 'Leave');
+  await page.press('Enter');
+  await ended(page, endings.left);
+});
+
+function pressedIs(page, name, value) {
+  return page.waitFor(`${name} is ${value}`, (label, wanted) => [...document.querySelectorAll('button')].some((element) => (
+    (element.getAttribute('aria-label') ?? element.textContent.trim()) === label && element.getAttribute('aria-pressed') === wanted)), { args: [name, value] });
+}
+
+/** Presses Tab until this control has the focus. One round through the page must be enough. */
+async function tabTo(page, role, name) {
+  const control = await page.find(role, name);
+  const passed = [];
+  for (let step = 0; step < 60; step += 1) {
+    if (await control.evaluate(function () { return this === document.activeElement; })) return;
+    passed.push(await page.evaluate(() => `${document.activeElement.localName} "${document.activeElement.innerText.trim().slice(0, 20)}"`));
+    await page.press('Tab');
+  }
+  assert.fail(`the focus never reached ${control.description}; it passed ${passed.join(', ')}`);
+}
+
+testInFull('a room with 1 to 9 and with 25 people, on a laptop and a phone, upright and sideways',
+  'rooms-look.test.mjs "the room looks right: alone, with others, its panels, its dialogs and a knock"; unit/layout', { timeout: 600_000 }, async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const page = await come(t, browser, url, { room, name: 'Ann', color: 'red' });
+  const names = ['Bob', 'Cat', 'Dan', 'Eve', 'Fay', 'Gus', 'Hal', 'Ivy', ...Array.from({ length: 16 }, (_, index) => `Guest ${index + 10}`)];
+  const shades = ['green', 'blue', 'teal', 'purple', 'olive', 'navy', 'brown', 'gray'];
+  let count = 1;
+  for (const size of [1, 2, 3, 4, 5, 6, 7, 8, 9, 25]) {
+    const people = names.slice(count - 1, size - 1).map((name, index) => ({ name, color: shades[(count + index) % shades.length] }));
+    if (people.length) await crowd(t, browser, url, { room, people });
+    count = size;
+    await page.waitFor(`${size - 1} pictures are shown`, (wanted) => document.querySelectorAll('.OT_subscriber:not(.OT_loading) video').length >= wanted, {
+      args: [Math.min(size - 1, 9)], timeout: 60_000,
+    });
+    for (const look of [...looks, { width: 740, height: 360, dark: true }]) {
+      await page.looking(look, async () => {
+        const file = `room-of-${size}-${look.width}x${look.height}-${look.dark ? 'dark' : 'light'}.png`;
+        await page.keepPicture(path.join(screenshotFolder, file));
+        const { scrollWidth, scrollHeight } = await page.evaluate(() => {
+          const { scrollWidth: wide, scrollHeight: high } = document.documentElement;
+          return { scrollWidth: wide, scrollHeight: high };
+        });
+        assert.ok(scrollWidth <= look.width && scrollHeight <= look.height, `${file} scrolls: ${scrollWidth}×${scrollHeight}`);
+      });
+    }
+    await page.looking({ width: 1280, height: 720, dark: false }, () => {});
+  }
+  t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/room-of-*.png`);
+});

@@ -1,0 +1,143 @@
+// In the room: people, chat, knocks, reactions, tiles.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { itemsFor } from '../../app/room/panel-items.js';
+import { arrangement, tilesOf } from '../../app/room/tiles.js';
+import { ann, bob, me, options, person, RoomMachine, stream } from './room-machine.mjs';
+
+const line = (connectionId, text) => ({ connectionId, displayName: connectionId, text, at: 1 });
+
+test('people who come and go are announced, and keep the order of joining', () => {
+  const machine = new RoomMachine().inside().tell('person', { person: bob, me: 'me' });
+  assert.deepEqual(machine.state.passing, { is: 'came', name: 'Bob' });
+  assert.deepEqual(machine.state.room.people.map(({ connectionId }) => connectionId), ['ann', 'me', 'bob']);
+  machine.tell('person', { person: { ...ann, state: 'left' }, me: 'me' });
+  assert.deepEqual(machine.state.passing, { is: 'went', name: 'Ann' });
+});
+
+test('two people with one name are two tiles', () => {
+  const machine = new RoomMachine().inside().tell('person', { person: person('ann2', 'Ann'), me: 'me' });
+  assert.deepEqual(tilesOf(machine.state).map(({ id, name }) => [id, name]), [['ann', 'Ann'], ['ann2', 'Ann']]);
+});
+
+test('our own place, which changes on joining again, is not announced and is never a tile', () => {
+  const machine = new RoomMachine().inside().tell('person', { person: { ...me, state: 'left' }, me: 'new' })
+    .tell('person', { person: { ...me, connectionId: 'new' }, me: 'new' });
+  assert.equal(machine.state.passing, null);
+  assert.deepEqual(tilesOf(machine.state).map(({ id }) => id), ['ann']);
+});
+
+test('a person without a stream has a tile, and one without audio is muted', () => {
+  const machine = new RoomMachine().inside();
+  assert.deepEqual([tilesOf(machine.state)[0].hasVideo, tilesOf(machine.state)[0].isMuted], [false, true]);
+  machine.tell('stream', { stream: stream('ann') });
+  assert.deepEqual([tilesOf(machine.state)[0].hasVideo, tilesOf(machine.state)[0].isMuted], [true, false]);
+  machine.tell('stream', { stream: stream('ann', { hasAudio: false }) });
+  assert.equal(tilesOf(machine.state)[0].isMuted, true);
+});
+
+test('a screen is large while it is shared, and a pinned tile comes before it', () => {
+  const machine = new RoomMachine().inside({ people: [ann, me, bob] }).tell('stream', { stream: stream('bob', { streamId: 's', isScreen: true }) });
+  const tiles = () => tilesOf(machine.state);
+  assert.deepEqual(arrangement(machine.state, tiles()), { layout: 'speaker', focus: 's' });
+  machine.tell('pin', { id: 'ann' });
+  assert.deepEqual(arrangement(machine.state, tiles()), { layout: 'pinned', focus: 'ann' });
+  machine.tell('person', { person: { ...ann, state: 'left' }, me: 'me' }).tell('streamGone', { streamId: 's' });
+  assert.equal(arrangement(machine.state, tiles()).layout, 'auto');
+});
+
+test('the chat has the history, is bounded, and counts what was not read', () => {
+  const machine = new RoomMachine().inside({ chat: [line('ann', 'before')] });
+  assert.deepEqual(machine.state.lines.map(({ text }) => text), ['before']);
+  for (let index = 0; index < 400; index += 1) machine.tell('said', { line: line('ann', `${index}`) });
+  assert.equal(machine.state.lines.length, 300);
+  assert.equal(machine.state.unread, 400);
+  machine.tell('panel', { is: 'chat' });
+  assert.equal(machine.state.unread, 0);
+  assert.equal(machine.tell('said', { line: line('ann', 'seen') }).state.unread, 0);
+});
+
+test('an empty message is not sent, and one that was not accepted comes back', () => {
+  const machine = new RoomMachine().inside();
+  assert.deepEqual(machine.tell('say', { text: '  ' }).effects, []);
+  assert.deepEqual(machine.tell('say', { text: ' hi ' }).effects, [{ do: 'say', text: 'hi' }]);
+  assert.deepEqual(machine.tell('unsaid', { text: 'hi', code: 'rate_limited', message: '' }).effects, [{ do: 'restoreDraft', text: 'hi' }]);
+  assert.deepEqual(new RoomMachine().inside({ changes: { chat: false } }).tell('say', { text: 'hi' }).effects, []);
+});
+
+test('knocks are heard at most every few seconds, however many people knock', () => {
+  const machine = new RoomMachine().host();
+  for (let index = 0; index < 1000; index += 1) machine.tell('knock', { connectionId: `k${index}`, displayName: 'Somebody', waiting: true });
+  assert.equal(machine.done.filter((effect) => effect.do === 'knockSound').length, 1);
+  assert.equal(machine.state.knocks.length, 100);
+  assert.deepEqual(machine.wait(5000).tell('knock', { connectionId: 'k0', displayName: 'Somebody', waiting: true }).wanted, ['knockSound']);
+});
+
+test('a knock stays until the server says that it was answered', () => {
+  const machine = new RoomMachine().host().tell('knock', { connectionId: 'k', displayName: 'Cat', waiting: true }).tell('admit', { connectionId: 'k' });
+  assert.deepEqual(machine.effects, [{ do: 'admit', connectionId: 'k' }]);
+  assert.equal(machine.state.knocks.length, 1);
+  machine.tell('knock', { connectionId: 'k', displayName: 'Cat', waiting: false });
+  assert.deepEqual([machine.state.knocks.length, machine.tell('admit', { connectionId: 'k' }).effects.length], [0, 0]);
+});
+
+test('reactions are bounded, end by themselves, and are read out at most every few seconds', () => {
+  const machine = new RoomMachine().inside({ people: [ann, me, bob] });
+  for (let index = 0; index < 500; index += 1) machine.tell('reacted', { connectionId: 'ann', reaction: '👍' });
+  assert.equal(machine.state.reactions.length, 3);
+  const { told } = machine.state;
+  machine.tell('reacted', { connectionId: 'bob', reaction: '🎉' });
+  assert.equal(machine.state.told, told);
+  assert.equal(machine.wait(3000).tell('reacted', { connectionId: 'bob', reaction: '🎉' }).state.told.name, 'Bob');
+  const { event } = machine.effect('later');
+  machine.tell(event.type, event);
+  assert.equal(machine.state.reactions.length, 4);
+});
+
+test('a screen is shared only by those who may, and ends without a message if the user ended it', () => {
+  const machine = new RoomMachine().inside({ changes: { share: 'hosts' } }).tell('share');
+  assert.deepEqual([machine.effects, machine.state.trouble.code], [[], 'share_hosts']);
+  const sharing = new RoomMachine().inside().tell('share').tell('screenOn').tell('screenOff');
+  assert.deepEqual([sharing.state.sharing, sharing.state.trouble], ['off', null]);
+  const stopped = new RoomMachine().inside().tell('share').tell('screenOn').tell('screenOff', { why: 'stoppedByHost' });
+  assert.equal(stopped.state.passing.is, 'shareStopped');
+});
+
+test('a guest does not set options, and a host who becomes a guest loses the knocks', () => {
+  assert.deepEqual(new RoomMachine().inside().tell('options', { change: { locked: true } }).effects, []);
+  const machine = new RoomMachine().host().tell('knock', { connectionId: 'k', displayName: 'Cat', waiting: true }).tell('role', { role: 'guest' });
+  assert.deepEqual([machine.state.knocks, machine.state.passing.is], [[], 'guestNow']);
+});
+
+test('the question whether to remove somebody closes when they leave', () => {
+  const machine = new RoomMachine().host().tell('ask', { question: { is: 'remove', connectionId: 'bob', name: 'Bob' } });
+  assert.deepEqual(new RoomMachine().host().tell('answer', {}).effects, []);
+  machine.tell('person', { person: { ...bob, state: 'left' }, me: 'me' });
+  assert.deepEqual([machine.state.question, machine.tell('answer', { ban: true }).effects], [null, []]);
+});
+
+test('removing tells the server whether to ban', () => {
+  const machine = new RoomMachine().host().tell('ask', { question: { is: 'remove', connectionId: 'bob', name: 'Bob' } }).tell('answer', { ban: true });
+  assert.deepEqual(machine.effects, [{ do: 'remove', connectionId: 'bob', ban: true }]);
+});
+
+test('hosts may do everything, cohosts may not touch roles and hosts, guests nothing', () => {
+  const texts = (members) => itemsFor({ ...bob, isMe: false, myRole: 'host', isMuted: false, shares: true, ...members }).map(([text]) => text);
+  assert.deepEqual(texts({}), ['muteOther', 'stopShare', 'makeHost', 'makeCohost', 'remove']);
+  assert.deepEqual(texts({ myRole: 'cohost', shares: false }), ['muteOther', 'remove']);
+  assert.deepEqual(texts({ myRole: 'cohost', role: 'host', isMuted: true, shares: false }), []);
+  assert.deepEqual(texts({ myRole: 'guest' }), []);
+  assert.deepEqual(texts({ isMe: true }), []);
+});
+
+test('a change of the room is told in one sentence', () => {
+  const machine = new RoomMachine().inside().tell('changed', { options: { ...options, locked: true, lobby: true } });
+  assert.equal(machine.state.passing.is, 'lockedOn');
+  assert.equal(machine.tell('changed', { options: { ...options, lobby: true } }).state.passing.is, 'lockedOff');
+});
+
+test('the next layout follows, and the layout and the corner are remembered', () => {
+  const machine = new RoomMachine().inside().tell('nextLayout').tell('nextLayout').tell('nextLayout');
+  assert.equal(machine.state.kept.layout, 'auto');
+  assert.equal(machine.tell('corner', { corner: 'topLeft' }).effect('remember').kept.corner, 'topLeft');
+});

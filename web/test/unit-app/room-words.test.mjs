@@ -1,0 +1,129 @@
+// The texts of a room's page, and its small rules: the address, the settings, the microphone, the active speaker.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test from 'node:test';
+import { arrivalIn } from '../../app/room/address.js';
+import { Hearing } from '../../app/room/hearing.js';
+import { iceConfigOf, knownSettings, publisherOptions, usual } from '../../app/room/settings.js';
+import { ActiveSpeaker } from '../../app/room/speaker.js';
+import { roomStringsFor } from '../../app/room/strings.js';
+import { deviceHint, endingOf, noticeOf, statusOf } from '../../app/room/words.js';
+import { bob, RoomMachine, stream } from './room-machine.mjs';
+
+const { strings } = roomStringsFor(['en']);
+const plain = (text) => text.replace(/[\u2068\u2069]/g, '');
+const status = (machine) => plain(statusOf(machine.state, strings).text);
+
+test('the status line follows a visit', () => {
+  const machine = new RoomMachine();
+  assert.equal(status(machine), 'Connecting…');
+  assert.equal(status(machine.tell('connected', { resumed: false })), 'Ready to join.');
+  assert.match(status(machine.tell('join')), /Allow camera/);
+  assert.equal(status(new RoomMachine().joining()), 'Joining…');
+  assert.match(status(new RoomMachine().joining().tell('waiting')), /Waiting for a host/);
+  const inside = new RoomMachine().inside();
+  assert.equal(status(inside), 'You and 1 other person');
+  assert.equal(status(inside.tell('person', { person: bob, me: 'me' })), 'Bob joined.');
+  assert.equal(status(inside.tell('passed')), 'You and 2 other people');
+  assert.match(status(inside.tell('reconnecting')), /^Connection lost/);
+});
+
+test('every end of a visit has a title, a sentence and a next step', () => {
+  const reasons = [
+    'left', 'removed', 'banned', 'closed', 'replaced', 'room_full', 'room_locked', 'room_refused', 'room_banned', 'room_not_found', 'media_unavailable',
+    'not_permitted', 'connectionLost', 'something_new',
+  ];
+  for (const reason of reasons) {
+    const { title, text, ways } = endingOf(new RoomMachine().inside().tell('ended', { reason }).state, strings);
+    assert.ok(title.length > 5 && text.length > 10 && ways.length > 0, reason);
+    assert.equal(ways.includes('again'), !['banned', 'room_banned', 'closed', 'not_permitted', 'room_not_found'].includes(reason), reason);
+  }
+});
+
+test('every problem has a text, and an unknown one shows the message of the server', () => {
+  for (const code of ['rate_limited', 'not_permitted', 'not_found', 'room_full', 'offline_queue_full']) {
+    assert.ok(noticeOf(new RoomMachine().inside().tell('refused', { code, message: '' }).state, strings).text.length > 10, code);
+  }
+  assert.equal(noticeOf(new RoomMachine().inside().tell('refused', { code: 'new', message: 'So it is.' }).state, strings).text, 'So it is.');
+});
+
+test('blocked sound, a failed camera and a lost microphone are told in the room, each with a next step', () => {
+  const blocked = new RoomMachine().inside().tell('stream', { stream: stream('ann', { isSilent: true }) });
+  assert.deepEqual(noticeOf(blocked.state, strings).ways, ['unblock']);
+  assert.deepEqual(noticeOf(new RoomMachine().inside().tell('mediaFailed', { why: 'busy' }).state, strings).ways, ['openMedia', 'openVoice']);
+  assert.match(noticeOf(new RoomMachine().inside().tell('mediaLost', { kind: 'audio' }).state, strings).text, /microphone was disconnected/);
+});
+
+test('the sentence under the level meter says what is wrong with the microphone', () => {
+  const machine = new RoomMachine().tell('openMedia').tell('mediaOn', { camera: true });
+  assert.equal(deviceHint(machine.state, strings), '');
+  assert.match(deviceHint(machine.tell('sound', { is: 'silent' }).state, strings), /No sound/);
+  assert.match(deviceHint(machine.tell('mute').state, strings), /muted/);
+  assert.match(deviceHint(machine.tell('mediaFailed', { why: 'refused' }).state, strings), /You can still join/);
+});
+
+test('an invitation that no longer works is explained, and is not tried again', () => {
+  for (const code of ['token_expired', 'token_match_ended', 'token_malformed', 'token_signature']) {
+    const { text, ways } = noticeOf(new RoomMachine({ hasToken: true }).tell('closed', { code, message: '' }).state, strings);
+    assert.ok(/invitation/.test(text) && ways.length === 0, code);
+  }
+});
+
+test('the names that tests and users rely on do not change', () => {
+  const { join, leave, shareScreen, raiseHand, chat, people, layout, invite, admit, deny, remove, yourName, password } = strings.room;
+  assert.deepEqual(
+    [join, leave, strings.mute, strings.cameraOff, shareScreen, raiseHand, chat, people, layout, invite, admit, deny, remove, yourName, password, strings.message, strings.you],
+    ['Join', 'Leave', 'Mute', 'Camera off', 'Share screen', 'Raise hand', 'Chat', 'People', 'Layout', 'Invite', 'Admit', 'Deny', 'Remove', 'Your name', 'Password', 'Message', 'You'],
+  );
+});
+
+test('every text of the page is in the catalog, and nothing on it is forbidden by its security policy', async () => {
+  const html = await readFile(new URL('../../app/room/index.html', import.meta.url), 'utf8');
+  const asked = [...html.matchAll(/data-(?:text|label|hint)="([^"]+)"/g)].map(([, path]) => path);
+  assert.ok(asked.length > 40);
+  for (const path of asked) assert.equal(typeof path.split('.').reduce((part, key) => part?.[key], strings), 'string', path);
+  assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|<script(?![^>]*src=)|https?:/);
+});
+
+test('the address names the room, and a token in it is not sent to servers', () => {
+  const at = (href) => arrivalIn(new URL(href, 'https://confab.example'));
+  assert.equal(at('/room/Caf%C3%A9%20am%20See').name, 'Café am See');
+  assert.equal(at('/room/Cafe\u0301').name, 'Café', 'in the form that the server compares');
+  assert.equal(at('/room/%E0%A4%A').name, '%E0%A4%A', 'what cannot be decoded is the name itself');
+  assert.deepEqual(at('/room/a?guest=1&media=mesh#token=t0k.en'), { name: 'a', guest: true, mesh: true, token: 't0k.en' });
+});
+
+test('stored settings that are unknown are the usual ones', () => {
+  assert.deepEqual(knownSettings(undefined), usual);
+  assert.deepEqual(knownSettings({ size: '9x9', rate: 'fast', candidates: 'turn', protocol: 7 }), { ...usual, candidates: 'turn' });
+  assert.deepEqual(iceConfigOf(usual), {});
+  assert.deepEqual(iceConfigOf({ ...usual, candidates: 'stun', protocol: 'udp' }), { candidates: 'stun', protocol: 'udp' });
+  assert.deepEqual(publisherOptions({ ...usual, size: '352x288', rate: 15 }), { resolution: '352x288', frameRate: 15 });
+});
+
+test('a microphone that was heard is silent only if it gives nothing at all', () => {
+  const hearing = new Hearing();
+  assert.equal(hearing.heard(0.001, 0), false);
+  assert.ok(hearing.heard(0.001, 8000));
+  assert.equal(hearing.verdict, 'silent');
+  assert.ok(hearing.heard(0.2, 8100));
+  hearing.heard(0.002, 60_000);
+  assert.equal(hearing.verdict, 'heard');
+  hearing.heard(0, 60_100);
+  assert.ok(hearing.heard(0, 68_100));
+});
+
+test('the active speaker changes with somebody who is clearly louder, and not for every cough', () => {
+  const speaker = new ActiveSpeaker();
+  let now = 0;
+  const talk = (who, level, times) => {
+    for (let turn = 0; turn < times; turn += 1) speaker.heard(who, level, now += 100);
+    return speaker.current;
+  };
+  assert.equal(talk('ann', 0.005, 20), null, 'noise is no speech');
+  assert.equal(talk('ann', 0.3, 5), 'ann');
+  assert.equal(talk('bob', 0.9, 1), 'ann', 'one loud moment');
+  assert.equal(talk('bob', 0.3, 30), 'bob');
+  assert.ok(speaker.left('bob'));
+  assert.equal(speaker.current, null);
+});

@@ -1,0 +1,60 @@
+// The ways in, and what a room can be called.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test, { afterEach, beforeEach } from 'node:test';
+import { roomNameIn } from '../../app/rooms/room-name.js';
+import { recentRooms } from '../../app/shared/recent-rooms.js';
+import { randomRoomName, roomPath, waysIn } from '../../app/shared/ways.js';
+
+const storage = (map) => ({ getItem: (key) => map.get(key) ?? null, setItem: (key, value) => map.set(key, value), removeItem: (key) => map.delete(key) });
+
+beforeEach(() => {
+  globalThis.window = { localStorage: storage(new Map()), sessionStorage: storage(new Map()) };
+});
+afterEach(() => {
+  delete globalThis.window;
+  delete globalThis.document;
+});
+
+test('every page lists the ways in, and links to each of them', async () => {
+  for (const page of ['front', 'strangers', 'nearby', 'rooms']) {
+    const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
+    assert.equal(html.split('<html lang="en" data-ways="strangers nearby rooms">').length, 2, page);
+    for (const way of ['strangers', 'nearby', 'rooms']) assert.match(html, new RegExp(`data-way-in="${way}" href="/${way}"`), page);
+    assert.doesNotMatch(html, /href="\/(\?[^"]*)?"/, `${page}: / need not be a way in`);
+  }
+});
+
+test('a page knows the ways that are on, in their order', () => {
+  globalThis.document = { documentElement: { dataset: { ways: 'rooms strangers' } } };
+  assert.deepEqual(waysIn(), ['rooms', 'strangers']);
+});
+
+test('a new room has a random name, and the address of a room is encoded', () => {
+  assert.match(randomRoomName(), /^[a-z]{3}-[a-z]{4}-[a-z]{3}$/);
+  assert.notEqual(randomRoomName(), randomRoomName());
+  assert.equal(roomPath('Tea at 5?', false), '/room/Tea%20at%205%3F');
+  assert.equal(roomPath('Cafe\u0301', true), '/room/Caf%C3%A9?guest=1');
+});
+
+test('a typed room name is checked before the room is opened', () => {
+  assert.deepEqual(roomNameIn('  Book club '), { name: 'Book club' });
+  assert.deepEqual(roomNameIn('Cafe\u0301'), { name: 'Café' });
+  assert.deepEqual(roomNameIn('x'.repeat(64)), { name: 'x'.repeat(64) });
+  for (const text of ['', '  ']) assert.deepEqual(roomNameIn(text), { error: 'nameMissing' });
+  for (const text of ['a/b', '.', '..', 'x'.repeat(65), '👩‍👩‍👧‍👧'.repeat(12), 'a\u202eb', 'a\u0007b']) {
+    assert.deepEqual(roomNameIn(text), { error: 'nameInvalid' }, text);
+  }
+});
+
+test('the last rooms are remembered, each once, the newest first', () => {
+  const recent = recentRooms(false);
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'B']) recent.remember(name);
+  assert.deepEqual(recent.recall(), ['B', 'g', 'f', 'e', 'd', 'c']);
+  recent.forget('e');
+  assert.deepEqual(recent.recall(), ['B', 'g', 'f', 'd', 'c']);
+  recentRooms(true).remember('secret');
+  assert.deepEqual([recentRooms(true).recall(), recent.recall().includes('secret')], [['secret'], false]);
+  window.localStorage.setItem('confab.rooms', '{"names":[1,"",null,"ok"]}');
+  assert.deepEqual(recent.recall(), ['ok']);
+});

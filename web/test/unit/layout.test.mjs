@@ -1,0 +1,145 @@
+// The rules of docs/layout.md: tables of examples, and properties of random rooms.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { layOut } from '../../lib/rooms/layout.js';
+import { seeded } from './random.mjs';
+
+/** @param {number[]} aspects @returns {import('../../lib/rooms/layout.js').Tile[]} */
+const tilesOf = (aspects) => aspects.map((aspect, index) => ({ id: `t${index}`, aspect }));
+/** @param {number} count */
+const cameras = (count) => tilesOf(Array(count).fill(4 / 3));
+/** @param {import('../../lib/rooms/layout.js').LayoutInput} input */
+const rectangles = (input) => layOut({ gap: 0, ...input }).tiles.map(({ x, y, width, height }) => [x, y, width, height]);
+
+describe('auto', () => {
+  test('one picture fills the viewport', () => {
+    assert.deepEqual(rectangles({ width: 390, height: 844, tiles: cameras(1) }), [[0, 0, 390, 844]]);
+  });
+
+  for (const [what, width, height, aspects, expected] of /** @type {[string, number, number, number[], number[][]][]} */ ([
+    ['two wide ones on a wide screen halve it', 1000, 600, [1.3, 1.7], [[0, 0, 500, 600], [500, 0, 500, 600]]],
+    ['two tall ones on a wide screen halve it', 1000, 600, [0.5, 0.7], [[0, 0, 500, 600], [500, 0, 500, 600]]],
+    ['two wide ones on a tall screen halve it', 600, 1000, [1.3, 1.3], [[0, 0, 600, 500], [0, 500, 600, 500]]],
+    ['the wide one of two is larger on a wide screen', 1000, 600, [0.6, 1.3], [[0, 0, 450, 600], [450, 0, 550, 600]]],
+    ['the tall one of two is larger on a tall screen', 600, 1000, [0.6, 1.3], [[0, 0, 600, 550], [0, 550, 600, 450]]],
+    ['three are equal strips along the long axis', 900, 600, [1, 1, 1], [[0, 0, 300, 600], [300, 0, 300, 600], [600, 0, 300, 600]]],
+    ['four are a grid', 800, 600, [1.3, 1.3, 1.3, 1.3], [[0, 0, 400, 300], [400, 0, 400, 300], [0, 300, 400, 300], [400, 300, 400, 300]]],
+  ])) {
+    test(what, () => assert.deepEqual(rectangles({ width, height, tiles: tilesOf(aspects) }), expected));
+  }
+
+  test('a shared screen is large, with the others beside it', () => {
+    const tiles = [...cameras(2), { id: 'screen', aspect: 16 / 9, isScreen: true }];
+    const [screen, ...others] = layOut({ width: 1000, height: 600, tiles, gap: 0 }).tiles;
+    assert.deepEqual([screen.id, screen.fit, screen.width, screen.height], ['screen', 'contain', 800, 600]);
+    assert.deepEqual(others.map(({ id, x, width, height }) => [id, x, width, height]), [['t0', 800, 200, 150], ['t1', 800, 200, 150]]);
+  });
+});
+
+describe('grid', () => {
+  for (const [count, width, height, columns] of [[2, 800, 700, 1], [2, 1600, 500, 2], [5, 1280, 720, 3], [9, 1280, 720, 3], [25, 1280, 720, 5], [6, 390, 844, 2], [9, 320, 240, 3]]) {
+    test(`${count} pictures have ${columns} columns on ${width}×${height}`, () => {
+      const { tiles } = layOut({ width, height, tiles: cameras(count), layout: 'grid' });
+      assert.equal(tiles.filter(({ y }) => y === 0).length, columns);
+      assert.equal(tiles.length, count);
+    });
+  }
+
+  test('the last row is centered', () => {
+    assert.deepEqual(rectangles({ width: 900, height: 600, tiles: cameras(5), layout: 'grid' }).slice(3), [[150, 300, 300, 300], [450, 300, 300, 300]]);
+  });
+
+  test('pages have 25 pictures, or as many as fit', () => {
+    const input = { width: 1920, height: 1080, tiles: cameras(60), layout: /** @type {const} */ ('grid') };
+    const counts = [0, 1, 2, 9].map((page) => layOut({ ...input, page })).map(({ tiles, page, pages, overflow }) => [tiles.length, page, pages, overflow]);
+    assert.deepEqual(counts, [[25, 0, 3, 35], [25, 1, 3, 35], [10, 2, 3, 50], [10, 2, 3, 50]]);
+    assert.equal(layOut({ ...input, width: 320, height: 240 }).tiles.length, 9);
+  });
+});
+
+describe('speaker and pinned', () => {
+  const input = { width: 1000, height: 600, tiles: cameras(4), gap: 0 };
+
+  test('the speaker is large, and the others are in a strip', () => {
+    const { tiles } = layOut({ ...input, layout: 'speaker', focus: 't2' });
+    assert.deepEqual(tiles.map(({ id }) => id), ['t2', 't0', 't1', 't3']);
+    assert.deepEqual([tiles[0].width, tiles[0].height, tiles[1].y], [800, 600, 75]);
+    assert.equal(layOut({ ...input, layout: 'speaker', focus: 'gone' }).tiles[0].id, 't0');
+  });
+
+  test('the strip is below in a tall viewport', () => {
+    const [large, ...others] = layOut({ ...input, width: 600, height: 1000, layout: 'speaker' }).tiles;
+    assert.deepEqual([large.width, large.height, others[0].y, others[0].width, others[0].height], [600, 820, 820, 240, 180]);
+  });
+
+  test('up to four pinned ones share the large part', () => {
+    const { tiles } = layOut({ ...input, tiles: cameras(7), layout: 'pinned', focus: ['t1', 't3', 't5', 't6', 't2'] });
+    assert.deepEqual(tiles.slice(0, 4).map(({ id, width, height }) => [id, width, height]), ['t1', 't3', 't5', 't6'].map((id) => [id, 400, 300]));
+  });
+
+  test('the strip has pages, and the large picture is on each', () => {
+    const { tiles, pages, overflow } = layOut({ ...input, tiles: cameras(12), layout: 'speaker', page: 2 });
+    assert.deepEqual([tiles.map(({ id }) => id), pages, overflow], [['t0', 't9', 't10', 't11'], 3, 8]);
+  });
+});
+
+describe('The own picture', () => {
+  for (const [width, height, aspect, expected] of /** @type {[number, number, number, number[]][]} */ ([
+    [390, 844, 3 / 4, [290, 714, 90, 120]],
+    [430, 932, 3 / 4, [315, 782, 105, 140]],
+    [1280, 800, 4 / 3, [1046, 622, 224, 168]],
+    [320, 240, 16 / 9, [150, 140, 160, 90]],
+  ])) {
+    test(`is at the lower right of ${width}×${height}`, () => {
+      const { self } = layOut({ width, height, tiles: cameras(1), self: { aspect } });
+      assert.deepEqual(self && [self.x, self.y, self.width, self.height], expected);
+    });
+  }
+
+  test('moves to another corner, and fills the viewport alone', () => {
+    const input = { width: 1000, height: 800, tiles: cameras(1) };
+    const at = (/** @type {any} */ corner) => layOut({ ...input, self: { aspect: 4 / 3, corner } }).self;
+    assert.deepEqual([at('topLeft')?.x, at('topLeft')?.y, at('topRight')?.x, at('bottomLeft')?.y], [10, 10, 766, 622]);
+    assert.equal(layOut({ ...input, tiles: [], self: { aspect: 4 / 3 } }).self?.width, 1000);
+    assert.equal(layOut(input).self, null);
+  });
+});
+
+test('A picture is cropped unless less than half of it would be left', () => {
+  const fit = (/** @type {number} */ aspect, isScreen = false) => layOut({ width: 1600, height: 900, tiles: [{ id: 'a', aspect, isScreen }] }).tiles[0].fit;
+  assert.deepEqual([fit(16 / 9), fit(4 / 3), fit(1), fit(9 / 16), fit(16 / 9, true), fit(NaN)], ['cover', 'cover', 'cover', 'contain', 'contain', 'cover']);
+});
+
+test('Random rooms: nothing overlaps, is outside, or is too small, and every picture is on one page', () => {
+  const random = seeded(20_261_123);
+  const from = (/** @type {number} */ low, /** @type {number} */ high) => low + Math.floor(random() * (high - low + 1));
+  const layouts = /** @type {const} */ (['auto', 'grid', 'speaker', 'pinned']);
+  for (let round = 0; round < 1000; round += 1) {
+    const [width, height, count, gap] = [from(320, random() < 0.5 ? 500 : 3000), from(240, random() < 0.5 ? 500 : 2000), from(1, 100), from(0, 20)];
+    const tiles = Array.from({ length: count }, (_, index) => ({ id: `t${index}`, aspect: 0.3 + random() * 3, isScreen: random() < 0.03 }));
+    const layout = layouts[from(0, 3)];
+    const focus = random() < 0.5 ? `t${from(0, count)}` : Array.from({ length: from(0, 5) }, () => `t${from(0, count)}`);
+    const corner = /** @type {const} */ (['topLeft', 'topRight', 'bottomLeft', 'bottomRight'])[from(0, 3)];
+    const input = { width, height, tiles, layout, focus, gap, self: { aspect: 0.3 + random() * 3, corner } };
+    const what = `${width}×${height} ${layout}, ${count} tiles, gap ${gap}, round ${round}`;
+    const { pages } = layOut(input);
+    const shown = new Set();
+    for (let page = 0; page < pages; page += 1) {
+      const placed = layOut({ ...input, page });
+      assert.equal(placed.tiles.length + placed.overflow, count, what);
+      for (const { id } of placed.tiles) shown.add(id);
+      for (const one of placed.self ? [...placed.tiles, placed.self] : placed.tiles) {
+        assert.ok([one.x, one.y, one.width, one.height].every(Number.isInteger), what);
+        assert.ok(one.x >= 0 && one.y >= 0 && one.x + one.width <= width && one.y + one.height <= height, `outside: ${what}`);
+      }
+      for (const [index, one] of placed.tiles.entries()) {
+        assert.ok(one.width >= 96 && one.height >= 72, `small: ${what}`);
+        for (const other of placed.tiles.slice(index + 1)) {
+          const overlaps = one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
+          assert.ok(!overlaps, `overlap: ${what}`);
+        }
+      }
+    }
+    assert.equal(shown.size, count, what);
+  }
+});

@@ -1,0 +1,259 @@
+// Joining a room, its people, chat and moderation.
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { settled } from './fake-clock.mjs';
+import { refusal } from './meeting-server.mjs';
+import { begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
+
+beforeEach(begin);
+
+/** @param {Promise<unknown>} promise @returns {Promise<any>} */
+const rejection = (promise) => promise.then(() => assert.fail('it was not rejected'), (error) => error);
+const idsOf = (/** @type {any} */ room) => [...room.people.keys()];
+
+describe('Joining a room', () => {
+  test('resolves with its people, options and a connected session', async () => {
+    const ann = await inside('ann', { options: { capacity: 5 } });
+    const ben = await inside('ben');
+    assert.deepEqual([ann.room.name, ann.room.role, ben.room.role, ben.room.options.capacity], ['Tea', 'host', 'guest', 5]);
+    assert.deepEqual([idsOf(ann.room), idsOf(ben.room)], [['ann', 'ben'], ['ann', 'ben']]);
+    assert.deepEqual([ben.room.connectionId, ben.room.me?.displayName, ben.room.session?.isConnected()], ['ben', 'ben', true]);
+    assert.equal(ben.rooms.room, ben.room);
+    assert.deepEqual([seenBy(ann), seenBy(ben)], [['ben'], ['ann']]);
+    assert.deepEqual(ann.watched.names(), ['person', 'subscriber']);
+  });
+
+  test('gets a name from the server without one', async () => {
+    const { rooms } = visitor('ann');
+    const room = await rooms.join({ displayName: '' });
+    assert.deepEqual([room.name, room.me?.displayName], ['abc-defg-hij', 'Quiet Fox']);
+  });
+
+  test('rejects with the reason of the server', async () => {
+    const ann = await inside('ann', { options: { capacity: 1, password: 'tea' } });
+    const { rooms, client } = visitor('ben');
+    assert.equal((await rejection(rooms.join({ name: 'tea', password: 'milk' }))).code, 'room_password');
+    assert.equal((await rejection(rooms.join({ name: 'tea', password: 'tea' }))).code, 'room_full');
+    await ann.room.set({ locked: true, capacity: 9 });
+    assert.equal((await rejection(rooms.join({ name: 'tea', password: 'tea' }))).code, 'room_locked');
+    assert.deepEqual([rooms.room, clock.pending, client.askedFor('room.join').length], [null, 0, 3]);
+  });
+
+  test('is refused while another room is joined', async () => {
+    const ann = await inside('ann');
+    assert.equal((await rejection(ann.rooms.join({ name: 'Cake' }))).code, 'already_joined');
+    await ann.room.leave();
+    assert.equal((await ann.rooms.join({ name: 'Cake' })).name, 'Cake');
+  });
+
+  test('rejects if the session cannot be joined, and gives the place up', async () => {
+    server.refuses = (/** @type {any} */ { type }) => (type === 'session.join' ? refusal('session_full') : null);
+    const { rooms, client } = visitor('ann');
+    assert.equal((await rejection(rooms.join({ name: 'Tea' }))).code, 'session_full');
+    await settled();
+    assert.deepEqual([client.askedFor('room.leave').length, rooms.room, server.rooms.get('tea')?.people.length], [1, null, 0]);
+  });
+
+  test('waits while the server is too busy for the session', async () => {
+    let busy = 2;
+    server.refuses = (/** @type {any} */ { type }) => (type === 'session.join' && (busy -= 1) >= 0 ? refusal('rate_limited', { retryable: true, retryAfterMs: 900 }) : null);
+    const { rooms } = visitor('ann');
+    const joining = rooms.join({ name: 'Tea' });
+    await clock.advance(2000);
+    assert.equal((await joining).session?.isConnected(), true);
+  });
+
+  test('of two people at once leaves both in the room', async () => {
+    const [ann, ben] = [visitor('ann'), visitor('ben')];
+    const [first, second] = await Promise.all([ann.rooms.join({ name: 'Tea' }), ben.rooms.join({ name: 'tea' })]);
+    first.publish(camera());
+    second.publish(camera());
+    await settled();
+    assert.deepEqual([seenBy({ room: first }), seenBy({ room: second })], [['ben'], ['ann']]);
+  });
+
+  test('is undone by leaving at once, and another join follows', async () => {
+    const { rooms, client } = visitor('ann');
+    const first = rejection(rooms.join({ name: 'Tea' }));
+    rooms.leave();
+    const second = rooms.join({ name: 'Cake' });
+    assert.equal((await first).code, 'left');
+    assert.equal((await second).name, 'Cake');
+    assert.deepEqual([server.rooms.get('tea')?.people.length ?? 0, rooms.room?.name], [0, 'Cake']);
+    assert.equal(client.askedFor('session.join').length, 1);
+  });
+});
+
+describe('The lobby', () => {
+  /** Somebody who waits for a room of Ann's. */
+  async function knocking() {
+    const ann = await inside('ann', { options: { lobby: true } });
+    const ben = visitor('ben');
+    let waited = 0;
+    const joining = ben.rooms.join({ name: 'Tea', displayName: 'Ben' }, { onWaiting: () => { waited += 1; } });
+    joining.catch(() => {});
+    await settled();
+    assert.equal(waited, 1);
+    return { ann, ben, joining };
+  }
+
+  test('is told to hosts, who admit', async () => {
+    const { ann, joining } = await knocking();
+    assert.deepEqual([...ann.room.knocks.values()], [{ connectionId: 'ben', displayName: 'Ben' }]);
+    await ann.room.admit('ben');
+    const room = await joining;
+    assert.deepEqual([room.role, idsOf(room), ann.room.knocks.size], ['guest', ['ann', 'ben'], 0]);
+    assert.deepEqual(ann.watched.of('knock').map(({ waiting }) => waiting), [true, false]);
+  });
+
+  test('rejects whom a host denies', async () => {
+    const { ann, joining, ben } = await knocking();
+    await ann.room.deny('ben');
+    assert.equal((await rejection(joining)).code, 'room_refused');
+    assert.equal(ben.rooms.room, null);
+  });
+
+  test('is left by withdrawing', async () => {
+    const { ann, joining, ben } = await knocking();
+    await ben.rooms.leave();
+    assert.equal((await rejection(joining)).code, 'left');
+    await settled();
+    assert.deepEqual([ann.room.knocks.size, server.rooms.get('tea')?.waiting.length], [0, 0]);
+  });
+
+  test('is entered again on a new connection', async () => {
+    const { ann, joining, ben } = await knocking();
+    server.expire(ben.client);
+    server.reconnect(ben.client);
+    await settled();
+    await ann.room.admit('ben.1');
+    assert.equal((await joining).connectionId, 'ben.1');
+  });
+
+  test('is told to somebody who becomes host, and no more to a guest', async () => {
+    const { ann } = await knocking();
+    const eve = visitor('eve');
+    const joining = eve.rooms.join({ name: 'Tea' });
+    await settled();
+    await ann.room.admit('eve');
+    const room = await joining;
+    assert.equal(room.knocks.size, 0);
+    await ann.room.setRole('eve', 'host');
+    server.tellKnock(/** @type {any} */ (server.rooms.get('tea')), { connectionId: 'ben', displayName: 'Ben' }, true);
+    await settled();
+    assert.deepEqual([room.role, [...room.knocks.keys()]], ['host', ['ben']]);
+    await room.setRole('ann', 'guest');
+    await settled();
+    assert.deepEqual([ann.room.role, ann.room.knocks.size, ann.watched.of('role')], ['guest', 0, [{ role: 'guest' }]]);
+  });
+});
+
+describe('In a room', () => {
+  test('people come, drop, return and leave', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    server.drop(ben.client);
+    await settled();
+    assert.equal(ann.room.people.get('ben')?.state, 'reconnecting');
+    server.resume(ben.client);
+    await settled();
+    await ben.room.leave();
+    await settled();
+    assert.deepEqual(ann.watched.of('person').map(({ person }) => person.state), ['connected', 'reconnecting', 'connected', 'left']);
+    assert.deepEqual([idsOf(ann.room), seenBy(ann)], [['ann'], []]);
+    assert.deepEqual(ben.watched.names().filter((name) => name.startsWith('re') || name === 'ended'), ['reconnecting', 'reconnected', 'ended']);
+    assert.deepEqual([ben.publisher.isDestroyed, ben.room.isOver, ben.rooms.room], [false, true, null]);
+  });
+
+  test('hands, reactions, messages and options are told', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    await ben.room.raiseHand(true);
+    await ben.room.react('👏');
+    await ben.room.say('Hello');
+    await ann.room.set({ chat: false });
+    await settled();
+    assert.equal(typeof ann.room.people.get('ben')?.handAt, 'number');
+    assert.deepEqual(ann.watched.of('reacted'), [{ connectionId: 'ben', reaction: '👏' }]);
+    assert.deepEqual(ann.watched.of('said').map(({ line }) => [line.displayName, line.text]), [['ben', 'Hello']]);
+    assert.deepEqual([ben.room.options.chat, ben.watched.of('changed').length], [false, 1]);
+    await ben.room.raiseHand(false);
+    await settled();
+    assert.equal(ann.room.people.get('ben')?.handAt, undefined);
+    const eve = await inside('eve');
+    assert.deepEqual(eve.room.chat.map(({ text }) => text), ['Hello']);
+  });
+
+  test('the chat keeps 100 messages, and 16 KiB', async () => {
+    const ann = await inside('ann');
+    for (let count = 0; count < 120; count += 1) await ann.room.say(`${count}`);
+    assert.deepEqual([ann.room.chat.length, ann.room.chat[0].text], [100, '20']);
+    for (let count = 0; count < 9; count += 1) await ann.room.say('é'.repeat(1020));
+    assert.equal(ann.room.chat.filter(({ text }) => text.length === 1020).length, 8);
+    assert.equal(ann.room.chat.length, 8);
+  });
+
+  test('a host mutes everyone else, who may unmute', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    await ann.room.mute();
+    await settled();
+    const hasAudio = () => [...server.session(/** @type {any} */ (server.rooms.get('tea')).sessionId).streams.values()].map(({ info }) => info.hasAudio);
+    assert.deepEqual([hasAudio(), ben.watched.of('muted').length, ann.watched.of('muted').length], [[true, false], 1, 0]);
+    ben.publisher.publishAudio(true);
+    await settled();
+    assert.deepEqual(hasAudio(), [true, true]);
+  });
+
+  test('a host stops a screen share, which ends for good; the camera goes on', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    const screen = camera({ videoSource: 'screen' });
+    ben.room.publish(screen);
+    await settled();
+    assert.equal(seenBy(ann).length, 2);
+    await ann.room.stopShare('ben');
+    await settled();
+    assert.deepEqual([screen.isDestroyed, ben.publisher.isDestroyed, seenBy(ann)], [true, false, ['ben']]);
+    assert.deepEqual(ben.watched.of('unpublished').map(({ publisher, reason }) => [publisher === screen, reason]), [[true, 'forceUnpublished']]);
+    assert.deepEqual(ben.room.publishers, [ben.publisher]);
+  });
+
+  test('a camera that a moderator unpublishes keeps its preview', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    await ann.room.session?.forceUnpublish(ben.publisher.stream?.streamId ?? '');
+    await settled();
+    assert.deepEqual([ben.publisher.isDestroyed, ben.room.publishers, seenBy(ann)], [false, [], []]);
+    ben.room.publish(ben.publisher);
+    await settled();
+    assert.deepEqual(seenBy(ann), ['ben']);
+  });
+
+  test('unpublishing keeps the publisher', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    ben.room.unpublish(ben.publisher);
+    await settled();
+    assert.deepEqual([ben.publisher.isDestroyed, seenBy(ann), ann.watched.names().includes('subscriberGone')], [false, [], true]);
+    ben.room.publish(ben.publisher);
+    await settled();
+    assert.deepEqual(seenBy(ann), ['ben']);
+  });
+
+  test('removing and banning end it for that person', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    await ann.room.remove('ben');
+    await settled();
+    assert.deepEqual([ben.watched.of('ended'), ben.room.isOver, idsOf(ann.room), ben.publisher.isDestroyed], [[{ reason: 'removed' }], true, ['ann'], false]);
+    const again = await ben.rooms.join({ name: 'Tea' });
+    const watched = watch(again);
+    await ann.room.remove('ben', { ban: true });
+    await clock.advance(5000);
+    assert.deepEqual(watched.of('ended'), [{ reason: 'banned' }]);
+    assert.equal((await rejection(ben.rooms.join({ name: 'Tea' }))).code, 'room_banned');
+    assert.equal((await rejection(again.say('?'))).code, 'not_joined');
+    assert.equal(clock.pending, 0);
+  });
+});
