@@ -134,6 +134,7 @@ public struct ConfabServer: Sendable {
         }
         endpoints.tell(gateway)
         try await restoreModeration(to: gateway)
+        try await restoreRooms(to: gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
@@ -230,6 +231,15 @@ public struct ConfabServer: Sendable {
         let restored = inputs
         try await gateway.eventLoop.submit { for input in restored { gateway.value.runner.submit(input) } }.get()
         logger.info("Calls restored", metadata: ["count": "\(calls.count)"])
+    }
+
+    /// Restores persistent rooms before anyone can join them or create others of their names.
+    private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
+        let rooms = try await storage.rooms()
+        try await gateway.eventLoop.submit {
+            for room in rooms { gateway.value.runner.submit(.restoredRoom(room)) }
+        }.get()
+        if !rooms.isEmpty { logger.info("Rooms restored", metadata: ["count": "\(rooms.count)"]) }
     }
 
     /// Restores revoked tokens and mutes before anyone can join a session.
