@@ -81,6 +81,7 @@ public struct ConfabServer: Sendable {
         // One event loop for all signaling: the rules then need no locks and no thread hops, and one core handles tens of
         // thousands of messages per second. Media has its own thread.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        defer { if lock != nil { ServerAddressFile.remove(from: configuration.dataDirectory) } }
         let media = configuration.rules.routesMedia ? try startMedia() : nil
         defer { media?.plane.stop() }
         let (gateway, services) = try await assemble(on: group, media)
@@ -257,6 +258,7 @@ public struct ConfabServer: Sendable {
     ) -> some Service {
         let host = lan?.everyAddress ?? configuration.host
         let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
+        let noteAddress = addressNote(host, isSecure: certificates != nil)
         let routes = Routes(gateway: gateway, live: live, lan: lan, readiness: readiness)
         return Application(
             responder: routes.router().buildResponder(),
@@ -269,12 +271,29 @@ public struct ConfabServer: Sendable {
             ),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? configuration.port
+                noteAddress(port)
                 supervisor?.tell(.ready)
                 onReady(Ready(configuration, port: port, isSecure: certificates != nil, lan: lan))
             },
             eventLoopGroupProvider: .shared(group),
             logger: logger
         )
+    }
+}
+
+extension ConfabServer {
+    /// Returns a function that leaves the server's address in the data directory, for commands.
+    private func addressNote(_ host: String, isSecure: Bool) -> @Sendable (_ port: Int) -> Void {
+        // Without a lock, the data directory may be another server's.
+        let (directory, logger) = (lock == nil ? nil : configuration.dataDirectory, logger)
+        return { port in
+            guard let directory else { return }
+            do throws(DataDirectoryError) {
+                try ServerAddressFile.write(to: directory, host: host, port: port, isSecure: isSecure)
+            } catch {
+                logger.warning("Commands such as confab room will not find this server: \(error)")
+            }
+        }
     }
 }
 

@@ -7,6 +7,8 @@ import Wire
 extension Database {
     func store(_ room: StoredRoom) throws {
         let options = room.options
+        let (salt, hash) = (room.password.map { Data($0.salt) }, room.password.map { Data($0.digest) })
+        let (bans, tokens) = (Data(room.bans.flatMap(\.bytes)), Data(room.revokedTokens.flatMap { $0 }))
         try run(
             """
             INSERT OR REPLACE INTO room
@@ -16,29 +18,33 @@ extension Database {
             """,
             [
                 room.id.blob, room.name.text, options.media.rawValue, options.capacity, options.locked, options.lobby,
-                options.chat, options.share.rawValue, room.password.map { Data($0.salt) },
-                room.password.map { Data($0.digest) }, room.creator?.blob, room.hasHostTokens,
-                Data(room.bans.flatMap(\.bytes)), Data(room.revokedTokens.flatMap { $0 }),
+                options.chat, options.share.rawValue, salt, hash, room.creator?.blob, room.hasHostTokens, bans, tokens,
                 room.createdAt.milliseconds, room.usedAt.milliseconds,
             ])
     }
 
     func rooms() throws -> [StoredRoom] {
-        try rows("SELECT * FROM room ORDER BY createdAt, id", []).map { row in
-            StoredRoom(
-                id: try row.id("id"), name: try row.room("name"), options: try row.roomOptions(),
-                password: try row.roomPassword(), creator: try row.optionalID("creator"),
-                hasHostTokens: try row.value("hasHostTokens"),
-                bans: try row.pieces("bans").compactMap { IdentityID(bytes: $0) },
-                revokedTokens: try row.pieces("revokedTokens"), createdAt: try row.time("createdAt"),
-                usedAt: try row.time("usedAt"))
-        }
+        try rows("SELECT * FROM room ORDER BY createdAt, id", []).map { try StoredRoom(row: $0) }
     }
 
     func roomsCreated(by id: IdentityID) throws -> [PersonData.CreatedRoom] {
         try rows("SELECT name, createdAt FROM room WHERE creator = ? ORDER BY createdAt, id", [id.blob]).map { row in
             PersonData.CreatedRoom(name: try row.room("name"), at: try row.time("createdAt"))
         }
+    }
+}
+
+extension StoredRoom {
+    fileprivate init(row: Row) throws {
+        let password = try row.roomPassword()
+        var options = try row.roomOptions()
+        options.password = password != nil
+        let bans: [IdentityID] = try row.pieces("bans").compactMap { IdentityID(bytes: $0) }
+        self.init(
+            id: try row.id("id"), name: try row.room("name"), options: options, password: password,
+            creator: try row.optionalID("creator"), hasHostTokens: try row.value("hasHostTokens"), bans: bans,
+            revokedTokens: try row.pieces("revokedTokens"), createdAt: try row.time("createdAt"),
+            usedAt: try row.time("usedAt"))
     }
 }
 

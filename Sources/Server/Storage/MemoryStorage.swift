@@ -231,7 +231,9 @@ extension MemoryStorage {
         var held = PersonData()
         people.fill(&held, of: id)
         held.blocks = blocks[id] ?? []
-        held.rooms = try rooms().filter { $0.creator == id }.map { PersonData.CreatedRoom(name: $0.name, at: $0.createdAt) }
+        held.rooms = try rooms().filter { $0.creator == id }.map {
+            PersonData.CreatedRoom(name: $0.name, at: $0.createdAt)
+        }
         held.ban = ban(of: id, at: now)
         held.reports = reports.filter { $0.report.by == id }.map {
             PersonData.KeptReport(match: $0.report.match, reason: $0.report.reason, at: $0.report.createdAt)
