@@ -68,7 +68,7 @@ public struct RoomCreationRequest: Payload, Hashable {
     }
 }
 
-/// The request to change a room.
+/// New values for options of a room. All others stay.
 public struct RoomChangeRequest: Payload, Hashable {
     /// The options to change.
     public var options = RoomChanges()
