@@ -32,7 +32,7 @@ struct RoomCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a room and print its name.",
             discussion: "It stays until it is closed, unless --temporary is given.")
-        @OptionGroup var server: ServerOptions
+        @OptionGroup var target: ServerOptions
 
         @Argument(help: "Name of the room (default: a random one).")
         var name: String?
@@ -60,7 +60,7 @@ struct RoomCommand: ParsableCommand {
             (options.media, options.capacity, options.share) = (media, capacity, share)
             (options.lobby, options.password, options.persistent) = (lobby, password, !temporary)
             let request = RoomCreationRequest(name: try name.map(roomName), options: options)
-            let answer = try await server.send("POST", "/v1/rooms", request.json)
+            let answer = try await target.send("POST", "/v1/rooms", request.json)
             print(try description(answer).summary.name)
         }
 
@@ -71,7 +71,7 @@ struct RoomCommand: ParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List rooms, oldest first.")
-        @OptionGroup var server: ServerOptions
+        @OptionGroup var target: ServerOptions
 
         func run() async throws {
             var page = try await page(after: nil)
@@ -84,7 +84,7 @@ struct RoomCommand: ParsableCommand {
         }
 
         private func page(after cursor: String?) async throws -> RoomList {
-            let answer = try await server.send("GET", "/v1/rooms" + (cursor.map { "?after=\($0)" } ?? ""))
+            let answer = try await target.send("GET", "/v1/rooms" + (cursor.map { "?after=\($0)" } ?? ""))
             do throws(WireError) { return try RoomList(members: answer) } catch { throw unreadable(error) }
         }
 
@@ -102,11 +102,11 @@ struct RoomCommand: ParsableCommand {
 
     struct Close: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "End a room for everyone in it.")
-        @OptionGroup var server: ServerOptions
+        @OptionGroup var target: ServerOptions
         @Argument(help: "Name of the room.") var name: String
 
         func run() async throws {
-            _ = try await server.send("DELETE", "/v1/rooms/\(try roomName(name).pathComponent)")
+            _ = try await target.send("DELETE", "/v1/rooms/\(try roomName(name).pathComponent)")
         }
     }
 
@@ -114,7 +114,7 @@ struct RoomCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a token that lets one person join a room, and print it.",
             discussion: "The holder needs no password and does not wait in the lobby.")
-        @OptionGroup var server: ServerOptions
+        @OptionGroup var target: ServerOptions
         @Argument(help: "Name of the room.") var name: String
 
         @Option(help: "Role: host, cohost or guest.")
@@ -135,7 +135,7 @@ struct RoomCommand: ParsableCommand {
             let request = RoomTokenRequest(
                 role: role, displayName: displayName, lifetime: Int(lifetime.components.seconds))
             let path = "/v1/rooms/\(try roomName(name).pathComponent)/tokens"
-            let answer = try await server.send("POST", path, request.json)
+            let answer = try await target.send("POST", path, request.json)
             do throws(WireError) {
                 print(try RoomToken(members: answer).token)
             } catch {
