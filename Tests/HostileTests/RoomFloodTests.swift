@@ -52,7 +52,7 @@ extension Hostile {
                         sent += 1
                         flooder.forget()
                     }
-                    #expect(flooder.closeCode == 4429, "after \(sent)")
+                    #expect(try flooder.hearClose() == 4429, "after \(sent)")
                 }
                 try host.catchUp()
                 reached = host.heard.count {
