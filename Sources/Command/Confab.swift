@@ -9,8 +9,8 @@ struct Confab: AsyncParsableCommand {
         abstract: "Self-hosted video chat: random matching, direct calls and group rooms.",
         version: ConfabServer.version,
         subcommands: [
-            Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, ReportCommand.self,
-            BanCommand.self, Audit.self, Backup.self, BotCommand.self, Bench.self,
+            Serve.self, ProjectCommand.self, SessionCommand.self, TokenCommand.self, RoomCommand.self,
+            ReportCommand.self, BanCommand.self, Audit.self, Backup.self, BotCommand.self, Bench.self,
         ],
         defaultSubcommand: Serve.self
     )

@@ -81,6 +81,7 @@ public struct ConfabServer: Sendable {
         // One event loop for all signaling: the rules then need no locks and no thread hops, and one core handles tens of
         // thousands of messages per second. Media has its own thread.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        defer { if lock != nil { ServerAddressFile.remove(from: configuration.dataDirectory) } }
         let media = configuration.rules.routesMedia ? try startMedia() : nil
         defer { media?.plane.stop() }
         let (gateway, services) = try await assemble(on: group, media)
@@ -134,6 +135,7 @@ public struct ConfabServer: Sendable {
         }
         endpoints.tell(gateway)
         try await restoreModeration(to: gateway)
+        try await restoreRooms(to: gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
         let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
@@ -232,6 +234,15 @@ public struct ConfabServer: Sendable {
         logger.info("Calls restored", metadata: ["count": "\(calls.count)"])
     }
 
+    /// Restores persistent rooms before anyone can join them or create others of their names.
+    private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
+        let rooms = try await storage.rooms()
+        try await gateway.eventLoop.submit {
+            for room in rooms { gateway.value.runner.submit(.restoredRoom(room)) }
+        }.get()
+        if !rooms.isEmpty { logger.info("Rooms restored", metadata: ["count": "\(rooms.count)"]) }
+    }
+
     /// Restores revoked tokens and mutes before anyone can join a session.
     private func restoreModeration(to gateway: NIOLoopBound<Gateway>) async throws {
         let now = try await gateway.eventLoop.submit { gateway.value.runner.now }.get()
@@ -247,6 +258,7 @@ public struct ConfabServer: Sendable {
     ) -> some Service {
         let host = lan?.everyAddress ?? configuration.host
         let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
+        let noteAddress = addressNote(host, isSecure: certificates != nil)
         let routes = Routes(gateway: gateway, live: live, lan: lan, readiness: readiness)
         return Application(
             responder: routes.router().buildResponder(),
@@ -259,12 +271,29 @@ public struct ConfabServer: Sendable {
             ),
             onServerRunning: { channel in
                 let port = channel.localAddress?.port ?? configuration.port
+                noteAddress(port)
                 supervisor?.tell(.ready)
                 onReady(Ready(configuration, port: port, isSecure: certificates != nil, lan: lan))
             },
             eventLoopGroupProvider: .shared(group),
             logger: logger
         )
+    }
+}
+
+extension ConfabServer {
+    /// Returns a function that leaves the server's address in the data directory, for commands.
+    private func addressNote(_ host: String, isSecure: Bool) -> @Sendable (_ port: Int) -> Void {
+        // Without a lock, the data directory may be another server's.
+        let (directory, logger) = (lock == nil ? nil : configuration.dataDirectory, logger)
+        return { port in
+            guard let directory else { return }
+            do throws(DataDirectoryError) {
+                try ServerAddressFile.write(to: directory, host: host, port: port, isSecure: isSecure)
+            } catch {
+                logger.warning("Commands such as confab room will not find this server: \(error)")
+            }
+        }
     }
 }
 

@@ -16,6 +16,8 @@ public enum Effect: Equatable, Sendable {
     case media(MediaCommand)
     /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
     case reply(SocketID, ResourceReply)
+    /// Answers a request of an operator or application.
+    case answer(SocketID, RoomReply)
     /// Sends a close frame after all earlier messages on this socket.
     case close(SocketID, CloseCode, String)
     /// Sends a query to storage or another part of the shell. The result arrives as `Input.answered`.

@@ -11,6 +11,7 @@ extension Hub {
     public var matchCount: Int { matches.count }
     public var callCount: Int { calls.count }
     public var roomCount: Int { rooms.count }
+    public var roomFigures: RoomFigures { turn.figures.rooms }
     package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }
     /// The number of people who are online on at least one device.
     public var presentCount: Int { turn.figures.present }

@@ -29,6 +29,10 @@ public enum Input: Equatable, Sendable {
     case unreachable(IdentityID)
     /// An operator ends a room.
     case closeRoom(RoomName)
+    /// A request of an operator or application about rooms.
+    indirect case operated(RoomRequest)
+    /// Restores a persistent room. Sent at startup.
+    indirect case restoredRoom(StoredRoom)
     /// Restores a session's revoked tokens and mute. Sent at startup.
     case moderated(SessionModeration)
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
@@ -71,6 +75,13 @@ extension Hub {
         case .unreachable(let identity):
             turn.tell(.person(identity, .presence(.pushChanged(isReachable: false))))
         case .closeRoom(let name): turn.tell(.room(name, .close))
+        case .operated(let request):
+            if case .list(let cursor, let limit) = request.action {
+                turn.answer(request.socket, .rooms(listRooms(after: cursor, limit: limit)))
+            } else {
+                turn.tell(.roomRegister(.operate(request)))
+            }
+        case .restoredRoom(let room): turn.tell(.roomRegister(.restore(room)))
         case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
         case .settingsChanged(let settings): turn.adopt(settings)
         case .restored(let call, let caller, let callee):

@@ -75,6 +75,9 @@ struct Machines<M: Machine>: Sendable {
     func contains(_ id: M.ID) -> Bool { slots.index(forKey: id) != nil }
     func count(where matches: (M) -> Bool) -> Int { slots.values.count { matches($0.machine) } }
 
+    /// Calls `body` with each state machine, in no particular order.
+    func forEach(_ body: (M) -> Void) { for slot in slots.values { body(slot.machine) } }
+
     func ids(where matches: (M) -> Bool) -> [M.ID] { slots.filter { matches($0.value.machine) }.map(\.key) }
 
     /// - Returns: when to wake the new state machine; nil for never.

@@ -65,6 +65,9 @@ extension ClientMessage {
     public var mayStore: Bool {
         switch self {
         case .presence(.appear), .presence(.set): true
+        // The room and the register of rooms check these: only what concerns persistent rooms is stored.
+        case .room(.join(let join)): join.options?.persistent == true
+        case .room(.set), .room(.remove): true
         default: storageUse != .none
         }
     }

@@ -76,6 +76,17 @@ public struct Turn: Sendable {
 
     mutating func ok(_ request: Request) { send(.ok(.init(re: request.re)), to: request.client) }
 
+    /// Refuses to let a client into a room. A bad token closes the connection, as it does for a session.
+    mutating func refuse(_ application: RoomApplication, _ error: WireError) {
+        figures.rooms.joins[error.code.rawValue, default: 0] += 1
+        let (client, re) = (application.applicant.client, application.re)
+        if error.code.isToken {
+            tell(.client(client, .joinRefused(re: re, error, match: nil)))
+        } else {
+            fail(error, application.request)
+        }
+    }
+
     mutating func fail(_ error: WireError, _ request: Request) { fail(error, re: request.re, to: request.client) }
 
     /// - Parameter re: the request that the error answers; nil if it answers none.
@@ -87,6 +98,7 @@ public struct Turn: Sendable {
     mutating func transmit(_ socket: SocketID, _ bytes: [UInt8]) { effects.append(.transmit(socket, bytes)) }
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
+    mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
     mutating func inquire(_ question: Question) { effects.append(.inquire(question)) }
     mutating func push(_ identity: IdentityID, _ notice: PushNotice) { effects.append(.push(identity, notice)) }
 
@@ -141,6 +153,18 @@ struct Figures: Equatable, Sendable {
     /// People who are online on at least one connected device.
     var present = 0
     var refusals = BandwidthRefusals()
+    var rooms = RoomFigures()
+}
+
+/// Totals of all rooms.
+public struct RoomFigures: Equatable, Sendable {
+    /// The people in rooms, and those who wait until a host admits them. A person counts once per device.
+    public var people = 0
+    public var waiting = 0
+    /// Requests to join since the start, by outcome: `joined`, `waiting`, or the code of the error.
+    public var joins: [String: Int] = [:]
+
+    public init() {}
 }
 
 /// What was refused because a session or the server had reached its bandwidth limit, counted since the start.

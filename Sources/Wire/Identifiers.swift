@@ -120,6 +120,15 @@ public struct PersonID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
+/// The id of a room. It is random, so a later room of the same name has another one.
+public struct RoomID: Identifier128 {
+    /// The first 8 bytes, big-endian.
+    public let high: UInt64
+    /// The last 8 bytes, big-endian.
+    public let low: UInt64
+    public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
+}
+
 /// The id of a call from one person to another. It is random.
 public struct CallID: Identifier128 {
     /// The first 8 bytes, big-endian.

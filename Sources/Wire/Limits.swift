@@ -47,10 +47,14 @@ public enum Limits {
     public static let roomNameBytes = name
     /// Maximum bytes of a room's password, in UTF-8.
     public static let roomPassword = 128
+    /// Maximum lifetime of a token for a room, in seconds: 30 days, as for the token of a session.
+    public static let roomTokenLifetime = 30 * 86400
     /// Maximum bytes of one message in a room's chat, in UTF-8.
     public static let roomText = 4096
     /// Maximum bytes of a reaction, in UTF-8. The longest emoji (families and flags) have about 30.
     public static let reaction = 40
+    /// Maximum and default number of rooms on a page of the list of rooms.
+    public static let roomsPage = 100
     /// Maximum people in a routed room. Each of them receives everyone else.
     public static let routedRoom = 100
     /// Maximum people in a mesh room. Each sends its media to everyone else.

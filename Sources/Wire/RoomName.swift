@@ -30,6 +30,52 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
         return RoomName(unchecked: String(text))
     }
 
+    /// The name as part of a URL's path (RFC 3986 §2.3), as JavaScript's `encodeURIComponent` writes most names.
+    public var pathComponent: String {
+        let digits = Array("0123456789ABCDEF")
+        return text.utf8.reduce(into: "") { result, byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                result.append("%")
+                result.append(digits[Int(byte >> 4)])
+                result.append(digits[Int(byte & 15)])
+            }
+        }
+    }
+
+    /// Reads a part of a URL's path. Returns nil if it is not validly encoded, or not a name.
+    public init?(pathComponent: some StringProtocol) {
+        var bytes: [UInt8] = []
+        var rest = pathComponent.utf8.makeIterator()
+        while let byte = rest.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.next().flatMap(Self.digit), let low = rest.next().flatMap(Self.digit) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        // Invalid UTF-8 would become U+FFFD, which is another name.
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard Array(text.utf8) == bytes else { return nil }
+        self.init(text)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+
     /// The form in which names are compared. `String` compares canonically equivalent texts as equal. Converting to uppercase
     /// first folds characters such as "ß", whose lowercase form differs from that of "SS".
     private var folded: String { text.uppercased().lowercased() }

@@ -45,7 +45,9 @@ public struct WireError: Error, Hashable, Sendable {
         /// The match or call for which this token was created is over. Closes with 4401, unless the match or call of the client
         /// ended while the request was in transit.
         public static let tokenMatchEnded: Code = "token_match_ended"
-        /// A moderator removed the holder of this token from the session. Closes with 4401.
+        /// The token is for another room. Closes with 4401.
+        public static let tokenRoom: Code = "token_room"
+        /// The holder of this token was removed from the session or the room. Closes with 4401.
         public static let tokenRevoked: Code = "token_revoked"
         /// This token of a match or call was created for another person. Each person must use their own. Closes with 4401.
         public static let tokenIdentity: Code = "token_identity"
@@ -122,6 +124,8 @@ public struct WireError: Error, Hashable, Sendable {
         public static let callState: Code = "call_state"
         /// There is no such room, and this server lets only its operators create rooms.
         public static let roomNotFound: Code = "room_not_found"
+        /// There is a room of this name already.
+        public static let roomExists: Code = "room_exists"
         /// The room has as many people as it may have. Try again when someone has left.
         public static let roomFull: Code = "room_full"
         /// A host locked the room, so nobody else can join.

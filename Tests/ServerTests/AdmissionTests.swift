@@ -16,6 +16,7 @@ import Wire
         #expect(Gateway.AdmissionPoint.resource.checks == [.draining, .ban, .rate, .room])
         #expect(Gateway.AdmissionPoint.export.checks == [.rate])
         #expect(Gateway.AdmissionPoint.drawing.checks == [.rate])
+        #expect(Gateway.AdmissionPoint.operation.checks == [.draining, .ban])
     }
 
     @Test("each admission point has its error texts")
@@ -38,7 +39,7 @@ import Wire
             let error = text(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many connection attempts from your network. Try again in a moment. 3")
         }
-        for door in [Gateway.AdmissionPoint.transport, .resource, .export, .drawing] {
+        for door in [Gateway.AdmissionPoint.transport, .resource, .export, .drawing, .operation] {
             let error = text(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many requests from your network. Try again in a moment. 3")
         }

@@ -194,7 +194,7 @@ struct Crowd {
         var questions: [Question] = []
         for effect in effects {
             switch effect {
-            case .persist, .media, .reply, .push: break
+            case .persist, .media, .reply, .answer, .push: break
             case .inquire(let question): questions.append(question)
             case .transmit(let socket, let bytes):
                 try require(

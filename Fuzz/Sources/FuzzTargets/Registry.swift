@@ -11,6 +11,7 @@ extension FuzzTarget {
         .addresses,
         .forwardedHeaders,
         .metricsHosts,
+        .roomPaths,
         .webSocketFrames,
         .socketIOPackets,
         .socketIOPayloads,

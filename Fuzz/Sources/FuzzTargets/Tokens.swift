@@ -57,6 +57,10 @@ extension FuzzTarget {
                 (try? project.verifySessionToken(token, for: nil, now: end)) == nil,
                 "a session token outlives the limit")
         }
+        if let grant = try? project.verifyRoomToken(token, now: now) {
+            try require(grant.displayName.count <= Limits.personName, "a name from a room token is too long")
+            try require((try? project.verifyRequestToken(token, now: now)) == nil, "a room token makes an operator")
+        }
         if let identity = try? project.verifyUserToken(token, now: now) {
             try require(identity.name?.utf8.count ?? 0 <= Limits.name, "the name is too long")
             let end = now + Project.longestUserToken + skew

@@ -92,7 +92,7 @@ struct CommitQueue {
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, people: change.people.union(origin.person.map { [$0] } ?? []), in: own!)
             case .media: ready.append(effect)
-            case .transmit, .close, .reply, .inquire, .push:
+            case .transmit, .close, .reply, .answer, .inquire, .push:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
                 } else {
@@ -157,7 +157,7 @@ struct CommitQueue {
     /// Returns the transaction that the effect has to wait for; nil if it need not wait.
     private func holder(of effect: Effect, _ person: (SocketID) -> IdentityID?) -> UInt64? {
         switch effect {
-        case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _):
+        case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _):
             let ofPerson = person(socket).flatMap { holders[.person($0)] }
             return [holders[.socket(socket)], ofPerson].compactMap { $0 }.max()
         // The answer must include what this person has stored.
@@ -198,7 +198,7 @@ extension Effect {
     /// The socket that the effect is for.
     var socket: SocketID? {
         switch self {
-        case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _): socket
+        case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
         case .media, .inquire, .push, .persist: nil
         }
     }
@@ -219,6 +219,8 @@ extension Change {
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
         case .revoked(let revocation): [revocation.by]
         case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []
+        // The next change of the room stores all of it again.
+        case .roomStored, .roomForgotten: []
         case .callPlaced(let call): [call.caller, call.callee]
         case .callAccepted(_, _, let people), .callOver(_, let people): Set(people)
         case .callLogged(_, let person), .callSeen(_, let person), .callsForgotten(_, let person): [person]

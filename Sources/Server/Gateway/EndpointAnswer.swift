@@ -2,7 +2,7 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// A response of an HTTP endpoint: WHIP, WHEP, the export of a person's data, QR codes. The headers that all responses of the
+/// A response of an HTTP endpoint: WHIP, WHEP, the export of a person's data, QR codes, rooms. The headers that all responses of the
 /// endpoint share are added later.
 struct EndpointAnswer {
     var status: Int
@@ -41,11 +41,11 @@ extension WireError {
     fileprivate var httpStatus: Int {
         switch code {
         case _ where code.isToken: 401
-        case .malformed: 400
+        case .malformed, .invalidName: 400
         case .notPermitted, .banned, .forbiddenOrigin: 403
-        case .notFound, .sessionInvalid, .notJoined: 404
+        case .notFound, .sessionInvalid, .notJoined, .roomNotFound: 404
         case .methodNotAllowed: 405
-        case .sessionRelayed, .restartPending: 409
+        case .sessionRelayed, .restartPending, .roomExists: 409
         case .preconditionFailed: 412
         case .messageTooLarge: 413
         case .contentType: 415

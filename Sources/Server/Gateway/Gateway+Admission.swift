@@ -24,6 +24,8 @@ extension Gateway {
         case export
         /// A page requested a QR code.
         case drawing
+        /// An operator or application requested something with the API secret.
+        case operation
     }
 
     enum Check: CaseIterable {
@@ -80,7 +82,7 @@ extension Gateway.AdmissionPoint {
         switch self {
         case .upgrade: [.room, .origin, .draining, .ban]
         case .hello, .export, .drawing: [.rate]
-        case .welcome, .transport: [.draining, .ban]
+        case .welcome, .transport, .operation: [.draining, .ban]
         case .handshake, .resource: [.draining, .ban, .rate, .room]
         }
     }
@@ -91,7 +93,7 @@ extension Gateway.AdmissionPoint {
         let sentence =
             switch self {
             case .handshake: "Too many connections. Close some tabs and try again."
-            case .transport, .resource, .export, .drawing:
+            case .transport, .resource, .export, .drawing, .operation:
                 "Too many connections from your network. Try again later."
             case .upgrade, .hello, .welcome: "Too many connections from your network. Close some tabs and try again."
             }
@@ -104,7 +106,7 @@ extension Gateway.AdmissionPoint {
         switch self {
         case .upgrade, .hello, .welcome, .handshake, .transport:
             WireError(.draining, "The server is restarting. Try again in a moment.", retryable: true)
-        case .resource, .export, .drawing:
+        case .resource, .export, .drawing, .operation:
             WireError(
                 .draining, "The server is restarting. Try again in a moment.", retryable: true,
                 retryAfter: .seconds(5))
@@ -115,7 +117,7 @@ extension Gateway.AdmissionPoint {
         let what =
             switch self {
             case .upgrade, .hello, .welcome, .handshake: "connection attempts"
-            case .transport, .resource, .export, .drawing: "requests"
+            case .transport, .resource, .export, .drawing, .operation: "requests"
             }
         return WireError(
             .rateLimited, "Too many \(what) from your network. Try again in a moment.", retryable: true,

@@ -51,9 +51,12 @@ struct GatewayMetrics {
     let loopLag = Timer(label: "confab_event_loop_lag_seconds")
     let waitingInputs = Gauge(label: "confab_waiting_inputs")
     let media = MediaMetrics()
+    let rooms = RoomMetrics()
 
     /// Help texts, by metric name.
-    static let help = own.merging(MediaMetrics.help) { first, _ in first }
+    static let help: [String: String] = [own, MediaMetrics.help, RoomMetrics.help].reduce([:]) { all, help in
+        all.merging(help) { first, _ in first }
+    }
 
     private static let own = [
         "confab_address_over_budget_total":
@@ -96,6 +99,7 @@ struct GatewayMetrics {
         ringing.record(calls.ringing)
         active.record(calls.active)
         media.record(hub.bandwidthRefusals)
+        rooms.record(hub)
     }
 
     /// Counts calls from the changes sent to storage, the one place that sees every outcome.

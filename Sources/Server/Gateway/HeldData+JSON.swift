@@ -36,6 +36,10 @@ extension PersonData {
             writer.member("reason", report.reason)
             writer.member("at", report.at.milliseconds)
         }
+        writer.list("rooms", rooms) { writer, room in
+            writer.member("name", room.name.text)
+            writer.member("at", room.at.milliseconds)
+        }
         if let ban {
             writer.name("ban")
             writer.write(ban)

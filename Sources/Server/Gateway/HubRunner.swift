@@ -182,6 +182,7 @@ final class HubRunner {
             CommitQueue.Origin(socket: socket, person: sockets.person(on: socket), request: envelope.seq)
         case .answered(let question, _):
             CommitQueue.Origin(socket: hub.socket(of: question.client), person: question.identity, request: question.re)
+        case .operated(let request): CommitQueue.Origin(socket: request.socket)
         default: .none
         }
     }
@@ -238,6 +239,7 @@ final class HubRunner {
         case .close(let id, let code, let reason):
             sockets[id]?.close(code, reason)
         case .reply(let id, let reply): sockets[id]?.reply(reply)
+        case .answer(let id, let reply): sockets[id]?.answer(reply)
         case .media(let command): media?.perform(command)
         case .inquire(let question): inquire(question)
         case .push(let identity, let notice): pushNotifier?.wake(identity, notice)

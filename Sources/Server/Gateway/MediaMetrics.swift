@@ -1,34 +1,11 @@
 import Metrics
 import SFU
 import Signaling
-import Synchronization
 
 /// The media plane's metrics. The router counts; this passes its totals on when they are scraped.
 ///
 /// Each total is also exported under its old name, a gauge without `_total`, for one version.
 struct MediaMetrics: Sendable {
-    /// A counter for a total that something else counts.
-    private final class Total: Sendable {
-        private let counter: Counter
-        private let old: Gauge?
-        private let last = Mutex(UInt64(0))
-
-        /// - Parameter isNew: whether the metric never had the old name.
-        init(_ name: String, isNew: Bool = false, dimensions: [(String, String)] = []) {
-            counter = Counter(label: name + "_total", dimensions: dimensions)
-            old = isNew ? nil : Gauge(label: name)
-        }
-
-        func record(_ total: UInt64) {
-            old?.record(total)
-            let added = last.withLock { last in
-                defer { last = max(last, total) }
-                return total > last ? total - last : 0
-            }
-            counter.increment(by: Int64(clamping: added))
-        }
-    }
-
     private static let meanings = [
         "confab_media_packets_received": "Media packets from publishers.",
         "confab_media_packets_forwarded": "Media packets sent to subscribers, counted once per subscriber.",

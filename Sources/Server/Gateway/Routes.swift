@@ -20,6 +20,7 @@ struct Routes: Sendable {
         router.get(PersonExport.path) { request, context in try await export.get(request, context) }
         let drawing = QRCodeDrawing(gateway: gateway, live: live)
         router.post(QRCodeDrawing.path) { request, context in try await drawing.post(request, context) }
+        RoomsEndpoint(gateway: gateway, live: live).addRoutes(to: router)
         router.on(PersonExport.path, method: .options) { request, context in export.options(request, context) }
         if let lan {
             router.get("/ca.crt") { _, _ in
@@ -34,8 +35,8 @@ struct Routes: Sendable {
             }
             router.get("/lan") { _, _ in files.page("app/lan/index.html") }
         }
-        router.get("/") { request, _ in files.response(to: request) }
-        router.get("**") { request, _ in files.response(to: request) }
+        router.get("/") { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }
+        router.get("**") { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }
         return router
     }
 
@@ -82,7 +83,10 @@ extension WebFiles {
     func page(_ name: String) -> Response {
         guard let file = file("/" + name) else { return Response(status: .notFound) }
         return Response(
-            status: .ok, headers: [.contentType: file.type, .contentSecurityPolicy: Self.contentSecurityPolicy],
+            status: .ok,
+            headers: [
+                .contentType: file.type, .contentSecurityPolicy: Self.contentSecurityPolicy(framedBy: []),
+            ],
             body: .init(byteBuffer: file.body)
         )
     }

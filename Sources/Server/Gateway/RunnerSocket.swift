@@ -15,10 +15,13 @@ protocol RunnerSocket: AnyObject {
     func drop()
     /// Delivers the reply to a request. Only WHIP and WHEP resources make requests.
     func reply(_ reply: ResourceReply)
+    /// Delivers the answer to a request of an operator or application.
+    func answer(_ reply: RoomReply)
 }
 
 extension RunnerSocket {
     func reply(_ reply: ResourceReply) {}
+    func answer(_ reply: RoomReply) {}
     // WHIP and WHEP resources have no queue.
     func drop() {}
     func queueChanged() {}

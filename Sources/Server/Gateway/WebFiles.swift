@@ -117,25 +117,33 @@ struct WebFiles: Sendable {
         }
     }
 
-    /// Blocks scripts, connections and other content from other origins, and embedding in frames. `'self'` covers WebSockets to
-    /// the same host and port too (CSP 3 §6.7.2.8; Safari since 15.4).
-    static let contentSecurityPolicy = [
-        "default-src 'self'", "connect-src 'self'", "img-src 'self' data: blob:",
-        "media-src 'self' blob: mediastream:", "style-src 'self'", "script-src 'self'", "base-uri 'none'",
-        "form-action 'self'", "frame-ancestors 'none'",
-    ].joined(separator: "; ")
+    /// Blocks scripts, connections and other content from other origins, and embedding in frames of all but these origins.
+    /// `'self'` covers WebSockets to the same host and port too (CSP 3 §6.7.2.8; Safari since 15.4).
+    static func contentSecurityPolicy(framedBy origins: [String]) -> String {
+        let ancestors = origins.isEmpty ? "'none'" : (["'self'"] + origins).joined(separator: " ")
+        return [
+            "default-src 'self'", "connect-src 'self'", "img-src 'self' data: blob:",
+            "media-src 'self' blob: mediastream:", "style-src 'self'", "script-src 'self'", "base-uri 'none'",
+            "form-action 'self'", "frame-ancestors \(ancestors)",
+        ].joined(separator: "; ")
+    }
 
-    func response(to request: Request) -> Response {
+    /// - Parameter origins: the origins whose pages may show the page of a room in a frame. No other page can be framed: a
+    ///   visitor could be made to press its buttons without seeing them.
+    func response(to request: Request, framedBy origins: [String] = []) -> Response {
         guard let file = file(request.uri.path) else {
             return Response(
                 status: .notFound, headers: [.contentType: "text/plain; charset=utf-8"],
                 body: .init(byteBuffer: ByteBuffer(string: "Not found. Check the URL.\n"))
             )
         }
+        let framers = Self.isRoom(request.uri.path) ? origins : []
         var headers: HTTPFields = [
             .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
-            .contentSecurityPolicy: Self.contentSecurityPolicy, .xContentTypeOptions: "nosniff",
+            .contentSecurityPolicy: Self.contentSecurityPolicy(framedBy: framers), .xContentTypeOptions: "nosniff",
         ]
+        // For browsers that do not know `frame-ancestors`. It cannot name origins.
+        if framers.isEmpty { headers[HTTPField.Name("X-Frame-Options")!] = "DENY" }
         headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
         // Only one page uses the location.
         let usesLocation = Self.name(of: request.uri.path, ways) == WayIn.nearby.page

@@ -62,6 +62,7 @@ extension Database {
             try run("DELETE FROM callLog WHERE owner = ?", [id.blob])
             try run("UPDATE callLog SET otherName = '' WHERE other = ?", [id.blob])
             try run("DELETE FROM pushEndpoint WHERE identity = ?", [id.blob])
+            try run("UPDATE room SET creator = NULL WHERE creator = ?", [id.blob])
             try retire(id)
         }
     }

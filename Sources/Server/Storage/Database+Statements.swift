@@ -24,6 +24,8 @@ extension Database {
         case .lostTouch(let first, let second): try separate(first, second)
         case .revoked(let revocation): try revoke(revocation)
         case .muted(let session, let isMuted, by: _, let at): try setMuted(isMuted, session, at: at)
+        case .roomStored(let room): try store(room)
+        case .roomForgotten(let room): try run("DELETE FROM room WHERE id = ?", [room.blob])
         case .callPlaced(let call): try place(call.withoutNUL)
         case .callAccepted(let call, let at, people: _):
             try run("UPDATE openCall SET acceptedAt = ? WHERE call = ?", [at.milliseconds, call.blob])
@@ -97,6 +99,7 @@ extension Database {
             PersonData.KeptReport(
                 match: try $0.id("match"), reason: try $0.value("reason"), at: try $0.time("createdAt"))
         }
+        held.rooms = try roomsCreated(by: id)
         try fill(&held, of: id)
         return held
     }

@@ -13,6 +13,7 @@ public actor MemoryStorage: Storage {
     private var reports: [StoredReport] = []
     private var lastReportID: Int64 = 0
     private var banChanges: Int64 = 0
+    private var keptRooms: [RoomID: StoredRoom] = [:]
     private var moderated: [SessionID: SessionModeration] = [:]
     /// The audit log, oldest entry first.
     private var entries: [AuditEntry] = []
@@ -77,9 +78,15 @@ public actor MemoryStorage: Storage {
             for row in blocks[device.identity] ?? [] where row.person != person { block(row, by: person) }
         case .unlinked(let device): people.unlink(device)
         case .retired(let device): people.retire(device)
-        case .deleted(let person, _): for id in people.delete(person) { blocks[id] = nil }
+        case .deleted(let person, _):
+            for id in people.delete(person) {
+                blocks[id] = nil
+                for room in keptRooms.values where room.creator == id { keptRooms[room.id]?.creator = nil }
+            }
         case .keptInTouch(let first, let second, let names, let at): people.join(first, second, names: names, at: at)
         case .lostTouch(let first, let second): people.separate(first, second)
+        case .roomStored(let room): keptRooms[room.id] = room
+        case .roomForgotten(let room): keptRooms[room] = nil
         case .callPlaced(let call): people.place(call)
         case .callAccepted(let call, let at, people: _): people.accept(call, at: at)
         case .callOver(let call, people: _): people.end(call)
@@ -224,6 +231,9 @@ extension MemoryStorage {
         var held = PersonData()
         people.fill(&held, of: id)
         held.blocks = blocks[id] ?? []
+        held.rooms = try rooms().filter { $0.creator == id }.map {
+            PersonData.CreatedRoom(name: $0.name, at: $0.createdAt)
+        }
         held.ban = ban(of: id, at: now)
         held.reports = reports.filter { $0.report.by == id }.map {
             PersonData.KeptReport(match: $0.report.match, reason: $0.report.reason, at: $0.report.createdAt)
@@ -239,6 +249,11 @@ extension MemoryStorage {
     public func openCalls() throws -> [StoredCall] {
         try checkOpen()
         return people.openCalls
+    }
+
+    public func rooms() throws -> [StoredRoom] {
+        try checkOpen()
+        return keptRooms.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
     public func pushEndpoints(of id: IdentityID) throws -> [PushRegistration] {

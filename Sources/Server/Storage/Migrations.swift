@@ -19,6 +19,9 @@ enum Migrations {
         migrator.registerMigration("v4 use of profiles") { db in
             try db.execute(sql: version4)
         }
+        migrator.registerMigration("v5 persistent rooms") { db in
+            try db.execute(sql: version5)
+        }
         return migrator
     }
 
@@ -216,5 +219,30 @@ enum Migrations {
         ALTER TABLE profile ADD COLUMN usedAt INTEGER NOT NULL DEFAULT 0;
         UPDATE profile SET usedAt = CAST(strftime('%s', 'now') AS INTEGER) * 1000;
         CREATE INDEX profileByUse ON profile (usedAt);
+        """
+
+    /// `bans` and `revokedTokens` are lists of 16 bytes each, because they are only read and written as a whole. `passwordHash` is
+    /// keyed with the server key, which is not in the database.
+    private static let version5 = """
+        CREATE TABLE room (
+            id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
+            name TEXT NOT NULL,
+            media TEXT NOT NULL,
+            capacity INTEGER NOT NULL,
+            locked INTEGER NOT NULL,
+            lobby INTEGER NOT NULL,
+            chat INTEGER NOT NULL,
+            share TEXT NOT NULL,
+            passwordSalt BLOB,
+            passwordHash BLOB,
+            creator BLOB CHECK (length(creator) = 16),
+            hasHostTokens INTEGER NOT NULL,
+            bans BLOB NOT NULL CHECK (length(bans) % 16 = 0),
+            revokedTokens BLOB NOT NULL CHECK (length(revokedTokens) % 16 = 0),
+            createdAt INTEGER NOT NULL,
+            usedAt INTEGER NOT NULL,
+            CHECK ((passwordSalt IS NULL) = (passwordHash IS NULL))
+        ) WITHOUT ROWID;
+        CREATE INDEX roomByCreator ON room (creator) WHERE creator IS NOT NULL;
         """
 }

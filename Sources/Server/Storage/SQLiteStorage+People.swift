@@ -29,6 +29,10 @@ extension SQLiteStorage {
         try await read { try $0.openCalls() }
     }
 
+    public func rooms() async throws -> [StoredRoom] {
+        try await read { try $0.rooms() }
+    }
+
     public func pushEndpoints(of id: IdentityID) async throws -> [PushRegistration] {
         try await read { try $0.endpoints(of: id).map(\.registration) }
     }

@@ -58,7 +58,7 @@ extension Row {
         return id
     }
 
-    private static func unreadable(_ column: String) -> StorageError {
+    static func unreadable(_ column: String) -> StorageError {
         StorageError(.corrupt, "The database contains an invalid value in column \(column). Restore a backup.")
     }
 }

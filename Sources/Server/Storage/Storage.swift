@@ -1,8 +1,8 @@
 public import Signaling
 public import Wire
 
-/// Persistent storage for blocks, bans and reports; for people with their devices, contacts and push endpoints; and for
-/// ongoing and past calls.
+/// Persistent storage for blocks, bans and reports; for people with their devices, contacts and push endpoints; for ongoing
+/// and past calls; and for persistent rooms.
 ///
 /// It stores data durably and limits its size. It makes no decisions: `Signaling` decides who may block or ban whom. Its
 /// invariant: when `commit` returns, all of its changes survive a power failure; when it throws, none of them is stored.
@@ -68,6 +68,11 @@ public protocol Storage: Sendable {
 
     /// Returns the calls that were ongoing when the server stopped, oldest first.
     func openCalls() async throws -> [StoredCall]
+
+    // MARK: Rooms
+
+    /// Returns the persistent rooms, oldest first.
+    func rooms() async throws -> [StoredRoom]
 
     // MARK: Push endpoints
 

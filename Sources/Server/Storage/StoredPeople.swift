@@ -101,6 +101,12 @@ public struct PersonData: Equatable, Sendable {
         public var at: Timestamp
     }
 
+    /// A persistent room that this person created.
+    public struct CreatedRoom: Hashable, Sendable {
+        public var name: RoomName
+        public var at: Timestamp
+    }
+
     public var profile: Profile?
     public var devices: [LinkedDevice] = []
     /// Blocks, oldest first. All lists here except `calls` have this order.
@@ -111,6 +117,7 @@ public struct PersonData: Equatable, Sendable {
     public var openCalls: [StoredCall] = []
     public var endpoints: [KeptEndpoint] = []
     public var reports: [KeptReport] = []
+    public var rooms: [CreatedRoom] = []
     public var ban: Ban?
 
     public init() {}

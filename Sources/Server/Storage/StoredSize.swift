@@ -29,11 +29,16 @@ extension Change {
         case .keptInTouch(_, _, let names, at: _): names.reduce(2 * StoredSize.row) { $0 + $1.utf8.count }
         // With an entry in the audit log.
         case .revoked, .muted: 2 * StoredSize.row
+        // Counts all of the room for each change, because all of it is written again.
+        case .roomStored(let room):
+            2 * StoredSize.row + room.name.text.utf8.count + 16 * (room.bans.count + room.revokedTokens.count)
         // Includes the call's entries in the logs of both people.
         case .callPlaced(let call):
             4 * StoredSize.row + call.session.text.utf8.count
                 + 2 * (call.callerName.utf8.count + call.calleeName.utf8.count)
-        case .unblock, .unlinked, .lostTouch, .callAccepted, .callOver, .callLogged, .callSeen, .callsForgotten: 0
+        case .unblock, .unlinked, .lostTouch, .roomForgotten, .callAccepted, .callOver, .callLogged, .callSeen,
+            .callsForgotten:
+            0
         }
     }
 }

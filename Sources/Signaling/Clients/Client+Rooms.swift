@@ -21,16 +21,34 @@ extension Client {
             let error = WireError(.alreadyJoined, "Leave the room that you are in or wait for first (room.leave).")
             return fail(error, re: request.re, &turn)
         }
-        guard let name = shownName(join.displayName, turn) else {
+        var join = join
+        let grant: RoomGrant?
+        do throws(WireError) { grant = try self.grant(of: join, turn) } catch {
+            return refuseJoin(re: request.re, error, match: nil, &turn)
+        }
+        if let grant { join.name = grant.room }
+        guard let name = shownName(join.displayName, grant, turn) else {
             return fail(PersonName.invalid, re: request.re, &turn)
         }
-        let applicant = RoomApplicant(client: id, identity: identity, address: origin.address, name: name)
+        let applicant = RoomApplicant(
+            client: id, identity: identity, address: origin.address, name: name, grant: grant)
         turn.tell(.roomRegister(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 
+    /// Verifies the token for the room, if the client sent one. The room checks whether it still holds.
+    private func grant(of join: RoomVerb.Join, _ turn: Turn) throws(WireError) -> RoomGrant? {
+        guard let token = join.token else { return nil }
+        let grant = try turn.project.verifyRoomToken(token, now: turn.now)
+        guard join.name == nil || join.name == grant.room else {
+            throw WireError(.tokenRoom, "The token is for another room. Use it for that one, or leave out the name.")
+        }
+        return grant
+    }
+
     /// Returns the name to show in a room, or nil if the requested one is invalid.
-    private func shownName(_ requested: String, _ turn: Turn) -> String? {
-        let name = origin.vouchedName.map(PersonName.vouched) ?? PersonName.normalized(requested)
+    private func shownName(_ requested: String, _ grant: RoomGrant?, _ turn: Turn) -> String? {
+        let granted = grant.flatMap { $0.displayName.isEmpty ? nil : $0.displayName }
+        let name = granted ?? origin.vouchedName.map(PersonName.vouched) ?? PersonName.normalized(requested)
         return name.map { $0.isEmpty ? PersonName.generated(turn.project.personID(of: identity)) : $0 }
     }
 

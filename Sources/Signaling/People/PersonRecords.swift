@@ -138,6 +138,11 @@ public enum Change: Hashable, Sendable {
     case revoked(Revocation)
     /// Whether all members of the session are muted. The moderator is nil when the mute ends because the session did.
     case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
+    // Rooms.
+    /// A persistent room was created or changed, or had people again.
+    case roomStored(StoredRoom)
+    /// The room ended, or is no longer persistent.
+    case roomForgotten(RoomID)
     // Calls.
     case callPlaced(StoredCall)
     case callAccepted(CallID, at: Timestamp, people: [IdentityID])

@@ -15,9 +15,10 @@ extension Room {
             }
             formerKnock = try lobby.knock(applicant, turn)
         } catch {
-            return turn.fail(error, request)
+            return turn.refuse(application, error)
         }
         if let formerKnock { refuse(formerKnock, .waitsElsewhere, &turn) }
+        turn.figures.rooms.joins["waiting", default: 0] += 1
         turn.tell(.client(applicant.client, .room(RoomSeat(name: name))))
         turn.send(.room(.waiting(.init(re: request.re, name: name))), to: applicant.client)
         tellKnock(of: applicant, waiting: true, &turn)
@@ -28,18 +29,34 @@ extension Room {
     private func isCreator(_ applicant: RoomApplicant) -> Bool { applicant.identity == creator }
 
     private func permit(_ application: RoomApplication, _ turn: inout Turn) throws(WireError) {
-        guard !bans.contains(application.applicant.identity) else { throw .roomBanned }
-        guard !isCreator(application.applicant) else { return }
+        let applicant = application.applicant
+        guard !bans.people.contains(applicant.identity) else { throw .roomBanned }
+        // After a restart with other settings.
+        guard turn.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
+        if let grant = applicant.grant { try check(grant) }
+        // A token of the application stands for the password and for a host who admits its holder.
+        guard !isCreator(applicant), applicant.grant?.role.moderates != true else { return }
         guard !options.locked else {
             throw WireError(
                 .roomLocked, "This room is locked. Ask a person who is in it to unlock it.", retryable: true)
         }
-        guard !settings.accepts(application.join.password) else { return }
+        guard applicant.grant == nil, !settings.accepts(application.join.password, turn.project.serverKey) else {
+            return
+        }
         guard application.join.password != nil else {
             throw WireError(.roomPassword, "This room has a password. Send it with room.join.", retryable: true)
         }
         turn.tell(.roomRegister(.wrongPassword(address: application.applicant.address)))
         throw WireError(.roomPassword, "This is not the room's password. Ask for it and try again.", retryable: true)
+    }
+
+    private func check(_ grant: RoomGrant) throws(WireError) {
+        guard grant.id == id else {
+            throw WireError(.roomNotFound, "The room that this token was made for has ended. Ask for a new link.")
+        }
+        guard !bans.tokens.contains(grant.fingerprint) else {
+            throw WireError(.tokenRevoked, "This token was revoked: its holder was removed from the room.")
+        }
     }
 
     /// Throws if the room is full.
@@ -61,19 +78,22 @@ extension Room {
             retryable: true)
     }
 
-    /// Without a creator, nobody else could ever open an empty room that has a lobby.
     private func mustWait(_ applicant: RoomApplicant) -> Bool {
-        options.lobby && !isCreator(applicant) && !(roster.isEmpty && creator == nil)
+        guard options.lobby, !isCreator(applicant), applicant.grant == nil else { return false }
+        // Without a creator, nobody could ever open an empty room that has a lobby. But a host with a token will come.
+        return !roster.isEmpty || creator != nil || hasHostTokens
     }
 
     // MARK: Coming in
 
     /// - Parameter re: the request that this answers; nil after waiting.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ turn: inout Turn) {
-        let role: RoomRole = roster.isEmpty || isCreator(applicant) ? .host : .guest
+        let isHostByRight = isCreator(applicant) || applicant.grant?.role == .host
+        let role: RoomRole = roster.isEmpty || isHostByRight ? .host : applicant.grant?.role ?? .guest
+        turn.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &turn.random)
         let member = roster.insert(applicant, as: role, binding, now: turn.now)
-        updateState(turn)
+        updateState(&turn)
         turn.tell(.session(session, .room(.place(binding, role))))
         turn.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
         let place = RoomSeat.Place(session: session, binding: binding)
@@ -86,6 +106,9 @@ extension Room {
         turn.send(.room(.joined(joined)), to: applicant.client)
         broadcast(.person(member.person), except: applicant.client, &turn)
         if role.moderates { sendKnocks(to: applicant.client, &turn) }
+        guard isHostByRight else { return }
+        // Those who stood in for a host get the role of their token.
+        for former in roster.endStandIns(except: applicant.client) { roleChanged(of: former, &turn) }
     }
 
     /// Lets in those who wait for a room that no longer has a lobby, as many as it has places. If everyone has left a room
@@ -118,5 +141,7 @@ extension WireError {
     static let waitsElsewhere = WireError(
         .alreadyJoined, "You are waiting for this room on another connection now. Use that one.")
     static let roomEnded = WireError(.roomNotFound, "The room ended while you were waiting. Join it again to open it.")
+    static let roomWithoutMedia = WireError(
+        .mediaUnavailable, "This room needs a server that routes media, and this one does not. Use a mesh room.")
     static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Use another room.")
 }

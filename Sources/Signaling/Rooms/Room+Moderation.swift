@@ -13,7 +13,9 @@ extension Room {
             guard roster.count < options.capacity else { throw full }
             admit(applicant, &turn)
         case .deny(let verb): sendAway(try applicant(verb.connection), .roomRefused, &turn)
-        case .set(let verb): try change(verb.options, &turn)
+        case .set(let verb):
+            try permitStoring(verb.options, turn)
+            try change(verb.options, &turn)
         case .mute(let verb):
             turn.tell(.session(session, .room(.mute(try target(verb, by: member)))))
         case .stopShare(let verb):
@@ -51,9 +53,19 @@ extension Room {
 
     // MARK: Options and roles
 
-    private mutating func change(_ changes: RoomChanges, _ turn: inout Turn) throws(WireError) {
+    /// What is stored about a room protects the people in it, but that the room is stored can wait.
+    private func permitStoring(_ changes: RoomChanges, _ turn: Turn) throws(WireError) {
+        let becomesPersistent = changes.persistent == true && !options.persistent
+        let use: StorageUse = becomesPersistent ? .optional : options.persistent ? .essential : .none
+        if let error = turn.permit.refusal(of: use) { throw error }
+    }
+
+    mutating func change(_ changes: RoomChanges, _ turn: inout Turn) throws(WireError) {
         let before = options
         try settings.apply(changes, &turn)
+        // The password may have changed, although the room had one before.
+        guard options != before || changes.password != nil else { return }
+        optionsChanged(from: before, &turn)
         guard options != before else { return }
         broadcast(.changed(.init(options: options)), &turn)
         if options.share != before.share {
@@ -74,7 +86,7 @@ extension Room {
             throw WireError(.notPermitted, "A room needs a host. Make someone else host first.")
         }
         roster.setRole(verb.role, of: verb.connection)
-        if verb.role != .host, former.identity == creator { creator = nil }
+        if verb.role != .host, former.identity == creator { setCreator(nil, &turn) }
         if let changed = roster[verb.connection] { roleChanged(of: changed, &turn) }
     }
 
@@ -108,7 +120,8 @@ extension Room {
         guard identity != member.identity else { throw .removesItself }
         let targets = roster.members.filter { $0.identity == identity }
         try permitRemoval(of: targets, by: member)
-        ban(identity, turn)
+        if options.persistent, let error = turn.permit.refusal(of: .essential) { throw error }
+        ban(identity, &turn)
         for applicant in lobby.waiting where applicant.identity == identity { sendAway(applicant, .roomBanned, &turn) }
         for target in targets { remove(target.client, .banned, &turn) }
     }

@@ -20,17 +20,22 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     let name: RoomName
+    private(set) var id = RoomID(high: 0, low: 0)
+    private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
     private(set) var session = SessionID.unset
     /// The person who always comes in, and is host: who created the room. Nil for a room of the operators, and after another
     /// host removed this person or changed their role.
-    var creator: IdentityID?
+    private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
     var lobby = RoomLobby()
     var chat = RoomChat()
-    /// Oldest ban first.
-    private(set) var bans: [IdentityID] = []
+    private(set) var bans = RoomBans()
+    /// Whether an application made a token for a host. Then a lobby holds for everyone else, even while the room is empty.
+    private(set) var hasHostTokens = false
+    /// Whether storage has the room, and since when it has this state.
+    private(set) var storedAt: Timestamp?
     /// The budget for what one person makes the server send to all; nil if it is full.
     private var traffic: Budget?
     /// The budget for what hosts and cohosts do. It is another one, so that guests who write much cannot keep a host from
@@ -40,14 +45,19 @@ public struct Room: Machine, Equatable, Sendable {
     private init(_ name: RoomName, _ settings: RoomSettings) { (self.name, self.settings) = (name, settings) }
 
     static func make(_ id: RoomName, for event: RoomEvent, _ turn: inout Turn) -> Room? {
-        if case .open(let settings, _) = event { Room(id, settings) } else { nil }
+        switch event {
+        case .open(let settings, _): Room(id, settings)
+        case .restore(let stored): Room(id, RoomSettings(stored))
+        default: nil
+        }
     }
 
     static func orphan(_ event: RoomEvent, _ id: RoomName, _ turn: inout Turn) {
         switch event {
-        case .join(let application): turn.fail(.noRoom, application.request)
+        case .join(let application): turn.refuse(application, .noRoom)
         case .verb(let client, let re, _): turn.fail(.notInRoom, Request(client, re))
-        case .open, .away, .gone, .leftSession, .close: return
+        case .operate(let request): turn.answer(request.socket, .refused(.noRoom))
+        case .open, .restore, .away, .gone, .leftSession, .close: return
         }
     }
 
@@ -64,7 +74,9 @@ public struct Room: Machine, Equatable, Sendable {
 
     mutating func handleTimeout(_ turn: inout Turn) {
         guard case .empty(let until, let checkAt) = state, checkAt <= turn.now else { return }
+        let before = (roster.count, lobby.waiting.count)
         if until <= turn.now { end(&turn) } else { waitForPeople(until: until, turn) }
+        count(since: before, &turn)
     }
 
     private mutating func waitForPeople(until: Timestamp, _ turn: Turn) {
@@ -72,27 +84,43 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     /// Notes whether anyone is in the room.
-    mutating func updateState(_ turn: Turn) {
+    mutating func updateState(_ turn: inout Turn) {
         guard state != .over else { return }
-        if !roster.isEmpty { return state = .open }
-        if case .empty = state { return }
-        // A locked room without a creator lets nobody in, so it does not keep its name.
-        let canReopen = creator != nil || !options.locked
-        let time = options.persistent && canReopen ? turn.rules.roomRetention : turn.rules.roomEmptyGrace
-        waitForPeople(until: turn.now + time, turn)
+        if roster.isEmpty {
+            if case .empty = state { return }
+            waitForPeople(until: turn.now + emptyTime(turn), turn)
+        } else {
+            if state == .open { return }
+            state = .open
+        }
+        storeUse(&turn)
+    }
+
+    private func emptyTime(_ turn: Turn) -> Duration {
+        // A locked room that no creator and no host with a token can open lets nobody in, so it does not keep its name.
+        let canReopen = creator != nil || hasHostTokens || !options.locked
+        return options.persistent && canReopen ? turn.rules.roomRetention : turn.rules.roomEmptyGrace
     }
 
     // MARK: Events
 
     mutating func handle(_ event: RoomEvent, _ turn: inout Turn) {
+        let before = (roster.count, lobby.waiting.count)
+        perform(event, &turn)
+        count(since: before, &turn)
+    }
+
+    /// Counts people for the metrics.
+    private func count(since before: (people: Int, waiting: Int), _ turn: inout Turn) {
+        turn.figures.rooms.people += roster.count - before.people
+        turn.figures.rooms.waiting += lobby.waiting.count - before.waiting
+    }
+
+    private mutating func perform(_ event: RoomEvent, _ turn: inout Turn) {
         switch event {
-        case .open(_, let creator):
-            guard state == .new else { return }
-            self.creator = creator
-            session = turn.project.makeSessionID(
-                mediaMode: options.media == .routed ? .routed : .relayed, relayedOnly: options.media == .mesh,
-                now: turn.now, using: &turn.random)
-            updateState(turn)
+        case .open(_, let creator): open(creator, &turn)
+        case .restore(let stored): restore(stored, &turn)
+        case .operate(let request): perform(request, &turn)
         case .join(let application): join(application, &turn)
         case .verb(let client, let re, let verb): perform(verb, Request(client, re), &turn)
         case .away(let client, let isAway):
@@ -104,6 +132,77 @@ public struct Room: Machine, Equatable, Sendable {
         case .leftSession(let client): remove(client, .removed, &turn)
         case .close: end(&turn)
         }
+    }
+
+    private mutating func open(_ creator: IdentityID?, _ turn: inout Turn) {
+        guard state == .new else { return }
+        self.creator = creator
+        (id, createdAt) = (RoomID.random(using: &turn.random), turn.now)
+        makeSession(&turn)
+        updateState(&turn)
+        store(&turn)
+    }
+
+    /// Only what is stored comes back. Everyone's place ended with the previous server.
+    private mutating func restore(_ stored: StoredRoom, _ turn: inout Turn) {
+        guard state == .new else { return }
+        (id, createdAt, creator) = (stored.id, stored.createdAt, stored.creator)
+        (bans, hasHostTokens, storedAt) = (RoomBans(stored), stored.hasHostTokens, stored.usedAt)
+        makeSession(&turn)
+        // The people who were in the room when the server stopped need time to return, however old the last use is.
+        let earliest = turn.now + turn.rules.roomEmptyGrace
+        waitForPeople(until: max(earliest, stored.usedAt + turn.rules.roomRetention), turn)
+    }
+
+    private mutating func makeSession(_ turn: inout Turn) {
+        session = turn.project.makeSessionID(
+            mediaMode: options.media == .routed ? .routed : .relayed, relayedOnly: options.media == .mesh,
+            now: turn.now, using: &turn.random)
+    }
+
+    // MARK: Storing
+
+    /// How often the use of a room is stored that does not change otherwise.
+    private static let useInterval: Duration = .seconds(86400)
+
+    /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
+    mutating func store(_ turn: inout Turn) {
+        if options.persistent, state != .over {
+            storedAt = turn.now
+            turn.persist(
+                .roomStored(
+                    StoredRoom(
+                        id: id, name: name, options: options, password: settings.password, creator: creator,
+                        hasHostTokens: hasHostTokens, bans: bans.people, revokedTokens: bans.tokens,
+                        createdAt: createdAt, usedAt: turn.now)))
+        } else if storedAt != nil {
+            storedAt = nil
+            turn.persist(.roomForgotten(id))
+        }
+    }
+
+    private mutating func storeUse(_ turn: inout Turn) {
+        // A shorter retention, as in tests, needs a more exact time.
+        let interval = min(Self.useInterval, turn.rules.roomRetention / 10)
+        if let storedAt, storedAt + interval <= turn.now { store(&turn) }
+    }
+
+    /// The options changed. An empty room that has become persistent, or no longer is, ends at another time.
+    mutating func optionsChanged(from before: RoomOptions, _ turn: inout Turn) {
+        store(&turn)
+        guard case .empty = state, options.persistent != before.persistent else { return }
+        waitForPeople(until: turn.now + emptyTime(turn), turn)
+    }
+
+    mutating func noteHostToken(_ turn: inout Turn) {
+        guard !hasHostTokens else { return }
+        hasHostTokens = true
+        store(&turn)
+    }
+
+    mutating func setCreator(_ identity: IdentityID?, _ turn: inout Turn) {
+        creator = identity
+        store(&turn)
     }
 
     // MARK: Leaving
@@ -125,9 +224,17 @@ public struct Room: Machine, Equatable, Sendable {
         _ client: ConnectionID, _ reason: RoomEndReason, by moderator: IdentityID? = nil, _ turn: inout Turn
     ) {
         guard let member = roster.remove(client) else { return }
-        if member.identity == creator, member.identity != moderator, reason != .replaced { creator = nil }
+        if reason != .replaced { withdraw(member, by: moderator, &turn) }
         turn.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)
+    }
+
+    /// A removed person can come back, but not as creator, and not with their token.
+    private mutating func withdraw(_ member: RoomRoster.Member, by moderator: IdentityID?, _ turn: inout Turn) {
+        if let token = member.token { bans.revoke(token, turn.rules) }
+        let losesRoom = member.identity == creator && member.identity != moderator
+        if losesRoom { creator = nil } else if member.token == nil { return }
+        store(&turn)
     }
 
     /// Takes the place in the session from someone who is no longer in the room, and tells the others.
@@ -138,14 +245,15 @@ public struct Room: Machine, Equatable, Sendable {
         person.state = .left
         broadcast(.person(person), &turn)
         if let host = roster.appointHost() { roleChanged(of: host, &turn) }
-        updateState(turn)
+        updateState(&turn)
         admitWaiting(&turn)
     }
 
     /// Ends the room for everyone.
-    private mutating func end(_ turn: inout Turn) {
+    mutating func end(_ turn: inout Turn) {
         guard state != .over else { return }
         state = .over
+        store(&turn)
         for applicant in lobby.removeAll() { refuse(applicant, .roomEnded, &turn) }
         while let member = roster.members.first {
             _ = roster.remove(member.client)
@@ -156,10 +264,8 @@ public struct Room: Machine, Equatable, Sendable {
         turn.tell(.roomRegister(.ended(name)))
     }
 
-    mutating func ban(_ identity: IdentityID, _ turn: Turn) {
-        guard !bans.contains(identity) else { return }
-        bans.append(identity)
-        if bans.count > turn.rules.roomBans { bans.removeFirst() }
+    mutating func ban(_ identity: IdentityID, _ turn: inout Turn) {
+        if bans.ban(identity, turn.rules) { store(&turn) }
     }
 
     // MARK: Telling

@@ -4,6 +4,10 @@ import Wire
 public enum RoomEvent: Equatable, Sendable {
     /// Creates the room. The register has checked that it may exist. The creator is nil for a room of the operators.
     indirect case open(RoomSettings, creator: IdentityID?)
+    /// Brings a persistent room back after a restart.
+    indirect case restore(StoredRoom)
+    /// A request of an operator or application.
+    indirect case operate(RoomRequest)
     /// A client asks to join.
     indirect case join(RoomApplication)
     /// A request of a client that is in the room or waits for it.
@@ -18,10 +22,14 @@ public enum RoomEvent: Equatable, Sendable {
     case close
 }
 
-/// What clients and rooms tell the register of all rooms.
+/// What clients, operators and rooms tell the register of all rooms.
 public enum RoomRegisterEvent: Equatable, Sendable {
     /// A client asks to join a room, which may not exist yet.
     indirect case join(RoomApplication)
+    /// A request of an operator or application. All but `list`, which the hub answers.
+    indirect case operate(RoomRequest)
+    /// A persistent room exists since before a restart.
+    indirect case restore(StoredRoom)
     /// A client of this address tried a wrong password.
     case wrongPassword(address: String)
     /// The room ended, so its name is free.
@@ -35,6 +43,8 @@ public struct RoomApplicant: Equatable, Sendable {
     public var address: String
     /// The name to show.
     public var name: String
+    /// What the client's token for this room allows; nil if it has none.
+    public var grant: RoomGrant?
     /// Whether the client's connection dropped while it waits.
     public var isAway = false
 }

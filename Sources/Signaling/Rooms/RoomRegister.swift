@@ -6,8 +6,10 @@ import Wire
 struct RoomRegister: Machine {
     /// Who created a room, for the limits.
     private struct Creator: Sendable {
-        var identity: IdentityID
-        var address: String
+        /// Nil for a room of the operators.
+        var identity: IdentityID?
+        /// Nil also after a restart: addresses are not stored.
+        var address: String?
     }
 
     /// Maximum number of addresses with a separate budget for passwords. Further ones share one budget.
@@ -26,8 +28,18 @@ struct RoomRegister: Machine {
             do throws(WireError) {
                 try join(application, &turn)
             } catch {
-                turn.fail(error, application.request)
+                turn.refuse(application, error)
             }
+        case .operate(let request):
+            do throws(WireError) {
+                try operate(request, &turn)
+            } catch {
+                turn.answer(request.socket, .refused(error))
+            }
+        case .restore(let stored):
+            guard rooms[stored.name] == nil else { return }
+            add(stored.name, Creator(identity: stored.creator))
+            turn.tell(.room(stored.name, .restore(stored)))
         case .wrongPassword(let address):
             _ = guesses.take(address, turn.rules.roomPasswordGuesses, now: turn.now)
         case .ended(let name): forget(name)
@@ -39,19 +51,62 @@ struct RoomRegister: Machine {
             try permitPassword(application, turn)
             return turn.tell(.room(name, .join(application)))
         }
-        guard turn.rules.roomCreation == .everyone else {
+        // A token is for a room that exists, not for creating one.
+        guard turn.rules.roomCreation == .everyone, application.applicant.grant == nil else {
             throw WireError(.roomNotFound, "There is no room with this name. Ask who invited you for the link.")
         }
         let applicant = application.applicant
         try permitRoom(applicant, turn)
+        if application.join.options?.persistent == true, let error = turn.permit.refusal(of: .optional) { throw error }
         let settings = try RoomSettings(application.join.options, &turn)
         let name = application.join.name ?? unusedName(&turn)
-        rooms[name] = Creator(identity: applicant.identity, address: applicant.address)
-        perPerson[applicant.identity, default: 0] += 1
-        perAddress[applicant.address, default: 0] += 1
+        add(name, Creator(identity: applicant.identity, address: applicant.address))
         turn.tell(.room(name, .open(settings, creator: applicant.identity)))
         turn.tell(.room(name, .join(application)))
     }
+
+    private mutating func add(_ name: RoomName, _ creator: Creator) {
+        rooms[name] = creator
+        if let identity = creator.identity { perPerson[identity, default: 0] += 1 }
+        if let address = creator.address { perAddress[address, default: 0] += 1 }
+    }
+
+    // MARK: Operators and applications
+
+    private mutating func operate(_ request: RoomRequest, _ turn: inout Turn) throws(WireError) {
+        let name: RoomName
+        switch request.action {
+        case .create(let wish): name = try create(wish, &turn)
+        case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
+            guard rooms[room] != nil else { throw WireError(.roomNotFound, "There is no room with this name.") }
+            name = room
+        // The hub answers it.
+        case .list: return
+        }
+        turn.tell(.room(name, .operate(request)))
+    }
+
+    /// Creates a room without a creator. It is persistent unless the request says otherwise: it would end before the first
+    /// person comes.
+    private mutating func create(_ wish: RoomCreationRequest, _ turn: inout Turn) throws(WireError) -> RoomName {
+        if let name = wish.name, rooms[name] != nil {
+            throw WireError(.roomExists, "There is a room with this name. Change or close it, or use another name.")
+        }
+        guard rooms.count < turn.rules.maxRooms else {
+            throw WireError(
+                .rateLimited, "There are \(rooms.count) rooms, as many as rooms.maxRooms allows. Close some.",
+                retryable: true, retryAfter: turn.rules.roomEmptyGrace)
+        }
+        var options = wish.options ?? RoomChanges()
+        options.persistent = options.persistent ?? true
+        let settings = try RoomSettings(options, &turn)
+        let name = wish.name ?? unusedName(&turn)
+        add(name, Creator())
+        turn.tell(.room(name, .open(settings, creator: nil)))
+        return name
+    }
+
+    // MARK: Limits
 
     private func permitPassword(_ application: RoomApplication, _ turn: Turn) throws(WireError) {
         guard application.join.password != nil else { return }
@@ -83,9 +138,12 @@ struct RoomRegister: Machine {
 
     private mutating func forget(_ name: RoomName) {
         guard let creator = rooms.removeValue(forKey: name) else { return }
-        perPerson[creator.identity] = (perPerson[creator.identity] ?? 1) - 1
-        perAddress[creator.address] = (perAddress[creator.address] ?? 1) - 1
-        if perPerson[creator.identity] == 0 { perPerson[creator.identity] = nil }
-        if perAddress[creator.address] == 0 { perAddress[creator.address] = nil }
+        if let identity = creator.identity { Self.release(identity, in: &perPerson) }
+        if let address = creator.address { Self.release(address, in: &perAddress) }
+    }
+
+    private static func release<Key: Hashable>(_ key: Key, in counts: inout [Key: Int]) {
+        let count = (counts[key] ?? 1) - 1
+        counts[key] = count > 0 ? count : nil
     }
 }

@@ -9,6 +9,10 @@ struct RoomRoster: Equatable, Sendable {
         let identity: IdentityID
         /// What the client's token for the session is bound to.
         let binding: MatchID
+        /// Identifies the token with which an application let the person in; nil without one.
+        let token: [UInt8]?
+        /// The role in that token; nil without one, or after a host chose the role.
+        fileprivate var granted: RoomRole?
         /// What the others see.
         fileprivate(set) var person: RoomPerson
         fileprivate var talk: Budget?
@@ -37,7 +41,8 @@ struct RoomRoster: Equatable, Sendable {
         person.since = now
         person.state = applicant.isAway ? .reconnecting : .connected
         let member = Member(
-            client: applicant.client, identity: applicant.identity, binding: binding, person: person)
+            client: applicant.client, identity: applicant.identity, binding: binding,
+            token: applicant.grant?.fingerprint, granted: applicant.grant?.role, person: person)
         members.append(member)
         return member
     }
@@ -67,7 +72,22 @@ struct RoomRoster: Equatable, Sendable {
     }
 
     mutating func setRole(_ role: RoomRole, of client: ConnectionID) {
-        if let index = index(client) { members[index].person.role = role }
+        guard let index = index(client) else { return }
+        members[index].person.role = role
+        members[index].granted = nil
+    }
+
+    /// Ends that people are host only because nobody else was: their tokens give them another role.
+    ///
+    /// - Returns: these people, with the role of their token.
+    mutating func endStandIns(except client: ConnectionID) -> [Member] {
+        var changed: [Member] = []
+        for index in members.indices where members[index].client != client && members[index].role == .host {
+            guard let granted = members[index].granted, granted != .host else { continue }
+            members[index].person.role = granted
+            changed.append(members[index])
+        }
+        return changed
     }
 
     /// - Returns: false if this changes nothing.

@@ -1,10 +1,9 @@
 import Wire
-import Crypto
 
 /// The options of a room, with its password.
 public struct RoomSettings: Equatable, Sendable {
     private(set) var options: RoomOptions
-    private var password: RoomPassword?
+    private(set) var password: RoomPassword?
 
     /// Creates the settings of a new room.
     init(_ changes: RoomChanges?, _ turn: inout Turn) throws(WireError) {
@@ -15,6 +14,12 @@ public struct RoomSettings: Equatable, Sendable {
         }
         options.capacity = options.media == .routed ? turn.rules.roomCapacity : turn.rules.meshRoomCapacity
         if let changes { try apply(changes, &turn) }
+    }
+
+    /// Restores the settings of a stored room.
+    init(_ stored: StoredRoom) {
+        (options, password) = (stored.options, stored.password)
+        options.password = password != nil
     }
 
     /// Changes options. Changes nothing if it throws.
@@ -33,30 +38,13 @@ public struct RoomSettings: Equatable, Sendable {
         options.share = changes.share ?? options.share
         options.persistent = changes.persistent ?? options.persistent
         guard let text = changes.password else { return }
-        password = text.isEmpty ? nil : RoomPassword(text, using: &turn.random)
+        password = text.isEmpty ? nil : RoomPassword(text, turn.project.serverKey, using: &turn.random)
         options.password = password != nil
     }
 
     /// Returns true if the room has no password, or this one.
-    func accepts(_ text: String?) -> Bool {
+    func accepts(_ text: String?, _ key: ServerKey) -> Bool {
         guard let password else { return true }
-        return text.map(password.matches) ?? false
-    }
-}
-
-/// A salted hash of a password. Comparing it takes the same time for every password.
-private struct RoomPassword: Equatable, Sendable {
-    private let salt: [UInt8]
-    private let digest: [UInt8]
-
-    init(_ text: String, using generator: inout some RandomNumberGenerator) {
-        salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        digest = Self.digest(of: text, salt)
-    }
-
-    func matches(_ text: String) -> Bool { constantTimeEquals(digest, Self.digest(of: text, salt)) }
-
-    private static func digest(of text: String, _ salt: [UInt8]) -> [UInt8] {
-        Array(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: salt)))
+        return text.map { password.matches($0, key) } ?? false
     }
 }

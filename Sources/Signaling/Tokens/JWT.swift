@@ -64,14 +64,17 @@ struct JWT {
     }
 
     /// Checks the claims that all tokens of a project have: issuer, type, scope and dates.
-    func check(project: Project, scope: String, longest: Duration, now: Timestamp) throws(WireError) {
+    ///
+    /// - Parameter scope: the scope that the token must have; nil if it must have none.
+    func check(project: Project, scope: String?, longest: Duration, now: Timestamp) throws(WireError) {
         guard string("iss") == project.apiKey else {
             throw WireError(
                 .tokenProject,
                 "The token belongs to another project. Create one with this server's API key and secret.")
         }
-        guard string("ist") == "project", string("scope") == scope else {
-            throw WireError(.tokenScope, "Wrong token type: ist must be \"project\" and scope must be \"\(scope)\".")
+        guard string("ist") == "project", string("scope") == scope, scope != nil || claims["scope"] == nil else {
+            let expected = scope.map { "scope must be \"\($0)\"" } ?? "there must be no scope"
+            throw WireError(.tokenScope, "Wrong token type: ist must be \"project\" and \(expected).")
         }
         guard let expires = date("exp") else {
             throw WireError(

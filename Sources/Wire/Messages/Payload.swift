@@ -15,16 +15,19 @@ extension Payload {
     /// Always nil, because most payloads answer no request.
     public var answeredRequest: UInt64? { nil }
 
-    /// The size of the JSON object in bytes.
-    public var encodedSize: Int {
+    /// The payload as a JSON object.
+    public var json: [UInt8] {
         var payload = self
         var coder = FieldCoder(writing: JSONWriter())
         coder.writer.beginObject()
         // Writing never throws.
         do throws(WireError) { try payload.fields(&coder) } catch { assertionFailure("writing failed: \(error)") }
         coder.writer.endObject()
-        return coder.writer.bytes.count
+        return coder.writer.bytes
     }
+
+    /// The size of the JSON object in bytes.
+    public var encodedSize: Int { json.count }
 
     /// Reads the members of a JSON object.
     public init(members: JSONObject) throws(WireError) {

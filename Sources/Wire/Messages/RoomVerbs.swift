@@ -3,7 +3,7 @@
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
-    /// `room_banned`, `media_unavailable`, `not_permitted` or `rate_limited`.
+    /// `room_banned`, `media_unavailable`, `not_permitted` or `rate_limited`, or with a `token_*` error for a bad token.
     case join(Join)
     /// Leaves the room, or stops waiting. Answered with `ok`.
     case leave
@@ -75,19 +75,24 @@ extension RoomVerb {
         public var displayName = ""
         /// The room's password; nil if there is none.
         public var password: String?
+        /// A token for this room, which an application made; nil if there is none. `name` can then be nil, too.
+        public var token: String?
         /// The options to create the room with. Ignored if the room exists.
         public var options: RoomChanges?
         public init() {}
         public init(
-            name: RoomName?, displayName: String, password: String? = nil, options: RoomChanges? = nil
+            name: RoomName?, displayName: String, password: String? = nil, token: String? = nil,
+            options: RoomChanges? = nil
         ) {
-            (self.name, self.displayName, self.password, self.options) = (name, displayName, password, options)
+            (self.name, self.displayName, self.password) = (name, displayName, password)
+            (self.token, self.options) = (token, options)
         }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.room("name", &name)
             // Only limit the length here. The name is checked later, because a bad name has its own error code.
             try coder.string("displayName", &displayName, max: Limits.message)
             try coder.string("password", &password, max: Limits.roomPassword)
+            try coder.string("token", &token, max: Limits.token)
             try coder.nested("options", &options)
         }
     }

@@ -53,6 +53,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
             ]
         case .export: [Entrance("the export of a person", door, export)]
         case .drawing: [Entrance("the drawing of a QR code", door, drawing)]
+        case .operation: [Entrance("the list of rooms", door, operation)]
         }
     }
 
@@ -138,6 +139,14 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         let secret = place.project.secret(of: IdentityID(high: 1, low: 1))
         return {
             let answer = try await place.ask("GET", "/v1/person", token: secret, originHeader(origin))
+            return answer.code.map(WireError.Code.init(rawValue:))
+        }
+    }
+
+    private static func operation(_ server: TestServer, _ origin: String?) throws -> Knock {
+        let place = try RoomsPlace(server)
+        return {
+            let answer = try await place.ask("GET", "/v1/rooms", originHeader(origin))
             return answer.code.map(WireError.Code.init(rawValue:))
         }
     }

@@ -19,7 +19,8 @@ import Wire
         }
         print("rooms: \(ModelRun.text(world.figures))")
         for kind in [
-            "let in", "resumed", "resumed too late", "restarted", "ended removed", "ended closed", "join: room_full",
+            "let in", "resumed", "resumed too late", "restarted", "restored", "ended removed", "ended closed",
+            "join: room_full",
             "join: room_locked", "join: room_password", "join: room.waiting", "join: room.joined", "screen: shared",
             "dead token: token_match_ended",
         ] { #expect(world.figures[kind, default: 0] > 0 || events < 10_000, "\(kind) never happened") }

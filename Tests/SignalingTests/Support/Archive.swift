@@ -13,6 +13,8 @@ struct Archive {
     }
 
     private(set) var openCalls: [CallID: StoredCall] = [:]
+    /// The persistent rooms.
+    private(set) var rooms: [RoomID: StoredRoom] = [:]
     /// The call log of each person, with the newest call last.
     private(set) var logs: [IdentityID: [CallRecord]] = [:]
     /// Push endpoints of each person, and the device of each endpoint.
@@ -58,6 +60,8 @@ struct Archive {
         case .block(let owner, let other, _): block(other, by: owner)
         case .unblock(let owner, let other): blocked[owner]?.removeAll { $0 == other }
         case .report, .revoked, .muted: break
+        case .roomStored(let room): rooms[room.id] = room
+        case .roomForgotten(let room): rooms[room] = nil
         case .profile(let identity, let person, let profile, let at):
             (profiles[identity], persons[person], profileUses[identity]) = (profile, identity, at)
         case .linked(let device, let person):

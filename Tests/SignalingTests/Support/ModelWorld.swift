@@ -171,7 +171,7 @@ final class ModelWorld {
             case .persist(let change):
                 if hasSent { fail("something was sent before \(change) was stored") }
                 if case .report = change { reportsStored += 1 }
-            case .reply: fail("an answer to a request that was never sent")
+            case .reply, .answer: fail("an answer to a request that was never sent")
             case .inquire, .push: fail("an inquiry or a push that no event requires")
             case .media(let command): if let fault = ledger.note(command) { fail(fault) }
             case .transmit(let socket, let bytes):

@@ -38,10 +38,13 @@ extension RoomChanges {
 extension Guest {
     /// Asks to join a room and returns the answer.
     @discardableResult func open(
-        _ name: RoomName? = .standUp, as displayName: String = "Ada", password: String? = nil,
+        _ name: RoomName? = .standUp, as displayName: String = "Ada", password: String? = nil, token: String? = nil,
         with options: RoomChanges? = nil
     ) -> ServerMessage? {
-        ask(.room(.join(.init(name: name, displayName: displayName, password: password, options: options))))
+        ask(
+            .room(
+                .join(
+                    .init(name: name, displayName: displayName, password: password, token: token, options: options))))
     }
 
     @discardableResult func leaveRoom() -> ServerMessage? { ask(.room(.leave)) }

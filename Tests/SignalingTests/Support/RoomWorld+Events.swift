@@ -66,12 +66,12 @@ extension RoomWorld {
         count(visitor.connection == connection ? "resumed" : "resumed too late")
     }
 
-    /// Rooms are only in memory, so a restart ends all of them. Their tokens stay dead.
+    /// A restart ends everyone's place. Persistent rooms come back with their bans, and the tokens of all places stay dead.
     private mutating func restart() {
         for visitor in visitors { over(visitor) }
         stage.restart()
         for visitor in visitors { visitor.droppedAt = stage.now }
-        (banned, creators) = ([:], [:])
+        if stage.hub.roomCount > 0 { count("restored") }
         count("restarted")
     }
 

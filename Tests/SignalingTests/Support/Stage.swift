@@ -30,6 +30,8 @@ final class Stage {
     private(set) var ledger = MediaLedger()
     /// Answers to HTTP requests.
     private(set) var replies: [SocketID: [ResourceReply]] = [:]
+    /// Answers to requests of operators.
+    private(set) var answers: [SocketID: [RoomReply]] = [:]
     /// Sockets that the hub has closed, including WHIP resources.
     private(set) var overResources: Set<SocketID> = []
     private var guests: [SocketID: Guest] = [:]
@@ -92,6 +94,7 @@ final class Stage {
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
+            case .answer(let socket, let reply): answers[socket, default: []].append(reply)
             case .transmit(let socket, let bytes):
                 guests[socket]?.receive(bytes, on: socket)
                 legacyGuests[socket]?.receive(bytes)
@@ -151,6 +154,14 @@ final class Stage {
         return SocketID(rawValue: lastSocket)
     }
 
+    /// Sends a request of an operator or application and returns the answer.
+    @discardableResult func operate(_ action: RoomRequest.Action) -> RoomReply? {
+        let socket = resource()
+        handle(.operated(RoomRequest(socket: socket, action)))
+        if answers[socket]?.count != 1 { Issue.record("\(action) was answered with \(answers[socket] ?? [])") }
+        return answers.removeValue(forKey: socket)?.first
+    }
+
     func connect(_ guest: LegacyGuest) -> SocketID {
         lastSocket += 1
         let socket = SocketID(rawValue: lastSocket)
@@ -179,6 +190,7 @@ final class Stage {
         for call in archive.openCalls.values.sorted(by: { $0.id < $1.id }) {
             handle(.restored(call, caller: archive.record(of: call.caller), callee: archive.record(of: call.callee)))
         }
+        for room in archive.rooms.values.sorted(by: { $0.id < $1.id }) { handle(.restoredRoom(room)) }
     }
 
     // MARK: Guests and sessions

@@ -34,7 +34,10 @@ const ofOneOrAll = { connectionId: optional(string) };
 
 /** @type {Record<string, Members>} */
 export const clientAboutRooms = {
-  'room.join': { name: optional(string), displayName: string, password: optional(string), options: optional(changes) },
+  'room.join': {
+    name: optional(string), displayName: string, password: optional(string), token: optional(string),
+    options: optional(changes),
+  },
   'room.leave': {},
   'room.admit': ofConnection,
   'room.deny': ofConnection,

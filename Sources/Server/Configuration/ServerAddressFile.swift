@@ -1,0 +1,42 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The file `server.address` in the data directory: where the running server listens. Commands that need the server read it, so
+/// that they find it on any port. The server removes it when it stops; after a crash it stays until the next start.
+public enum ServerAddressFile {
+    public static let fileName = "server.address"
+    /// Maximum bytes of the file. A host name has at most 253.
+    private static let maxSize = 1024
+
+    /// - Parameter host: the address that the server listens on, possibly a wildcard.
+    static func write(
+        to directory: String, host: String, port: Int, isSecure: Bool
+    ) throws(DataDirectoryError) {
+        let url = url(host: host, port: port, isSecure: isSecure)
+        try PrivateFiles.replace(directory + "/" + fileName, contents: Array((url + "\n").utf8), suffix: "address")
+    }
+
+    static func url(host: String, port: Int, isSecure: Bool) -> String {
+        let reachable =
+            switch host {
+            case "0.0.0.0": "127.0.0.1"
+            case "::": "[::1]"
+            default: host.contains(":") ? "[\(host)]" : host
+            }
+        return "\(isSecure ? "https" : "http")://\(reachable):\(port)"
+    }
+
+    static func remove(from directory: String) {
+        try? FileManager.default.removeItem(atPath: directory + "/" + fileName)
+    }
+
+    /// Returns the server's URL; nil if no server runs with this data directory.
+    static func read(in directory: String) throws(DataDirectoryError) -> String? {
+        guard let file = try PrivateFiles.read(directory + "/" + fileName, limit: maxSize) else { return nil }
+        let text = String(decoding: file.bytes, as: UTF8.self)
+        return text.split(whereSeparator: \.isWhitespace).first.map { String($0) }
+    }
+}

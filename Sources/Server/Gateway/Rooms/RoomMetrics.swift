@@ -1,0 +1,52 @@
+import Metrics
+import Signaling
+import Wire
+
+/// The metrics of rooms. The rules count; this passes their totals on when they are scraped.
+struct RoomMetrics: Sendable {
+    private let rooms = Gauge(label: "confab_rooms")
+    private let people = Gauge(label: "confab_room_people")
+    private let waiting = Gauge(label: "confab_room_waiting")
+    private let joins: [String: Total]
+
+    private static let joinsName = "confab_room_joins"
+    private static let otherOutcome = "other"
+    /// One series for each outcome, so that a new kind of error makes none. They exist from the start: a rate needs a first
+    /// value.
+    private static let outcomes =
+        ["joined", "waiting", otherOutcome]
+        + [
+            WireError.Code.roomNotFound, .roomFull, .roomLocked, .roomPassword, .roomRefused, .roomBanned, .rateLimited,
+        ].map(\.rawValue)
+
+    init() {
+        joins = Dictionary(
+            uniqueKeysWithValues: Self.outcomes.map {
+                ($0, Total(Self.joinsName, isNew: true, dimensions: [("outcome", $0)]))
+            })
+    }
+
+    /// Help texts, by metric name.
+    static let help = [
+        "confab_rooms": "Rooms that exist, including empty ones.",
+        "confab_room_people": "People in rooms, once per device.",
+        "confab_room_waiting": "People who wait until a host admits them to a room.",
+        joinsName + "_total": "Requests to join a room, by outcome: joined, waiting, or the code of the error.",
+    ]
+
+    func record(_ hub: Hub) {
+        let figures = hub.roomFigures
+        rooms.record(hub.roomCount)
+        people.record(figures.people)
+        waiting.record(figures.waiting)
+        var others = 0
+        for (outcome, count) in figures.joins {
+            if let total = joins[outcome], outcome != Self.otherOutcome {
+                total.record(UInt64(clamping: count))
+            } else {
+                others += count
+            }
+        }
+        joins[Self.otherOutcome]?.record(UInt64(clamping: others))
+    }
+}

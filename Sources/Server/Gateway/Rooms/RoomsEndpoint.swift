@@ -1,0 +1,215 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
+import Signaling
+import Wire
+
+/// The HTTP interface for rooms, under `/v1/rooms` (`docs/rest.md`). For operators and for applications that embed rooms: every
+/// request needs a token that is signed with the API secret.
+///
+/// It checks the token and the form of requests. The rooms themselves decide everything else.
+struct RoomsEndpoint: Sendable {
+    /// Maximum bytes of a request's body. The longest name, password and all options take less than 2 KiB.
+    static let maxBodySize = 16 * 1024
+    private static let tokenHeader = "X-OPENTOK-AUTH"
+
+    enum Operation: Sendable { case list, create, describe, change, close, makeToken }
+
+    let gateway: NIOLoopBound<Gateway>
+    let live: LiveConfiguration
+    private var configuration: ConfabConfiguration { live.current }
+
+    func addRoutes(to router: Router<PersonExport.Context>) {
+        router.get("/v1/rooms") { request, context in await respond(to: .list, request, context) }
+        router.post("/v1/rooms") { request, context in await respond(to: .create, request, context) }
+        router.get("/v1/rooms/:name") { request, context in await respond(to: .describe, request, context) }
+        router.patch("/v1/rooms/:name") { request, context in await respond(to: .change, request, context) }
+        router.delete("/v1/rooms/:name") { request, context in await respond(to: .close, request, context) }
+        router.post("/v1/rooms/:name/tokens") { request, context in await respond(to: .makeToken, request, context) }
+    }
+
+    private func respond(
+        to operation: Operation, _ request: Request, _ context: PersonExport.Context
+    ) async -> Response {
+        var answer: EndpointAnswer
+        do throws(WireError) {
+            let headers = HTTPHeaders(request.headers)
+            guard configuration.allows(headers) else { throw .forbiddenOrigin }
+            try await authorize(headers, configuration.clientAddress(headers, from: context.peer))
+            let action = try await self.action(operation, request, context)
+            let reply = try await perform(action)
+            await record(operation, action, reply, context.logger)
+            answer = EndpointAnswer(reply, to: operation)
+        } catch {
+            answer = EndpointAnswer(error)
+        }
+        answer.headers.add(name: "Cache-Control", value: "no-store")
+        answer.headers.add(name: "X-Content-Type-Options", value: "nosniff")
+        if let type = answer.contentType { answer.headers.add(name: "Content-Type", value: type) }
+        return Response(
+            status: HTTPResponse.Status(code: answer.status), headers: HTTPFields(answer.headers, splitCookie: false),
+            body: .init(byteBuffer: ByteBuffer(bytes: answer.body))
+        )
+    }
+
+    // MARK: Authorization
+
+    /// Checks the request's token. Only failures count against the address's limit, so that an application can make a token for
+    /// each of its users.
+    private func authorize(_ headers: HTTPHeaders, _ address: IPAddress) async throws(WireError) {
+        let token = headers.only(Self.tokenHeader) ?? headers.bearerToken
+        let refusal = try await gateway.admit(address, at: .operation) { gateway -> WireError? in
+            do throws(WireError) {
+                guard let token else { throw .requestTokenMissing }
+                try gateway.reception.project.verifyRequestToken(token, now: gateway.runner.now)
+                return nil
+            } catch {
+                guard let wait = gateway.helloDelay(address) else { return error }
+                return Gateway.AdmissionPoint.operation.tooOften(retryAfter: wait)
+            }
+        }
+        if let refusal { throw refusal }
+    }
+
+    // MARK: Requests
+
+    private func action(
+        _ operation: Operation, _ request: Request, _ context: PersonExport.Context
+    ) async throws(WireError) -> RoomRequest.Action {
+        switch operation {
+        case .list: return try page(request)
+        case .create:
+            let members = try await members(request, allowing: ["name", "options"])
+            return .create(try RoomCreationRequest(members: members))
+        case .describe: return .describe(try name(context))
+        case .change:
+            let members = try await members(request, allowing: ["options"])
+            return .change(try name(context), try RoomChangeRequest(members: members).options)
+        case .close: return .close(try name(context))
+        case .makeToken:
+            let members = try await members(request, allowing: ["role", "displayName", "lifetime"])
+            return .token(try name(context), try RoomTokenRequest(members: members))
+        }
+    }
+
+    private func name(_ context: PersonExport.Context) throws(WireError) -> RoomName {
+        guard let name = context.parameters.get("name").flatMap({ RoomName(pathComponent: $0) }) else {
+            throw WireError(.roomNotFound, "The path contains no valid name of a room. Encode it with percent signs.")
+        }
+        return name
+    }
+
+    private func page(_ request: Request) throws(WireError) -> RoomRequest.Action {
+        let query = request.uri.queryParameters
+        let wanted: Int? = query.get("limit").map { Int($0) } ?? Limits.roomsPage
+        guard let limit = wanted, (1...Limits.roomsPage).contains(limit) else {
+            throw WireError(.malformed, "limit must be a number from 1 to \(Limits.roomsPage).")
+        }
+        let after = query.get("after").map { RoomCursor($0) }
+        guard after != .some(nil) else {
+            throw WireError(
+                .malformed, "after must be the \"next\" of an earlier page. Leave it out for the first page.")
+        }
+        return .list(after: after ?? nil, limit: limit)
+    }
+
+    /// Reads the JSON object in the body. An empty body counts as an empty object.
+    ///
+    /// Members that do not exist are refused. A misspelled option would create a room that is more open than intended.
+    private func members(
+        _ request: Request, allowing names: Set<String>
+    ) async throws(WireError) -> JSONObject {
+        let body: ByteBuffer
+        do {
+            body = try await request.body.collect(upTo: Self.maxBodySize)
+        } catch is NIOTooManyBytesError {
+            throw WireError(.messageTooLarge, "The request body must not exceed \(Self.maxBodySize) bytes.")
+        } catch {
+            throw WireError(.malformed, "The request body is incomplete. Send the request again.")
+        }
+        guard body.readableBytes > 0 else { return JSONObject() }
+        guard case .object(let object)? = try? JSONReader.parse(body.readableBytesView) else {
+            throw WireError(.malformed, "The request body must be a JSON object without duplicate names.")
+        }
+        try check(object, allowing: names)
+        if case .object(let options)? = object["options"] { try check(options, allowing: RoomChanges.names) }
+        return object
+    }
+
+    private func check(_ object: JSONObject, allowing names: Set<String>) throws(WireError) {
+        for member in object.members where !names.contains(member.name) {
+            let known = names.sorted().joined(separator: ", ")
+            throw WireError(.malformed, "Unknown member in the request body. Known members are: \(known).")
+        }
+    }
+
+    private func perform(_ action: RoomRequest.Action) async throws(WireError) -> RoomReply {
+        let gateway = gateway
+        let reply: RoomReply
+        do {
+            reply = try await gateway.eventLoop.flatSubmit { gateway.value.runner.ask(action) }.get()
+        } catch {
+            throw Gateway.AdmissionPoint.operation.draining
+        }
+        if case .refused(let error) = reply { throw error }
+        return reply
+    }
+
+    // MARK: The audit log
+
+    /// Records what was done. A failure does not undo it, so it is only logged.
+    private func record(
+        _ operation: Operation, _ action: RoomRequest.Action, _ reply: RoomReply, _ logger: Logger
+    ) async {
+        let (name, subject): (String, RoomName)
+        switch (action, reply) {
+        case (.create, .room(let room)): (name, subject) = ("room.create", room.summary.name)
+        case (.change(let room, _), _): (name, subject) = ("room.change", room)
+        case (.close(let room), _): (name, subject) = ("room.close", room)
+        default: return
+        }
+        let gateway = gateway
+        do {
+            let (storage, now) = try await gateway.eventLoop.submit {
+                (gateway.value.storage, gateway.value.runner.now)
+            }.get()
+            try await storage.record(
+                AuditEntry(at: now, actor: AuditEntry.operatorActor, action: name, subject: subject.text))
+        } catch {
+            logger.error("An entry of the audit log could not be stored", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+extension EndpointAnswer {
+    fileprivate init(_ reply: RoomReply, to operation: RoomsEndpoint.Operation) {
+        let body: [UInt8]
+        switch reply {
+        case .room(let room): body = room.json
+        case .rooms(let list): body = list.json
+        case .token(let token): body = token.json
+        case .closed:
+            self.init(status: 204)
+            return
+        case .refused(let error):
+            self.init(error)
+            return
+        }
+        let isNew = operation == .create || operation == .makeToken
+        self.init(
+            status: isNew ? 201 : 200, contentType: "application/json", body: body + [UInt8(ascii: "\n")])
+        if case .room(let room) = reply, operation == .create {
+            headers.add(name: "Location", value: "/v1/rooms/\(room.summary.name.pathComponent)")
+        }
+    }
+}
+
+extension WireError {
+    fileprivate static let requestTokenMissing = WireError(
+        .tokenMalformed,
+        "Send a JWT that is signed with the API secret, as X-OPENTOK-AUTH: <JWT> or Authorization: Bearer <JWT>.")
+}

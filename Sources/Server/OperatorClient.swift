@@ -1,0 +1,93 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+public import Signaling
+public import Wire
+
+/// A client of the HTTP interface for operators, for commands.
+public struct OperatorClient: Sendable {
+    /// Maximum bytes of an answer: a page of 100 rooms has at most 100 KiB.
+    private static let maxAnswerSize = 1 << 20
+
+    private let url: String
+    /// Whether the URL is from the data directory, so that the server is on this machine.
+    private let isLocal: Bool
+    private let project: Project
+
+    /// - Parameters:
+    ///   - server: the server's URL; nil for the server that runs with this data directory.
+    ///   - dataDirectory: where a running server has left its address.
+    /// - Throws: `OperatorClientError` if there is no server.
+    public init(server: String?, dataDirectory: String, project: Project) throws(OperatorClientError) {
+        let own: String?
+        do throws(DataDirectoryError) { own = try ServerAddressFile.read(in: dataDirectory) } catch {
+            throw OperatorClientError("\(error)")
+        }
+        guard let url = server ?? own else {
+            throw OperatorClientError(
+                "No server runs with the data directory \(dataDirectory). Start it (confab serve), or name another "
+                    + "directory with --data-dir or a server with --server.")
+        }
+        (self.url, self.project, isLocal) = (url.hasSuffix("/") ? String(url.dropLast()) : url, project, server == nil)
+    }
+
+    /// Sends a request and returns the JSON object in the answer; an empty one if there is none.
+    ///
+    /// - Throws: `OperatorClientError`.
+    public func send(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> JSONObject {
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let answer: (status: Int, body: [UInt8])
+        do {
+            answer = try await exchange(client, method, path, body)
+            try await client.shutdown()
+        } catch {
+            try? await client.shutdown()
+            throw OperatorClientError(
+                "The server at \(url) does not answer. Check that it runs, and its log. (\(error))")
+        }
+        var object = JSONObject()
+        if case .object(let parsed)? = try? JSONReader.parse(answer.body) { object = parsed }
+        guard (200..<300).contains(answer.status) else {
+            if case .string(let message)? = object["message"] { throw OperatorClientError(message) }
+            throw OperatorClientError("The server at \(url) answered with status \(answer.status).")
+        }
+        return object
+    }
+
+    private var configuration: HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration()
+        var tls = TLSConfiguration.makeClientConfiguration()
+        // The certificate is for the server's public name, and the connection does not leave this machine.
+        if isLocal { tls.certificateVerification = .none }
+        configuration.tlsConfiguration = tls
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = .seconds(5)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+
+    private func exchange(
+        _ client: HTTPClient, _ method: String, _ path: String, _ body: [UInt8]?
+    ) async throws -> (status: Int, body: [UInt8]) {
+        let now = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+        var request = HTTPClientRequest(url: url + path)
+        request.method = HTTPMethod(rawValue: method)
+        request.headers.add(name: "X-OPENTOK-AUTH", value: project.makeRequestToken(now: now))
+        if let body {
+            request.headers.add(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: body))
+        }
+        let response = try await client.execute(request, timeout: .seconds(30))
+        let content = try await response.body.collect(upTo: Self.maxAnswerSize)
+        return (Int(response.status.code), Array(content.readableBytesView))
+    }
+}
+
+/// Why a request to the server failed, as a sentence for the operator.
+public struct OperatorClientError: Error, Equatable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import GRDB
+import Signaling
+import Wire
+
+/// Statements for persistent rooms. Each runs in a transaction of its caller.
+extension Database {
+    func store(_ room: StoredRoom) throws {
+        let options = room.options
+        let (salt, hash) = (room.password.map { Data($0.salt) }, room.password.map { Data($0.digest) })
+        let (bans, tokens) = (Data(room.bans.flatMap(\.bytes)), Data(room.revokedTokens.flatMap { $0 }))
+        try run(
+            """
+            INSERT OR REPLACE INTO room
+                (id, name, media, capacity, locked, lobby, chat, share, passwordSalt, passwordHash, creator,
+                hasHostTokens, bans, revokedTokens, createdAt, usedAt)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                room.id.blob, room.name.text, options.media.rawValue, options.capacity, options.locked, options.lobby,
+                options.chat, options.share.rawValue, salt, hash, room.creator?.blob, room.hasHostTokens, bans, tokens,
+                room.createdAt.milliseconds, room.usedAt.milliseconds,
+            ])
+    }
+
+    func rooms() throws -> [StoredRoom] {
+        try rows("SELECT * FROM room ORDER BY createdAt, id", []).map { try StoredRoom(row: $0) }
+    }
+
+    func roomsCreated(by id: IdentityID) throws -> [PersonData.CreatedRoom] {
+        try rows("SELECT name, createdAt FROM room WHERE creator = ? ORDER BY createdAt, id", [id.blob]).map { row in
+            PersonData.CreatedRoom(name: try row.room("name"), at: try row.time("createdAt"))
+        }
+    }
+}
+
+extension StoredRoom {
+    fileprivate init(row: Row) throws {
+        let password = try row.roomPassword()
+        var options = try row.roomOptions()
+        options.password = password != nil
+        let bans: [IdentityID] = try row.pieces("bans").compactMap { IdentityID(bytes: $0) }
+        self.init(
+            id: try row.id("id"), name: try row.room("name"), options: options, password: password,
+            creator: try row.optionalID("creator"), hasHostTokens: try row.value("hasHostTokens"), bans: bans,
+            revokedTokens: try row.pieces("revokedTokens"), createdAt: try row.time("createdAt"),
+            usedAt: try row.time("usedAt"))
+    }
+}
+
+extension Row {
+    fileprivate func room(_ column: String) throws -> RoomName {
+        guard let name = RoomName(try value(column) as String) else { throw Self.unreadable(column) }
+        return name
+    }
+
+    fileprivate func roomOptions() throws -> RoomOptions {
+        var options = RoomOptions()
+        options.media = try choice("media")
+        options.capacity = try value("capacity")
+        options.locked = try value("locked")
+        options.lobby = try value("lobby")
+        options.chat = try value("chat")
+        options.share = try choice("share")
+        options.persistent = true
+        return options
+    }
+
+    fileprivate func roomPassword() throws -> RoomPassword? {
+        let salt: Data? = try optional("passwordSalt")
+        let digest: Data? = try optional("passwordHash")
+        guard let salt, let digest else { return nil }
+        return RoomPassword(salt: Array(salt), digest: Array(digest))
+    }
+
+    fileprivate func optionalID(_ column: String) throws -> IdentityID? {
+        let blob: Data? = try optional(column)
+        return blob == nil ? nil : try id(column)
+    }
+
+    /// Returns the parts of a list of 16 bytes each.
+    fileprivate func pieces(_ column: String) throws -> [[UInt8]] {
+        let bytes = Array(try value(column) as Data)
+        return stride(from: 0, to: bytes.count, by: 16).map { Array(bytes[$0..<min($0 + 16, bytes.count)]) }
+    }
+}

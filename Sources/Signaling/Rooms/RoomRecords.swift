@@ -1,0 +1,77 @@
+import Wire
+
+/// A persistent room, as storage keeps it. Each change stores all of it again, so that what is stored is never half of two
+/// states.
+public struct StoredRoom: Hashable, Sendable {
+    public var id: RoomID
+    public var name: RoomName
+    public var options: RoomOptions
+    public var password: RoomPassword?
+    /// Who always comes in, and is host; nil for nobody.
+    public var creator: IdentityID?
+    /// Whether an application made a token for a host.
+    public var hasHostTokens: Bool
+    /// The banned people, the oldest ban first.
+    public var bans: [IdentityID]
+    /// The fingerprints of tokens whose holders were removed, the first removal first.
+    public var revokedTokens: [[UInt8]]
+    public var createdAt: Timestamp
+    /// When the room last had people, exact to a day.
+    public var usedAt: Timestamp
+
+    public init(
+        id: RoomID, name: RoomName, options: RoomOptions, password: RoomPassword? = nil, creator: IdentityID? = nil,
+        hasHostTokens: Bool = false, bans: [IdentityID] = [], revokedTokens: [[UInt8]] = [], createdAt: Timestamp,
+        usedAt: Timestamp
+    ) {
+        (self.id, self.name, self.options, self.password) = (id, name, options, password)
+        (self.creator, self.hasHostTokens) = (creator, hasHostTokens)
+        (self.bans, self.revokedTokens) = (bans, revokedTokens)
+        (self.createdAt, self.usedAt) = (createdAt, usedAt)
+    }
+}
+
+/// A hash of a room's password. Comparing it takes the same time for every password.
+///
+/// The hash is keyed with the server key, which is not in the database: a copy of the database is not enough to try passwords.
+/// A slow hash would stop the event loop for everyone at each join.
+public struct RoomPassword: Hashable, Sendable {
+    public let salt: [UInt8]
+    public let digest: [UInt8]
+
+    public init(salt: [UInt8], digest: [UInt8]) { (self.salt, self.digest) = (salt, digest) }
+
+    init(_ text: String, _ key: ServerKey, using generator: inout some RandomNumberGenerator) {
+        salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        digest = Self.digest(of: text, salt, key)
+    }
+
+    func matches(_ text: String, _ key: ServerKey) -> Bool {
+        constantTimeEquals(digest, Self.digest(of: text, salt, key))
+    }
+
+    private static func digest(of text: String, _ salt: [UInt8], _ key: ServerKey) -> [UInt8] {
+        key.authenticationCode(Array("confab room password\n".utf8) + salt + Array(text.utf8))
+    }
+}
+
+/// The people and tokens that a room no longer admits. Beyond `Rules.roomBans` of each, the oldest go.
+struct RoomBans: Equatable, Sendable {
+    private(set) var people: [IdentityID] = []
+    private(set) var tokens: [[UInt8]] = []
+
+    init() {}
+    init(_ stored: StoredRoom) { (people, tokens) = (stored.bans, stored.revokedTokens) }
+
+    /// - Returns: false if this changes nothing.
+    mutating func ban(_ identity: IdentityID, _ rules: Rules) -> Bool {
+        guard !people.contains(identity) else { return false }
+        people = Array((people + [identity]).suffix(rules.roomBans))
+        return true
+    }
+
+    mutating func revoke(_ token: [UInt8], _ rules: Rules) {
+        guard !tokens.contains(token) else { return }
+        tokens = Array((tokens + [token]).suffix(rules.roomBans))
+    }
+}

@@ -1,0 +1,89 @@
+import Wire
+
+/// What a verified room token allows.
+public struct RoomGrant: Equatable, Sendable {
+    public var room: RoomName
+    /// The room for which the token was made. A later room of the same name is another one.
+    public var id: RoomID
+    public var role: RoomRole
+    /// The name to show; empty if the holder may choose it.
+    public var displayName: String
+    /// Identifies the token, so that it can be rejected after its holder was removed from the room.
+    public var fingerprint: [UInt8]
+}
+
+/// The permissions and lifetime of a room token to create.
+struct RoomTokenClaims: Equatable, Sendable {
+    var room: RoomName
+    var id: RoomID
+    var role: RoomRole
+    var displayName: String
+    var lifetime: Duration
+}
+
+extension Project {
+    private static let roomScope = "room.join"
+    /// The longest lifetime of a room token, the same as that of a session token.
+    static let longestRoomToken: Duration = .seconds(Limits.roomTokenLifetime)
+
+    func makeRoomToken(
+        _ claims: RoomTokenClaims, now: Timestamp, using generator: inout some RandomNumberGenerator
+    ) -> String {
+        // Makes each token different from all others, so that the removal of one holder does not affect another.
+        let nonce = RoomID.random(using: &generator)
+        return JWT.sign(self) { writer in
+            writer.member("iss", apiKey)
+            writer.member("ist", "project")
+            writer.member("scope", Self.roomScope)
+            writer.member("room", claims.room.text)
+            writer.member("room_id", claims.id.description)
+            writer.member("role", claims.role.rawValue)
+            if !claims.displayName.isEmpty { writer.member("name", claims.displayName) }
+            writer.member("iat", now.seconds)
+            writer.member("exp", (now + claims.lifetime).seconds)
+            writer.member("jti", nonce.description)
+        }
+    }
+
+    func verifyRoomToken(_ text: String, now: Timestamp) throws(WireError) -> RoomGrant {
+        let token = try JWT(verifying: text, with: self, now: now)
+        try token.check(project: self, scope: Self.roomScope, longest: Self.longestRoomToken, now: now)
+        guard let room = token.string("room").flatMap({ RoomName($0) }),
+            let id = token.string("room_id").flatMap({ RoomID($0) })
+        else {
+            throw WireError(.tokenRoom, "The token names no room. Get one from POST /v1/rooms/{name}/tokens.")
+        }
+        guard let role = token.string("role").flatMap(RoomRole.init(rawValue:)) else {
+            throw WireError(.tokenRole, "The token's role must be host, cohost or guest.")
+        }
+        let name = token.string("name") ?? ""
+        guard name.utf8.count <= Limits.name else {
+            throw WireError(.tokenMalformed, "The token's name claim must not exceed \(Limits.name) bytes.")
+        }
+        return RoomGrant(
+            room: room, id: id, role: role, displayName: PersonName.vouched(name), fingerprint: token.fingerprint)
+    }
+
+    // MARK: Requests by operators and applications
+
+    /// The longest lifetime of a request token, the same as OpenTok's.
+    private static let longestRequestToken: Duration = .seconds(300)
+
+    /// Returns a token for requests over HTTP that require the API secret.
+    public func makeRequestToken(now: Timestamp, lifetime: Duration = .seconds(60)) -> String {
+        JWT.sign(self) { writer in
+            writer.member("iss", apiKey)
+            writer.member("ist", "project")
+            writer.member("iat", now.seconds)
+            writer.member("exp", (now + lifetime).seconds)
+        }
+    }
+
+    /// Checks the token of a request that requires the API secret.
+    ///
+    /// Such a token has no scope. Clients hold tokens that have one, and must not become operators with them.
+    public func verifyRequestToken(_ text: String, now: Timestamp) throws(WireError) {
+        let token = try JWT(verifying: text, with: self, now: now)
+        try token.check(project: self, scope: nil, longest: Self.longestRequestToken, now: now)
+    }
+}

@@ -1,0 +1,195 @@
+import Signaling
+import TestSupport
+import Testing
+import Wire
+
+/// Persistent rooms: what is stored, and what a restart brings back.
+@Suite struct RoomStorageTests {
+    private let stage = Stage { $0.routesMedia = true }
+    private let ada: Guest
+    private let bob: Guest
+
+    init() { (ada, bob) = (stage.arrive(address: "a"), stage.arrive(address: "b")) }
+
+    private static let persistent = RoomChanges { $0.persistent = true }
+
+    private var stored: StoredRoom? { stage.archive.rooms.values.first }
+
+    private func arrive(as guest: Guest) -> Guest { stage.arrive(guest.identity, address: guest.address) }
+
+    @Test func onlyPersistentRoomsAreStored() {
+        bob.open(RoomName("other"))
+        #expect(stage.changes == [])
+        ada.open(with: Self.persistent)
+        #expect(stored?.name == .standUp)
+        #expect(stored?.creator == ada.identity)
+        #expect(stored?.options.persistent == true)
+    }
+
+    /// The answer must not say that something is done before it is stored.
+    @Test func whatIsStoredComesBeforeTheAnswer() throws {
+        ada.open(with: Self.persistent)
+        func isStoredFirst() throws -> Bool {
+            let change = try #require(stage.effects.firstIndex { if case .persist = $0 { true } else { false } })
+            let message = try #require(stage.effects.firstIndex { if case .transmit = $0 { true } else { false } })
+            return change < message
+        }
+        #expect(try isStoredFirst())
+        ada.set { $0.locked = true }
+        #expect(try isStoredFirst())
+    }
+
+    @Test func aRestartBringsTheRoomBackAndItsCreatorIsHost() throws {
+        ada.open(
+            with: RoomChanges { ($0.persistent, $0.lobby, $0.capacity, $0.share) = (true, true, 7, .hosts) })
+        stage.restart(after: .seconds(5))
+        let waiting = arrive(as: bob)
+        #expect(waiting.open(as: "Bob")?.type == "room.waiting", "the lobby holds while the room is empty")
+        let host = arrive(as: ada)
+        let joined = try #require(host.open()?.room?.joined)
+        #expect(joined.role == .host)
+        #expect(joined.options.capacity == 7 && joined.options.share == .hosts && joined.options.persistent)
+        #expect(host.enter(joined)?.capabilities?.forceDisconnect == true)
+        #expect(host.admit(waiting)?.type == "ok")
+        #expect(arrive(as: ada).open(RoomName("Stand-Up"))?.room?.joined?.role == .host, "on another device too")
+    }
+
+    @Test func thePasswordSurvivesAndIsNotStored() throws {
+        ada.open(with: RoomChanges { ($0.persistent, $0.password) = (true, "open sesame") })
+        let password = try #require(stored?.password)
+        #expect(password.salt.count == 16 && password.digest.count == 32)
+        #expect(!"\(stage.changes)".contains("sesame"))
+        stage.restart()
+        let guest = arrive(as: bob)
+        #expect(guest.open(password: "open barley")?.errorCode == .roomPassword)
+        #expect(guest.open(password: "open sesame")?.room?.joined?.role == .host, "the first person who comes")
+        #expect(guest.set { $0.password = "another" }?.type == "ok")
+        #expect(stored?.password != password, "the room had a password before, too")
+    }
+
+    @Test func bansSurviveARestart() {
+        ada.open(with: Self.persistent)
+        bob.open()
+        ada.remove(bob, ban: true)
+        stage.restart()
+        #expect(arrive(as: bob).open()?.errorCode == .roomBanned)
+    }
+
+    @Test func aCreatorWhoWasRemovedIsAGuestAfterARestart() {
+        ada.open(with: Self.persistent)
+        bob.open()
+        ada.make(bob, .host)
+        bob.remove(ada)
+        #expect(stored?.creator == nil)
+        stage.restart()
+        arrive(as: bob).open()
+        #expect(arrive(as: ada).open()?.room?.joined?.role == .guest)
+    }
+
+    @Test func becomingPersistentStoresWhatHappenedBefore() {
+        ada.open()
+        bob.open()
+        ada.remove(bob, ban: true)
+        #expect(stage.changes == [])
+        ada.set { $0.persistent = true }
+        #expect(stored?.bans == [bob.identity])
+        ada.set { $0.persistent = false }
+        #expect(stage.archive.rooms.isEmpty)
+        stage.restart()
+        #expect(stage.hub.roomCount == 0)
+    }
+
+    @Test func aRoomThatEndsIsDeleted() {
+        ada.open(with: Self.persistent)
+        stage.handle(.closeRoom(.standUp))
+        #expect(stage.archive.rooms.isEmpty)
+    }
+
+    // MARK: Retention
+
+    @Test func aRoomEndsAYearAfterItsLastUseAlsoAcrossRestarts() {
+        ada.open(with: Self.persistent)
+        ada.leave()
+        for _ in 0..<3 {
+            stage.pass(.seconds(100 * 86400))
+            stage.restart()
+            #expect(stage.hub.hasRoom(.standUp))
+        }
+        stage.pass(.seconds(66 * 86400))
+        #expect(!stage.hub.hasRoom(.standUp))
+        #expect(stage.archive.rooms.isEmpty)
+    }
+
+    @Test func usingARoomKeepsItWithoutAWriteForEachVisit() {
+        ada.open(with: Self.persistent)
+        ada.leave()
+        let writes = stage.changes.count
+        for _ in 0..<10 {
+            let guest = arrive(as: bob)
+            guest.open()
+            guest.leave()
+        }
+        #expect(stage.changes.count == writes)
+        stage.pass(.seconds(300 * 86400))
+        let guest = arrive(as: bob)
+        guest.open()
+        guest.leave()
+        stage.pass(.seconds(100 * 86400))
+        stage.restart()
+        #expect(stage.hub.hasRoom(.standUp))
+    }
+
+    /// The stored time of use is old if people stayed in the room for long, and the server crashed.
+    @Test func peopleWhoWereInARoomForAYearCanReturnAfterARestart() {
+        let stage = Stage { $0.roomRetention = .seconds(10) }
+        let ada = stage.arrive()
+        ada.open(with: Self.persistent)
+        stage.pass(.seconds(100))
+        stage.restart()
+        #expect(stage.hub.hasRoom(.standUp))
+        stage.pass(.seconds(61))
+        #expect(!stage.hub.hasRoom(.standUp))
+    }
+
+    // MARK: Limits
+
+    @Test func roomsFromBeforeARestartCount() {
+        let stage = Stage { $0.roomsPerPerson = 2 }
+        let ada = stage.arrive()
+        for number in 0..<2 {
+            ada.open(RoomName("room \(number)"), with: Self.persistent)
+            ada.leaveRoom()
+        }
+        stage.restart()
+        let again = stage.arrive(ada.identity)
+        #expect(again.open(RoomName("third"))?.errorCode == .rateLimited)
+        stage.handle(.closeRoom(RoomName("room 0") ?? .unset))
+        #expect(again.open(RoomName("third"))?.room?.joined != nil)
+    }
+
+    @Test func withLittleStorageNothingNewIsStoredAndPeopleStayProtected() {
+        let full = WireError(.storageFull, "The disk is nearly full.", retryable: true)
+        stage.permit = .essential(full)
+        #expect(ada.open(with: Self.persistent)?.errorCode == .storageFull)
+        #expect(!stage.hub.hasRoom(.standUp))
+        ada.open()
+        #expect(ada.set { $0.persistent = true }?.errorCode == .storageFull)
+        stage.permit = .all
+        ada.set { $0.persistent = true }
+        bob.open()
+        stage.permit = .essential(full)
+        #expect(ada.set { $0.locked = true }?.type == "ok")
+        #expect(ada.remove(bob, ban: true)?.type == "ok")
+        stage.permit = .none(full)
+        #expect(ada.set { $0.locked = false }?.errorCode == .storageFull)
+        #expect(ada.write("still here")?.type == "ok")
+    }
+
+    @Test func aRoutedRoomOnAServerWithoutMediaSaysSo() {
+        ada.open(with: Self.persistent)
+        let stage = Stage()
+        guard let stored else { return #expect(Bool(false), "nothing was stored") }
+        stage.handle(.restoredRoom(stored))
+        #expect(stage.arrive().open()?.errorCode == .mediaUnavailable)
+    }
+}
