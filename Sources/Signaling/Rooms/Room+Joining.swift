@@ -5,6 +5,10 @@ extension Room {
     mutating func join(_ application: RoomApplication, _ turn: inout Turn) {
         let (applicant, request) = (application.applicant, application.request)
         do throws(WireError) {
+            if applicant.isPerch {
+                try permitPerch(applicant.identity, now: turn.now)
+                return enter(applicant, re: request.re, &turn)
+            }
             try permit(application, &turn)
             try makeRoom(for: applicant, &turn)
             guard mustWait(applicant) else { return enter(applicant, re: request.re, &turn) }
@@ -60,7 +64,7 @@ extension Room {
 
     /// - Parameter re: the request that this answers; nil after waiting.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ turn: inout Turn) {
-        let role: RoomRole = roster.isEmpty || isCreator(applicant) ? .host : .guest
+        let role: RoomRole = needsHost(applicant) || isCreator(applicant) ? .host : .guest
         let binding = MatchID.random(using: &turn.random)
         let member = roster.insert(applicant, as: role, binding, now: turn.now)
         updateState(turn)

@@ -116,6 +116,8 @@ public struct Room: Machine, Equatable, Sendable {
     /// Removes someone who did not leave.
     mutating func remove(_ client: ConnectionID, _ reason: RoomEndReason, _ turn: inout Turn) {
         guard let member = roster.remove(client) else { return }
+        // PerchRTC's clients join again by themselves when they lose their connection.
+        if member.isPerch, reason == .removed { lobby.sendAway(member.identity, turn) }
         if member.identity == creator, reason != .replaced { creator = nil }
         turn.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)

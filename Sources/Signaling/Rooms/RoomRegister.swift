@@ -49,7 +49,8 @@ struct RoomRegister: Machine {
         rooms[name] = Creator(identity: applicant.identity, address: applicant.address)
         perPerson[applicant.identity, default: 0] += 1
         perAddress[applicant.address, default: 0] += 1
-        turn.tell(.room(name, .open(settings, creator: applicant.identity)))
+        // The identity of a client of PerchRTC's protocol proves nothing, so it has no privileges.
+        turn.tell(.room(name, .open(settings, creator: applicant.isPerch ? nil : applicant.identity)))
         turn.tell(.room(name, .join(application)))
     }
 
