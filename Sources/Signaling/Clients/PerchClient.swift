@@ -190,7 +190,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
         ask(.publish(publish), .publish, &turn)
         for connection in joined.connections { meet(connection.id, isNewcomer: false, &turn) }
         // Only those whose offers the client waits for. The others follow as `peer_connected`.
-        let waitsFor = pairs.keys.sorted().compactMap { pairs[$0] }.filter { !$0.offers }
+        let waitsFor = joined.connections.compactMap { pairs[$0.id] }.filter { !$0.offers }
         transmit(.peers(waitsFor.map(\.user)), &turn)
         for stream in joined.streams { streamCreated(stream, &turn) }
     }

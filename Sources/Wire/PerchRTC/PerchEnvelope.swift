@@ -8,9 +8,11 @@ public enum PerchEnvelope: String, Hashable, Sendable, CaseIterable {
 
 /// Where a client of PerchRTC's protocol is: the names that its messages contain.
 public struct PerchPlace: Hashable, Sendable {
+    /// The form of the client's messages.
     public var envelope: PerchEnvelope
-    /// The domain and application that the client named. They are only repeated to it.
+    /// The domain that the client named. It is only repeated to it.
     public var domain: String
+    /// The application that the client named. It is only repeated to it.
     public var application: String
     /// The room as the client named it.
     public var room: String

@@ -2,9 +2,11 @@
 public struct PerchSignal: Hashable, Sendable {
     /// The message without the peer connection that it is about.
     public enum Content: Hashable, Sendable {
-        /// A session description in SDP.
+        /// Proposes a connection, or a change to it, in SDP.
         case offer(String)
+        /// Accepts an offer, in SDP.
         case answer(String)
+        /// An ICE candidate of the sender.
         case candidate(PerchCandidate)
         /// The sender closed or refused the peer connection.
         case bye
@@ -12,6 +14,7 @@ public struct PerchSignal: Hashable, Sendable {
 
     /// The id of the peer connection, which the end that offers chooses: 1 to 64 bytes.
     public var connection: String
+    /// What the message says about it.
     public var content: Content
 
     public init(connection: String, _ content: Content) { (self.connection, self.content) = (connection, content) }

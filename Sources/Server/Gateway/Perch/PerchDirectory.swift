@@ -5,8 +5,8 @@ import Wire
 
 /// Answers the calls of PerchRTC's protocol, and opens its WebSockets. Used only on the gateway's event loop.
 final class PerchDirectory {
-    /// Maximum bytes of a device's name, which is the user's id.
-    private static let maxUser = Limits.personNameBytes
+    /// Maximum bytes of a device's name, which is the user's id: as many as a person's name.
+    private static let maxUser = 160
     /// Maximum bytes of the domain and of the application, which are only repeated to the client.
     private static let maxPathPart = 64
     /// 128 random bits, so that tokens cannot be guessed in their short life.
