@@ -71,8 +71,7 @@ export class Phone {
 /** Runs in the page: joins a room with camera and microphone, and shows each of the others. */
 async function enter(name, displayName, options) {
   const { Client, OT, Rooms } = await import('/lib/index.js');
-  const url = `${location.origin.replace(/^http/, 'ws')}/v1/socket`;
-  const client = new Client({ url });
+  const client = new Client();
   const rooms = new Rooms(client, {
     subscriberTarget: () => {
       const tile = document.createElement('div');
