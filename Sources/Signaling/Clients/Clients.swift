@@ -54,7 +54,9 @@ struct Clients: Sendable {
         return delivered.wakeUp
     }
 
-    private func count(_ turn: inout Turn) { turn.figures.online = clients.count + legacyClients.count + perchClients.count }
+    private func count(_ turn: inout Turn) {
+        turn.figures.online = clients.count + legacyClients.count + perchClients.count
+    }
 
     // MARK: Devices
 
