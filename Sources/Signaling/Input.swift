@@ -6,6 +6,9 @@ public enum Input: Equatable, Sendable {
     /// A legacy client (RouletteTok's protocol) connected. Its requests arrive as `asked`.
     indirect case legacyArrived(LegacyArrival)
     case asked(SocketID, RouletteTokRequest)
+    /// A client of PerchRTC's protocol connected. Its messages arrive as `perch`.
+    indirect case perchArrived(PerchArrival)
+    indirect case perch(SocketID, PerchRequest)
     case message(SocketID, Envelope<ClientMessage>)
     case unreadable(SocketID, UnreadableMessage)
     /// A client requested a new WHIP or WHEP resource. Later requests for the resource arrive as `requested`.
@@ -49,6 +52,8 @@ extension Hub {
         switch input {
         case .arrived(let arrival): clients.receive(arrival, &turn)
         case .legacyArrived(let arrival): clients.makeLegacy(arrival, &turn)
+        case .perchArrived(let arrival): clients.makePerch(arrival, &turn)
+        case .perch(let socket, let request): clients.tell(socket, .perch(socket, request), &turn)
         case .resourceArrived(let arrival):
             let resource = clients.makeResource(arrival, &turn)
             if let resource { timers.schedule(.client(resource.id), resource.wakeUp) }

@@ -18,6 +18,10 @@ public enum Limits {
     public static let connectionData = 1000
     /// Maximum bytes of a signal's type.
     public static let signalType = 128
+    /// Maximum bytes of the id of a negotiation. PerchRTC's clients use UUIDs, with 36.
+    public static let negotiationID = 64
+    /// The highest number of an offer. At one offer per second, it lasts for two weeks.
+    public static let offerNumber = 1_000_000
     /// Maximum bytes of a signal's data, in UTF-8.
     public static let signalData = 8 * 1024
     /// Maximum characters of one interest.

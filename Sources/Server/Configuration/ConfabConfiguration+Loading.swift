@@ -134,6 +134,9 @@ extension ConfabConfiguration {
             ice.turnServers.isEmpty || ice.turnSecret != nil || ice.turnUsername != nil, "ice.turnServers",
             "requires ice.turnSecret, or ice.turnUsername and ice.turnPassword")
         require(
+            (perch.ident == nil) == (perch.secret == nil), "perch.ident",
+            "set both perch.ident and perch.secret, or neither")
+        require(
             rules.firstSkipWait <= rules.longestSkipWait, "roulette.firstSkipWait",
             "must not be longer than roulette.longestSkipWait")
         require(

@@ -36,6 +36,7 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public var limits = Limits()
     public var connection = Connection()
     public var socketIO = SocketIO()
+    public var perch = Perch()
     public var retention = Retention()
     public var push = Push()
     public var storage = Storage()
@@ -160,6 +161,18 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var pollDuration: Duration = .seconds(20)
         public var handshakeTimeout: Duration = .seconds(30)
         public init() {}
+    }
+
+    /// The credential of PerchRTC's clients, which their applications contain.
+    public struct Perch: Sendable, Equatable {
+        public var ident: String?
+        public var secret: SecretText?
+        /// How long a token works. Clients use it at once.
+        public var tokenLifetime: Duration = .seconds(60)
+        public init() {}
+
+        /// Whether PerchRTC's clients can connect.
+        public var isEnabled: Bool { ident != nil && secret != nil }
     }
 
     /// How long records are stored.

@@ -19,7 +19,7 @@ extension ConfabConfiguration {
 extension Setting {
     static let all: [Setting] =
         server + web + operations + media + whip + limits + connection + socketIO + pairing + moderation
-        + people + rooms + push
+        + people + rooms + perch + push
 
     private static let port = Format<Int>.integer(0...65535)
     /// The format of durations that may be zero, which tests use.

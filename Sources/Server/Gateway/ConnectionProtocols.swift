@@ -99,7 +99,7 @@ final class ConnectionProtocols {
         }
     }
 
-    /// Makes the handler for the native protocol or for Socket.IO, depending on the URL.
+    /// Makes the handler for the native protocol, Socket.IO or PerchRTC's protocol, depending on the URL.
     private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
         let rules = gateway.configuration.rules
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
@@ -108,6 +108,12 @@ final class ConnectionProtocols {
             return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.messageSize)
         }
         let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
+        if let (token, envelope) = PerchHTTPRequest.socket(uri: head.uri) {
+            // `PerchEndpoint` has admitted the client.
+            let user: any WebSocketUser =
+                gateway.perch.open(token, envelope, from: address) ?? RefusedPerchSocket()
+            return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.descriptionSize)
+        }
         let socket = NativeSocket(gateway: gateway, address: address, origin: head.headers.onlyOrigin)
         return WebSocketHandler(gateway: gateway, user: socket, messageSize: rules.descriptionSize)
     }

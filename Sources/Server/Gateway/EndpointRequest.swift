@@ -4,10 +4,13 @@ import NIOHTTP1
 enum EndpointRequest: Equatable {
     case socketIO(SocketIORequest)
     case whip(WHIPRequest)
+    case perch(PerchHTTPRequest)
 
     /// Returns nil if the request is for the router.
-    init?(_ head: HTTPRequestHead, allowsSocketIO: Bool) {
-        if allowsSocketIO, let request = SocketIORequest(method: head.method, uri: head.uri) {
+    init?(_ head: HTTPRequestHead, allowsSocketIO: Bool, allowsPerch: Bool) {
+        if allowsPerch, let request = PerchHTTPRequest(method: head.method, uri: head.uri) {
+            self = .perch(request)
+        } else if allowsSocketIO, let request = SocketIORequest(method: head.method, uri: head.uri) {
             self = .socketIO(request)
         } else if let request = WHIPRequest(method: head.method, uri: head.uri) {
             self = .whip(request)
@@ -19,7 +22,12 @@ enum EndpointRequest: Equatable {
     /// Returns the request to admit a WebSocket whose handshake is valid. Nil if it needs no admission: `NativeSocket` refuses
     /// clients with an error that pages can read, which they cannot do with an HTTP response.
     init?(handshake head: HTTPRequestHead) {
-        guard let id = SocketIORequest.webSocketID(uri: head.uri) else { return nil }
-        self = .socketIO(.webSocket(id))
+        if let id = SocketIORequest.webSocketID(uri: head.uri) {
+            self = .socketIO(.webSocket(id))
+        } else if let (token, envelope) = PerchHTTPRequest.socket(uri: head.uri) {
+            self = .perch(.webSocket(token, envelope))
+        } else {
+            return nil
+        }
     }
 }

@@ -65,6 +65,7 @@ final class Gateway {
     private(set) var isDraining = false
     private(set) lazy var whip = WHIPDirectory(gateway: self)
     private(set) lazy var socketIO = SocketIODirectory(gateway: self)
+    private(set) lazy var perch = PerchDirectory(gateway: self)
 
     init(
         runner: HubRunner, storage: any Storage, configuration: ConfabConfiguration,

@@ -4,6 +4,7 @@ extension HTTPConnection {
     /// What the configuration says about a connection.
     struct Settings: Equatable, Sendable {
         var allowsSocketIO: Bool
+        var allowsPerch: Bool
         var messageSize: Int
         var descriptionSize: Int
         /// How long the first request may take. Includes a TLS handshake.
@@ -13,13 +14,18 @@ extension HTTPConnection {
 
         init(_ configuration: ConfabConfiguration) {
             allowsSocketIO = configuration.socketIO.isEnabled
+            allowsPerch = configuration.perch.isEnabled
             messageSize = configuration.rules.messageSize
             descriptionSize = configuration.rules.descriptionSize
             headerTimeout = configuration.limits.requestHeaderTimeout
         }
 
         func maxBodyBytes(_ request: EndpointRequest) -> Int {
-            if case .whip(let request) = request, request.action == .post { descriptionSize } else { messageSize }
+            switch request {
+            case .whip(let request): request.action == .post ? descriptionSize : messageSize
+            case .socketIO: messageSize
+            case .perch: PerchHTTPRequest.maxBodyBytes
+            }
         }
     }
 }

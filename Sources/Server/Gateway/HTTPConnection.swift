@@ -257,14 +257,15 @@ struct HTTPConnection {
         timeLimit = settings.idleTimeout
         outputs.append(.began)
         if head.version == .http1_1, head.headers["Host"].count != 1 { return refuse(.hostMissing) }
-        let request = EndpointRequest(head, allowsSocketIO: settings.allowsSocketIO)
+        let request = EndpointRequest(
+            head, allowsSocketIO: settings.allowsSocketIO, allowsPerch: settings.allowsPerch)
         if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }) {
             if let request, let refusal = tooLarge(head, request, size) { return refuse(refusal) }
             if size > Self.maxBodyBytes { return refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
         }
         let isLast = head.method == .CONNECT || head.headers.contains(name: "Upgrade") || lifetime == .quiescing
         if isLast, source == .open { source = .ended }
-        if WebSocketUpgrade.isOurs(head, allowsSocketIO: settings.allowsSocketIO) {
+        if WebSocketUpgrade.isOurs(head, settings) {
             state = .switching(head, bodyBytes: 0)
         } else if let request {
             state = .reading(head, request)
@@ -322,7 +323,7 @@ struct HTTPConnection {
         let limit = settings.maxBodyBytes(request)
         guard size > limit else { return nil }
         return switch request {
-        case .socketIO: .bodyTooLarge(limit: limit)
+        case .socketIO, .perch: .bodyTooLarge(limit: limit)
         case .whip(let request): .descriptionTooLarge(head, request, limit: limit)
         }
     }

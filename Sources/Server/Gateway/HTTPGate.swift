@@ -5,8 +5,8 @@ import Signaling
 
 /// The channel handler closest to the client: it sees every request first and every response last.
 ///
-/// `HTTPConnection` decides what happens, and this is its shell. It passes requests under `/socket.io/`, `/whip/` and
-/// `/whep/` to their endpoints and all others to the router. For a WebSocket it changes the pipeline and removes itself.
+/// `HTTPConnection` decides what happens, and this is its shell. It passes requests under `/socket.io/`, `/whip/`, `/whep/` and
+/// `/xirsys/` to their endpoints and all others to the router. For a WebSocket it changes the pipeline and removes itself.
 final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -161,6 +161,8 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
             let endpoint = whip ?? WHIPEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress)
             whip = endpoint
             endpoint.perform(request, head, body)
+        case .perch(let request):
+            PerchEndpoint(gateway: gateway, gate: self, peer: context.remoteAddress).perform(request, head, body)
         }
     }
 

@@ -17,11 +17,15 @@ enum WebSocketUpgrade {
         var headers = HTTPHeaders([
             ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Accept", accept(key)),
         ])
-        // Socket.IO uses no subprotocol.
-        if SocketIORequest.webSocketID(uri: request.uri) == nil {
+        if usesSubprotocol(request) {
             headers.add(name: "Sec-WebSocket-Protocol", value: GatewayChannel.subprotocol)
         }
         return headers
+    }
+
+    /// Socket.IO and PerchRTC use no subprotocol.
+    private static func usesSubprotocol(_ request: HTTPRequestHead) -> Bool {
+        SocketIORequest.webSocketID(uri: request.uri) == nil && PerchHTTPRequest.socket(uri: request.uri) == nil
     }
 
     /// Computes `Sec-WebSocket-Accept` with the GUID from RFC 6455 §4.2.2.
@@ -31,17 +35,18 @@ enum WebSocketUpgrade {
     }
 
     /// True if this is a valid WebSocket handshake for one of our paths.
-    static func isOurs(_ head: HTTPRequestHead, allowsSocketIO: Bool) -> Bool {
+    static func isOurs(_ head: HTTPRequestHead, _ settings: HTTPConnection.Settings) -> Bool {
         let path = head.uri.prefix { $0 != "?" }
-        let isSocketIO = allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil
-        guard head.method == .GET, head.version == .http1_1, path == GatewayChannel.socketPath || isSocketIO else {
+        let isSocketIO = settings.allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil
+        let isOther = isSocketIO || settings.allowsPerch && PerchHTTPRequest.socket(uri: head.uri) != nil
+        guard head.method == .GET, head.version == .http1_1, path == GatewayChannel.socketPath || isOther else {
             return false
         }
         return head.headers[canonicalForm: "upgrade"].contains { $0.lowercased() == "websocket" }
             && head.headers[canonicalForm: "connection"].contains { $0.lowercased() == "upgrade" }
             && head.headers["Sec-WebSocket-Version"] == ["13"]
             && isKey(head.headers["Sec-WebSocket-Key"])
-            && (isSocketIO
+            && (isOther
                 || head.headers[canonicalForm: "sec-websocket-protocol"].contains { $0 == GatewayChannel.subprotocol })
     }
 

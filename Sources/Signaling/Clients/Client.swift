@@ -126,7 +126,7 @@ public struct Client: Machine, Equatable, Sendable {
             } else {
                 drop(until: turn.now + turn.rules.resumeGrace, &turn)
             }
-        case .asked, .moved, .connected, .requested: return
+        case .asked, .perch, .perchSignal, .moved, .connected, .requested: return
         case .resume(let arrival): resume(arrival, &turn)
         case .deliver(let message): deliver(message, &turn)
         case .deliverBroadcast(let broadcast):

@@ -6,6 +6,10 @@ public enum ClientEvent: Equatable, Sendable {
     case unreadable(SocketID, UnreadableMessage)
     /// A request of a legacy client.
     case asked(SocketID, RouletteTokRequest)
+    /// A message from a client of PerchRTC's protocol.
+    indirect case perch(SocketID, PerchRequest)
+    /// A message from another client of PerchRTC's protocol in the same session. Only such clients use this event.
+    indirect case perchSignal(ConnectionID, PerchSignal)
     case closed(SocketID, leaving: Bool)
     /// The client continues from another address, on the same socket.
     case moved(address: String)

@@ -1,15 +1,16 @@
 import Wire
 
-/// Everything that has a `ConnectionID`: clients, legacy clients, and WHIP and WHEP resources. Also maps each socket to its
-/// connection.
+/// Everything that has a `ConnectionID`: clients, legacy clients, clients of PerchRTC's protocol, and WHIP and WHEP
+/// resources. Also maps each socket to its connection.
 ///
-/// There are three tables rather than one table of enum values, because an enum's payload cannot be mutated in place. Taking
+/// There are four tables rather than one table of enum values, because an enum's payload cannot be mutated in place. Taking
 /// the payload out of the enum would copy a client's replay buffer for every message.
-/// Invariant: a connection is in exactly one of the three tables.
+/// Invariant: a connection is in exactly one of the four tables.
 struct Clients: Sendable {
     private var sockets: [SocketID: ConnectionID] = [:]
     private var clients = Machines<Client>()
     private var legacyClients = Machines<LegacyClient>()
+    private var perchClients = Machines<PerchClient>()
     private var resources = Machines<MediaResource>()
     private var register = MediaResourceRegister()
     /// The clients on linked devices, by the device's own identity, which is not that of the client's person.
@@ -24,6 +25,7 @@ struct Clients: Sendable {
         if !legacyClients.isEmpty, legacyClients.contains(id) {
             return legacyClients.deliver(event, to: id, &turn).wakeUp
         }
+        if id.isPerch, perchClients.contains(id) { return perchClients.deliver(event, to: id, &turn).wakeUp }
         if !resources.isEmpty, resources.contains(id) { return settle(resources.deliver(event, to: id, &turn)) }
         return settle(clients.deliver(event, to: id, &turn))
     }
@@ -31,6 +33,7 @@ struct Clients: Sendable {
     mutating func wake(_ id: ConnectionID, at moment: Timestamp, _ turn: inout Turn) -> Timestamp? {
         defer { count(&turn) }
         if legacyClients.contains(id) { return legacyClients.wake(id, at: moment, &turn).wakeUp }
+        if id.isPerch, perchClients.contains(id) { return perchClients.wake(id, at: moment, &turn).wakeUp }
         if resources.contains(id) { return settle(resources.wake(id, at: moment, &turn)) }
         return settle(clients.wake(id, at: moment, &turn))
     }
@@ -51,7 +54,9 @@ struct Clients: Sendable {
         return delivered.wakeUp
     }
 
-    private func count(_ turn: inout Turn) { turn.figures.online = clients.count + legacyClients.count }
+    private func count(_ turn: inout Turn) {
+        turn.figures.online = clients.count + legacyClients.count + perchClients.count
+    }
 
     // MARK: Devices
 
@@ -110,6 +115,14 @@ struct Clients: Sendable {
         let id = ConnectionID.random(using: &turn.random)
         sockets[arrival.socket] = id
         _ = legacyClients.insert(LegacyClient(arrival, id: id, &turn), id)
+        count(&turn)
+    }
+
+    /// Creates a client of PerchRTC's protocol. It cannot resume.
+    mutating func makePerch(_ arrival: PerchArrival, _ turn: inout Turn) {
+        let id = ConnectionID.perch(using: &turn.random)
+        sockets[arrival.socket] = id
+        _ = perchClients.insert(PerchClient(arrival, id: id, &turn), id)
         count(&turn)
     }
 

@@ -73,8 +73,8 @@ public struct LegacyClient: Machine, Equatable, Sendable {
             turn.close(socket, code, "")
             depart(&turn)
         // Events that only native clients use.
-        case .message, .unreadable, .resume, .joinRefused, .leftSession, .roulette, .call, .room, .connected,
-            .requested:
+        case .message, .unreadable, .perch, .perchSignal, .resume, .joinRefused, .leftSession, .roulette, .call, .room,
+            .connected, .requested:
             return
         }
     }

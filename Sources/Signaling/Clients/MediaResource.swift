@@ -108,7 +108,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
             if socket == self.socket { depart(.clientDisconnected, Self.slow, &turn) }
         case .expel(let error, _, _): depart(.forceDisconnected, error, &turn)
         // Events that only clients with sockets use.
-        case .message, .unreadable, .asked, .moved, .resume, .roulette, .call, .room: return
+        case .message, .unreadable, .asked, .perch, .perchSignal, .moved, .resume, .roulette, .call, .room: return
         }
     }
 

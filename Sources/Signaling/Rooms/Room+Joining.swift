@@ -7,6 +7,10 @@ extension Room {
         let former: ConnectionID?
         let formerKnock: RoomApplicant?
         do throws(WireError) {
+            if applicant.isPerch {
+                try permitPerch(applicant.identity, now: turn.now)
+                return enter(applicant, re: request.re, &turn)
+            }
             try permit(application, &turn)
             former = try takePlace(for: applicant)
             guard mustWait(applicant) else {
@@ -89,7 +93,7 @@ extension Room {
     /// - Parameter re: the request that this answers; nil after waiting.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ turn: inout Turn) {
         let isHostByRight = isCreator(applicant) || applicant.grant?.role == .host
-        let role: RoomRole = roster.isEmpty || isHostByRight ? .host : applicant.grant?.role ?? .guest
+        let role: RoomRole = needsHost(applicant) || isHostByRight ? .host : applicant.grant?.role ?? .guest
         turn.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &turn.random)
         let member = roster.insert(applicant, as: role, binding, now: turn.now)

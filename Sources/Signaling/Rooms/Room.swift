@@ -224,6 +224,8 @@ public struct Room: Machine, Equatable, Sendable {
         _ client: ConnectionID, _ reason: RoomEndReason, by moderator: IdentityID? = nil, _ turn: inout Turn
     ) {
         guard let member = roster.remove(client) else { return }
+        // PerchRTC's clients join again by themselves when they lose their connection.
+        if member.isPerch, reason == .removed { lobby.sendAway(member.identity, turn) }
         if reason != .replaced { withdraw(member, by: moderator, &turn) }
         turn.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)

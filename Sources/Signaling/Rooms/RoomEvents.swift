@@ -47,6 +47,8 @@ public struct RoomApplicant: Equatable, Sendable {
     public var grant: RoomGrant?
     /// Whether the client's connection dropped while it waits.
     public var isAway = false
+    /// Whether this is a client of PerchRTC's protocol (`Room+Perch`).
+    public var isPerch = false
 }
 
 /// A request to join a room.

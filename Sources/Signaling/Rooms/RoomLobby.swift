@@ -13,15 +13,19 @@ struct RoomLobby: Equatable, Sendable {
 
     func contains(_ client: ConnectionID) -> Bool { waiting.contains { $0.client == client } }
 
+    /// Throws if a host sent this person away recently.
+    func permit(_ identity: IdentityID, now: Timestamp) throws(WireError) {
+        guard let until = sentAway[identity], now < until else { return }
+        throw WireError(
+            .roomRefused, "A host did not let you in. Try again in \((until - now).roundedText).",
+            retryable: true, retryAfter: until - now)
+    }
+
     /// Adds a person.
     ///
     /// - Returns: the same person on a connection that dropped, who gave way: the person is back, but could not resume it.
     mutating func knock(_ applicant: RoomApplicant, _ turn: Turn) throws(WireError) -> RoomApplicant? {
-        if let until = sentAway[applicant.identity], turn.now < until {
-            throw WireError(
-                .roomRefused, "A host did not let you in. Try again in \((until - turn.now).roundedText).",
-                retryable: true, retryAfter: until - turn.now)
-        }
+        try permit(applicant.identity, now: turn.now)
         // One place for each person, so that nobody fills the lobby with tabs.
         let former = waiting.first { $0.identity == applicant.identity }
         guard former?.isAway ?? true else {

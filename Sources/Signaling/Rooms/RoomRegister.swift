@@ -61,7 +61,8 @@ struct RoomRegister: Machine {
         let settings = try RoomSettings(application.join.options, &turn)
         let name = application.join.name ?? unusedName(&turn)
         add(name, Creator(identity: applicant.identity, address: applicant.address))
-        turn.tell(.room(name, .open(settings, creator: applicant.identity)))
+        // The identity of a client of PerchRTC's protocol proves nothing, so it has no privileges.
+        turn.tell(.room(name, .open(settings, creator: applicant.isPerch ? nil : applicant.identity)))
         turn.tell(.room(name, .join(application)))
     }
 

@@ -17,6 +17,8 @@ struct RoomRoster: Equatable, Sendable {
         fileprivate(set) var person: RoomPerson
         fileprivate var talk: Budget?
         fileprivate var gestures: Budget?
+        /// Whether this is a client of PerchRTC's protocol, which cannot moderate.
+        var isPerch: Bool { client.isPerch }
 
         var role: RoomRole { person.role }
         var isDropped: Bool { person.state == .reconnecting }
@@ -54,21 +56,25 @@ struct RoomRoster: Equatable, Sendable {
     ///
     /// - Returns: the new host; nil if nobody was missing.
     mutating func appointHost() -> Member? {
-        guard !members.contains(where: { $0.role == .host }) else { return nil }
+        // A client of PerchRTC's protocol is host only as long as nobody else is there.
+        let canModerate = members.filter { !$0.isPerch }
+        guard !(canModerate.isEmpty ? members : canModerate).contains(where: { $0.role == .host }) else { return nil }
         let order = members.indices.min { rank($0) < rank($1) }
         guard let order else { return nil }
         members[order].person.role = .host
         return members[order]
     }
 
-    private func rank(_ index: Int) -> (Int, Int, Int) {
-        (members[index].role.rank, members[index].isDropped ? 1 : 0, index)
+    private func rank(_ index: Int) -> (Int, Int, Int, Int) {
+        let member = members[index]
+        return (member.isPerch ? 1 : 0, member.role.rank, member.isDropped ? 1 : 0, index)
     }
 
     // MARK: Changes
 
     func isLastHost(_ client: ConnectionID) -> Bool {
-        self[client]?.role == .host && members.count { $0.role == .host } == 1
+        self[client]?.role == .host
+            && !members.contains { $0.role == .host && !$0.isPerch && $0.client != client }
     }
 
     mutating func setRole(_ role: RoomRole, of client: ConnectionID) {

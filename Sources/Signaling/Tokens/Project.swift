@@ -92,7 +92,7 @@ extension Project: CustomStringConvertible, CustomReflectable {
 }
 
 /// Compares two secrets. The time taken does not depend on where they differ. The length of a secret is not confidential.
-func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     var difference: UInt8 = 0
     for (a, b) in zip(left, right) { difference |= a ^ b }

@@ -306,10 +306,15 @@ extension SessionNotice {
         public var candidate: JSONValue?
         /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
+        /// Which peer connection between the two this message belongs to; nil if the sender does not say.
+        public var negotiationID: String?
+        /// The number of the offer on that peer connection; nil for a candidate.
+        public var offerNumber: Int?
         public init() {}
         public init(session: SessionID, from: ConnectionID, _ negotiate: SessionVerb.Negotiate) {
             (self.session, self.from) = (session, from)
             (description, candidate, streams) = (negotiate.description, negotiate.candidate, negotiate.streams)
+            (negotiationID, offerNumber) = (negotiate.negotiationID, negotiate.offerNumber)
         }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
@@ -317,6 +322,8 @@ extension SessionNotice {
             try coder.nested("description", &description)
             try coder.json("candidate", &candidate)
             try coder.json("streams", &streams)
+            try coder.string("negotiationId", &negotiationID, max: Limits.negotiationID)
+            try coder.integer("offerNumber", &offerNumber, in: 1...Limits.offerNumber)
         }
     }
 

@@ -213,6 +213,11 @@ extension SessionVerb {
         public var candidate: JSONValue?
         /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
+        /// Which peer connection between the two this message belongs to; nil if the client does not say. The end that makes the
+        /// first offer chooses it.
+        public var negotiationID: String?
+        /// The number of the offer on that peer connection, over both ends. An answer repeats it. Nil for a candidate.
+        public var offerNumber: Int?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
@@ -220,6 +225,8 @@ extension SessionVerb {
             try coder.nested("description", &description)
             try coder.json("candidate", &candidate)
             try coder.json("streams", &streams)
+            try coder.string("negotiationId", &negotiationID, max: Limits.negotiationID)
+            try coder.integer("offerNumber", &offerNumber, in: 1...Limits.offerNumber)
             if coder.isReading, (description == nil) == (candidate == nil) {
                 throw WireError(.malformed, "Send either \"description\" or \"candidate\", not both.")
             }

@@ -100,37 +100,9 @@ public enum SocketIOScript {
         guard let field = fields.first(where: { $0.starts(with: "d=".utf8) }) else {
             throw WireError(.malformed, "The form must have a field \"d\".")
         }
-        guard let json = percentDecoded(field.dropFirst(2)), let value = try? JSONReader.parse(json),
+        guard let json = FormFields.decoded(field.dropFirst(2)), let value = try? JSONReader.parse(json),
             case .string(let text) = value
         else { throw WireError(.malformed, "The form's field \"d\" must be a JSON string.") }
         return Array(text.utf8)
-    }
-
-    /// Decodes a value in `application/x-www-form-urlencoded`. Returns nil if an escape is invalid.
-    private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count)
-        var rest = text
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
-                    return nil
-                }
-                bytes.append(high << 4 | low)
-            default: bytes.append(byte)
-            }
-        }
-        return bytes
-    }
-
-    private static func hexValue(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

@@ -36,6 +36,7 @@ final class Stage {
     private(set) var overResources: Set<SocketID> = []
     private var guests: [SocketID: Guest] = [:]
     private var legacyGuests: [SocketID: LegacyGuest] = [:]
+    private var perchGuests: [SocketID: PerchGuest] = [:]
     private var lastSocket: UInt64 = 0
     /// What events may cause to be stored.
     var permit = StoragePermit.all
@@ -98,15 +99,17 @@ final class Stage {
             case .transmit(let socket, let bytes):
                 guests[socket]?.receive(bytes, on: socket)
                 legacyGuests[socket]?.receive(bytes)
+                perchGuests[socket]?.receive(bytes)
             case .close(let socket, let code, _):
                 guests[socket]?.closed(code, on: socket)
                 legacyGuests[socket]?.isBooted = true
+                perchGuests[socket]?.closeCode = code
                 overResources.insert(socket)
                 closing.append((socket, code))
             }
         }
         for (socket, code) in closing
-        where guests.removeValue(forKey: socket) != nil || legacyGuests.removeValue(forKey: socket) != nil {
+        where forget(socket) {
             carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
         }
         for question in questions {
@@ -170,10 +173,20 @@ final class Stage {
     }
 
     func disconnect(_ socket: SocketID, leaving: Bool) {
-        guard guests.removeValue(forKey: socket) != nil || legacyGuests.removeValue(forKey: socket) != nil else {
-            return
-        }
-        handle(.closed(socket, leaving: leaving))
+        if forget(socket) { handle(.closed(socket, leaving: leaving)) }
+    }
+
+    /// Returns false if no client has this socket.
+    private func forget(_ socket: SocketID) -> Bool {
+        guests.removeValue(forKey: socket) != nil || legacyGuests.removeValue(forKey: socket) != nil
+            || perchGuests.removeValue(forKey: socket) != nil
+    }
+
+    func connect(_ guest: PerchGuest) -> SocketID {
+        lastSocket += 1
+        let socket = SocketID(rawValue: lastSocket)
+        perchGuests[socket] = guest
+        return socket
     }
 
     /// Restarts the server: everything in memory is lost, all connections drop, and a new server starts with what was
@@ -181,7 +194,7 @@ final class Stage {
     func restart(after pause: Duration = .zero) {
         now = now + pause
         for guest in Set(guests.values) { guest.lostServer() }
-        (guests, legacyGuests) = ([:], [:])
+        (guests, legacyGuests, perchGuests) = ([:], [:], [:])
         hub = Hub(
             hubSettings: hub.hubSettings,
             generator: SeededGenerator(seed: UInt64.random(in: 0 ... .max, using: &generator))

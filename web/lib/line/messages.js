@@ -61,6 +61,7 @@ const negotiation = {
   sessionId: string, description: optional(description),
   // `null` marks the end of the candidates, unlike an absent member.
   candidate: optional(candidate), streams: optional(dictionary(string, 16)),
+  negotiationId: optional(string), offerNumber: optional(integer),
 };
 const mids = { audioMid: optional(string), videoMid: optional(string) };
 const side = oneOf('send', 'receive');

@@ -5,7 +5,10 @@
 // Perfect negotiation: https://www.w3.org/TR/webrtc/#perfect-negotiation-example
 
 import { Timers } from '../clock.js';
-import { isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
+import { answerDelay, EarlyCandidates, Negotiation } from './negotiation.js';
+import { Outbox } from './outbox.js';
+import { OutgoingStreams } from './outgoing.js';
+import { areMixed, isMozilla, keepRole, nameStreams, originOf, roleOf } from './sdp.js';
 
 /** How long to wait in state `disconnected`. Browsers often recover within seconds, but never after a gap of 25 s. */
 const disconnectedMs = 3000;
@@ -19,22 +22,13 @@ const restartAgainMs = 10_000;
 const firstOfferMs = 3000;
 /** Both ends notice the same failure. The polite end waits longer by this factor, so that usually only one end restarts. */
 const politeFactor = 2;
-/** Maximum candidates that wait for their description to be set. No browser gathers this many. */
-const maxEarlyCandidates = 100;
+/** How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never fails. */
+const connectMs = 15_000;
 
-/** @typedef {{audio: boolean, video: boolean}} Wanted */
-/** @typedef {{description: RTCSessionDescriptionInit} | {candidate: RTCIceCandidateInit | null}} Payload */
+/** @typedef {import('./negotiation.js').Label} Label */
+/** @typedef {Label & ({description: RTCSessionDescriptionInit} | {candidate: RTCIceCandidateInit | null})} Payload */
 /** @typedef {{RTCPeerConnection: typeof RTCPeerConnection, MediaStream: typeof MediaStream}} Rtc */
 /** @typedef {'connecting' | 'connected' | 'disconnected' | 'failed'} PeerState */
-/**
- * A stream being sent, with its tracks and senders by kind.
- * @typedef {object} Outgoing
- * @property {MediaStream} container
- * @property {Wanted} wanted
- * @property {Map<string, MediaStreamTrack | null>} tracks
- * @property {Map<string, RTCRtpSender>} senders
- */
-
 /**
  * @typedef {object} PeerOptions
  * @property {boolean} polite
@@ -54,10 +48,9 @@ export class Peer {
   #connection = null;
   /** @type {Promise<void>} received messages are handled one after the other */
   #incoming;
-  /** @type {Map<string, Outgoing>} by stream id */
-  #outgoing = new Map();
-  /** @type {(RTCIceCandidateInit | null)[]} */
-  #earlyCandidates = [];
+  #outgoing;
+  #negotiation;
+  #earlyCandidates = new EarlyCandidates();
   /** @type {Map<string, string>} the stream ids by the `MediaStream` ids of a peer that cannot rename them */
   #aliases = new Map();
   /** @type {string | undefined} */
@@ -68,7 +61,7 @@ export class Peer {
   #role;
   #makingOffer = false;
   #ignoringOffer = false;
-  #posts = 0;
+  #outbox;
   #restartedAt = -Infinity;
   /** Number of restarts since media last worked. */
   #restarts = 0;
@@ -80,6 +73,9 @@ export class Peer {
   constructor(options) {
     this.#options = options;
     this.#timers = new Timers(options.clock);
+    this.#negotiation = new Negotiation(options.polite);
+    this.#outbox = new Outbox(options.send, this.#timers, this.#negotiation);
+    this.#outgoing = new OutgoingStreams(options.rtc, (error) => this.#failed(error));
     this.#incoming = options.configuration().then((configuration) => {
       if (!this.#closed) this.#open(configuration);
     }).catch((error) => this.#failed(error));
@@ -95,23 +91,10 @@ export class Peer {
    * Starts sending a stream, or updates which of its tracks are sent.
    * @param {string} streamId
    * @param {MediaStreamTrack[]} tracks
-   * @param {Wanted} wanted
+   * @param {import('./outgoing.js').Wanted} wanted
    */
   send(streamId, tracks, wanted) {
-    const known = this.#outgoing.get(streamId);
-    if (known) {
-      known.wanted = wanted;
-      for (const [kind, sender] of known.senders) this.#swap(sender, this.#effective(known, kind));
-      return;
-    }
-    const outgoing = {
-      // Only the id of this container is used. Each peer has a separate container, so renaming is unambiguous.
-      container: new this.#options.rtc.MediaStream(), wanted,
-      tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
-      senders: new Map(),
-    };
-    this.#outgoing.set(streamId, outgoing);
-    this.#addTracks(outgoing);
+    this.#outgoing.send(streamId, tracks, wanted);
   }
 
   /**
@@ -126,9 +109,7 @@ export class Peer {
 
   /** @param {string} streamId */
   stopSending(streamId) {
-    const outgoing = this.#outgoing.get(streamId);
-    this.#outgoing.delete(streamId);
-    for (const sender of outgoing?.senders.values() ?? []) this.#connection?.removeTrack(sender);
+    this.#outgoing.stop(streamId);
   }
 
   /**
@@ -137,26 +118,22 @@ export class Peer {
    * @param {MediaStreamTrack | null} track
    */
   replaceTrack(streamId, kind, track) {
-    const outgoing = this.#outgoing.get(streamId);
-    if (!outgoing) return;
-    outgoing.tracks.set(kind, track);
-    const sender = outgoing.senders.get(kind);
-    if (sender) this.#swap(sender, this.#effective(outgoing, kind));
-    else this.#addTracks(outgoing);
-  }
-
-  get isSending() {
-    return this.#outgoing.size > 0;
+    this.#outgoing.replaceTrack(streamId, kind, track);
   }
 
   /** @param {import('../line/messages.js').Message} message a message of the other end, through the server */
-  receive({ description, candidate, streams }) {
+  receive({ description, candidate, streams, negotiationId, offerNumber }) {
     for (const [id, name] of Object.entries(streams ?? {})) this.#aliases.set(id, String(name));
-    this.#incoming = this.#incoming.then(async () => {
-      if (this.#closed) return;
-      if (description) await this.#describe(description);
-      else if (candidate !== undefined) await this.#candidate(candidate);
-    }).catch((error) => this.#failed(error));
+    const label = { negotiationId, offerNumber };
+    this.#inTurn(async () => {
+      if (description) await this.#describe(description, label);
+      else if (candidate !== undefined) await this.#candidate(candidate, label);
+    });
+  }
+
+  /** @param {() => Promise<void>} work what must not run at the same time as other such work */
+  #inTurn(work) {
+    this.#incoming = this.#incoming.then(() => (this.#closed ? undefined : work())).catch((error) => this.#failed(error));
   }
 
   /** Checks the connection, because media may have failed unnoticed while signaling was interrupted. */
@@ -166,7 +143,7 @@ export class Peer {
 
   /** @param {string} streamId @returns {[string, RTCRtpSender][]} by kind */
   senders(streamId) {
-    return [...this.#outgoing.get(streamId)?.senders ?? []];
+    return this.#outgoing.senders(streamId);
   }
 
   /** @param {MediaStream} media @returns {RTCRtpReceiver[]} */
@@ -177,6 +154,7 @@ export class Peer {
 
   close() {
     this.#closed = true;
+    this.#outbox.close();
     this.#timers.clearAll();
     this.#shut();
   }
@@ -188,12 +166,14 @@ export class Peer {
     const connection = new this.#options.rtc.RTCPeerConnection(configuration);
     this.#connection = connection;
     connection.onnegotiationneeded = () => this.#negotiationNeeded(connection);
-    connection.onicecandidate = ({ candidate }) => this.#post({ candidate: candidate?.toJSON() ?? null });
+    connection.onicecandidate = ({ candidate }) => {
+      this.#outbox.post({ candidate: candidate?.toJSON() ?? null, ...this.#negotiation.label });
+    };
     connection.onconnectionstatechange = () => this.#changed();
     connection.ontrack = ({ streams }) => {
       for (const media of streams) this.#options.arrived(this.#aliases.get(media.id) ?? media.id, media);
     };
-    for (const outgoing of this.#outgoing.values()) this.#addTracks(outgoing);
+    this.#outgoing.move(connection);
     if (this.#expecting) this.#expectMedia(connection);
   }
 
@@ -212,6 +192,7 @@ export class Peer {
   #shut() {
     const connection = this.#connection;
     this.#connection = null;
+    this.#timers.clear('first offer', 'answer', 'connect');
     if (!connection) return;
     connection.onnegotiationneeded = connection.onicecandidate = null;
     connection.onconnectionstatechange = connection.ontrack = null;
@@ -226,36 +207,16 @@ export class Peer {
     this.#origin = undefined;
     this.#role = undefined;
     this.#makingOffer = false;
-    this.#earlyCandidates = [];
-    for (const outgoing of this.#outgoing.values()) outgoing.senders.clear();
+    this.#negotiation.reset();
+    this.#outgoing.move(null);
     const configuration = await this.#options.configuration();
     if (!this.#closed) this.#open(configuration);
-  }
-
-  /** @param {Outgoing} outgoing */
-  #addTracks(outgoing) {
-    for (const [kind, track] of this.#connection ? outgoing.tracks : []) {
-      if (track === null || outgoing.senders.has(kind)) continue;
-      const sender = /** @type {RTCPeerConnection} */ (this.#connection).addTrack(track, outgoing.container);
-      outgoing.senders.set(kind, sender);
-      if (this.#effective(outgoing, kind) === null) this.#swap(sender, null);
-    }
-  }
-
-  /** @param {Outgoing} outgoing @param {string} kind the media kind */
-  #effective({ tracks, wanted }, kind) {
-    return wanted[/** @type {'audio' | 'video'} */ (kind)] ? tracks.get(kind) ?? null : null;
-  }
-
-  /** @param {RTCRtpSender} sender @param {MediaStreamTrack | null} track */
-  #swap(sender, track) {
-    if (sender.track !== track) sender.replaceTrack(track).catch((error) => this.#failed(error));
   }
 
   #changed() {
     const { state } = this;
     if (state === 'connected') {
-      this.#timers.clear('restart');
+      this.#timers.clear('restart', 'connect');
       this.#restarts = 0;
     }
     if (state === 'disconnected') this.#restartIn(disconnectedMs);
@@ -276,22 +237,15 @@ export class Peer {
       if (!connection || connection !== this.#connection || this.state === 'connected') return;
       this.#restarts += 1;
       this.#restartIn(restartAgainMs);
-      // This end has nothing to offer, so it cannot start a new connection; the other end will.
-      const canOffer = this.isSending || (this.#expecting && !polite);
-      if (canOffer && (this.#restarts > 1 || this.#isMixed(connection))) return this.#renew().catch(() => {});
+      if (this.#canOffer && (this.#restarts > 1 || areMixed(connection.localDescription?.sdp, this.#isTheirsMozilla))) return this.#inTurn(() => this.#renew());
       if (fresh) connection.setConfiguration?.(fresh);
       connection.restartIce();
     });
   }
 
-  /**
-   * True if one end is Firefox and the other Chromium. Between Firefox 153 and Chromium 156, an ICE restart offered by Chromium
-   * leaves Firefox without media although both report connected, and a restart offered by Firefox never connects. Between
-   * browsers with the same engine, restarts work.
-   * @param {RTCPeerConnection} connection
-   */
-  #isMixed({ localDescription }) {
-    return this.#isTheirsMozilla !== undefined && this.#isTheirsMozilla !== isMozilla(localDescription?.sdp);
+  /** Without anything to offer, this end cannot start a new connection. */
+  get #canOffer() {
+    return !this.#outgoing.isEmpty || (this.#expecting && !this.#options.polite);
   }
 
   // ---- Negotiation
@@ -307,41 +261,97 @@ export class Peer {
 
   /** @param {RTCPeerConnection} connection */
   async #offer(connection) {
+    const label = this.#negotiation.offer();
     this.#makingOffer = true;
     try {
       await connection.setLocalDescription();
-      if (connection === this.#connection) this.#postDescription(connection);
+      // The other end's offer may have withdrawn this one.
+      if (connection !== this.#connection || !this.#negotiation.isPending(label)) return;
+      this.#postDescription(connection, label);
+      this.#awaitAnswer(label);
     } catch (error) {
-      if (connection === this.#connection) this.#failed(error);
+      if (connection !== this.#connection) return;
+      this.#negotiation.withdraw(label);
+      this.#failed(error);
     } finally {
       if (connection === this.#connection) this.#makingOffer = false;
     }
   }
 
-  /** @param {RTCSessionDescriptionInit} description */
-  async #describe(description) {
-    const isOffer = description.type === 'offer';
-    const origin = originOf(description.sdp ?? '');
-    const isNewcomer = this.#origin !== undefined && origin !== this.#origin;
-    if (isOffer && isNewcomer) await this.#renew();
+  /** @param {Label} label @param {number} [repeated] how often the offer was sent again */
+  #awaitAnswer(label, repeated = 0) {
+    this.#timers.set('answer', answerDelay(repeated), () => {
+      const connection = this.#connection;
+      if (!connection || !this.#negotiation.isPending(label)) return;
+      // The other end may have lost the connection that this offer is about.
+      const isRefused = (label.offerNumber ?? 1) > 1 && repeated > 0;
+      if (isRefused && this.#canOffer) return this.#inTurn(() => this.#renew());
+      this.#postDescription(connection, label);
+      this.#awaitAnswer(label, repeated + 1);
+    });
+  }
+
+  /** @param {RTCSessionDescriptionInit} description @param {Label} label */
+  async #describe(description, label) {
+    await (description.type === 'offer' ? this.#describeOffer(description, label) : this.#describeAnswer(description, label));
+    // A connection that works again is only being changed.
+    if (this.state === 'connected' || !this.#connection || this.#connection.signalingState !== 'stable') return;
+    const { polite } = this.#options;
+    this.#timers.set('connect', polite ? connectMs * politeFactor : connectMs, () => {
+      if (this.state === 'connecting' && !this.#timers.has('restart')) this.#restartIn(0);
+    });
+  }
+
+  /** @param {RTCSessionDescriptionInit} description @param {Label} label */
+  async #describeOffer(description, label) {
+    const isOther = this.#origin !== undefined && originOf(description.sdp ?? '') !== this.#origin;
+    if (isOther && label.negotiationId === undefined) await this.#renew();
+    const isBusy = () => this.#makingOffer || this.#connection?.signalingState !== 'stable';
+    let decision = this.#negotiation.decide(label, isBusy());
+    if (decision === 'renew') {
+      await this.#renew();
+      decision = 'accept';
+    }
     const connection = this.#connection;
     if (!connection) return;
-    const collision = isOffer && (this.#makingOffer || connection.signalingState !== 'stable');
-    this.#ignoringOffer = collision && !this.#options.polite;
-    // The offer was withdrawn meanwhile, or its connection is gone: ignore the answer.
-    const late = !isOffer && connection.signalingState !== 'have-local-offer';
-    if (this.#ignoringOffer || late) return;
+    this.#ignoringOffer = decision === 'ignore';
+    if (decision === 'repeat') return this.#postDescription(connection, this.#negotiation.answer);
+    // Instead, the other end accepts our first offer.
+    if (decision === 'refuse' && !isBusy() && this.#canOffer) return this.#offer(connection);
+    if (decision !== 'accept') return;
     await this.#accept(description);
-    this.#origin = origin;
-    this.#isTheirsMozilla = isMozilla(description.sdp);
-    this.#timers.clear('first offer');
+    this.#negotiation.accepted(label);
+    this.#timers.clear('answer');
     // The other end is already restarting, so postpone our own restart.
-    if (isOffer && this.#timers.has('restart')) this.#restartIn(restartAgainMs);
-    if (!isOffer) this.#role = roleOf(description.sdp ?? '') === 'active' ? 'passive' : 'active';
-    for (const candidate of this.#earlyCandidates.splice(0)) await this.#candidate(candidate);
-    if (!isOffer || !this.#connection) return;
+    if (this.#timers.has('restart')) this.#restartIn(restartAgainMs);
+    await this.#learn(description);
+    if (!this.#connection) return;
     await this.#connection.setLocalDescription();
-    if (this.#connection) this.#postDescription(this.#connection);
+    if (this.#connection) this.#postDescription(this.#connection, this.#negotiation.answer);
+  }
+
+  /** @param {RTCSessionDescriptionInit} description @param {Label} label */
+  async #describeAnswer(description, label) {
+    // The offer was withdrawn meanwhile, or its connection is gone: ignore the answer.
+    if (this.#connection?.signalingState !== 'have-local-offer' || !this.#negotiation.isAnswer(label)) return;
+    this.#ignoringOffer = false;
+    // Before the answer is applied, because the next offer may begin at once.
+    this.#negotiation.completed();
+    this.#timers.clear('answer');
+    await this.#accept(description);
+    this.#role = roleOf(description.sdp ?? '') === 'active' ? 'passive' : 'active';
+    await this.#learn(description);
+  }
+
+  /**
+   * Notes who wrote the description that was applied, and adds its candidates that came before it.
+   * @param {RTCSessionDescriptionInit} description
+   */
+  async #learn({ sdp }) {
+    this.#origin = originOf(sdp ?? '');
+    this.#isTheirsMozilla = isMozilla(sdp);
+    this.#timers.clear('first offer');
+    for (const { candidate, label } of this.#earlyCandidates.take(this.#negotiation)) await this.#candidate(candidate, label);
   }
 
   /** @param {RTCSessionDescriptionInit} description */
@@ -349,17 +359,17 @@ export class Peer {
     try {
       await this.#connection?.setRemoteDescription(description);
     } catch (error) {
+      if (description.type !== 'offer' && !this.#closed) this.#restartIn(failedMs);
       if (description.type !== 'offer' || this.#closed) throw error;
       await this.#renew();
       await this.#connection?.setRemoteDescription(description);
     }
   }
 
-  /** @param {RTCIceCandidateInit | null} candidate */
-  async #candidate(candidate) {
-    if (!this.#connection?.remoteDescription) {
-      if (this.#earlyCandidates.length < maxEarlyCandidates) this.#earlyCandidates.push(candidate);
-      return;
+  /** @param {RTCIceCandidateInit | null} candidate @param {Label} label */
+  async #candidate(candidate, label) {
+    if (!this.#connection?.remoteDescription || !this.#negotiation.concerns(label)) {
+      return this.#earlyCandidates.hold(candidate, label);
     }
     try {
       await this.#connection.addIceCandidate(/** @type {any} */ (candidate));
@@ -379,21 +389,12 @@ export class Peer {
     if (!this.#closed) this.#options.failed(error);
   }
 
-  /** @param {RTCPeerConnection} connection */
-  #postDescription({ localDescription }) {
+  /** @param {RTCPeerConnection} connection @param {Label} label */
+  #postDescription({ localDescription }, label) {
     if (!localDescription) return;
     const { type, sdp } = localDescription;
     if (type === 'answer') this.#role = roleOf(sdp);
-    const names = new Map([...this.#outgoing].map(([streamId, { container }]) => [container.id, streamId]));
-    this.#post({ description: { type, sdp: nameStreams(type === 'offer' ? keepRole(sdp, this.#role) : sdp, names) } });
-  }
-
-  /** @param {Payload} payload */
-  #post(payload) {
-    this.#options.send(payload).catch((error) => {
-      // Any other error means that one of the two ends left, which is reported elsewhere.
-      if (this.#closed || error?.code !== 'rate_limited') return;
-      this.#timers.set(`post ${this.#posts += 1}`, error.retryAfterMs ?? 1000, () => this.#post(payload));
-    });
+    const named = nameStreams(type === 'offer' ? keepRole(sdp, this.#role) : sdp, this.#outgoing.names);
+    this.#outbox.post({ description: { type, sdp: named }, ...label });
   }
 }

@@ -7,7 +7,7 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
 /** Maximum subscribers announced before our own stream's id is known, while the answer with the id is on its way. */
 const maxEarlySubscribers = 64;
 
-/** @typedef {import('./peer.js').Wanted} Wanted */
+/** @typedef {import('./outgoing.js').Wanted} Wanted */
 /** @typedef {import('./transport.js').Sink} Sink */
 /** @typedef {import('./transport.js').Source} Source */
 /** @typedef {import('../line/messages.js').Message} Message */

@@ -51,3 +51,14 @@ export function keepRole(sdp, role) {
 export function isMozilla(sdp) {
   return /^o=mozilla/m.test(sdp ?? '');
 }
+
+/**
+ * True if one end is Firefox and the other Chromium. Between Firefox 153 and Chromium 156, an ICE restart offered by Chromium
+ * leaves Firefox without media although both report connected, and a restart offered by Firefox never connects. Between browsers
+ * with the same engine, restarts work.
+ * @param {string | undefined} ours
+ * @param {boolean | undefined} isTheirsMozilla undefined if it is not known yet
+ */
+export function areMixed(ours, isTheirsMozilla) {
+  return isTheirsMozilla !== undefined && isTheirsMozilla !== isMozilla(ours);
+}

@@ -1,7 +1,7 @@
 // Declares the parts of Node that the unit tests use. Node's own type declarations are a package, and this project installs no
 // packages.
 declare module 'node:test' {
-  type Run = () => unknown;
+  type Run = (context: any) => unknown;
   export const test: ((name: string, run: Run) => void) & { skip: (name: string, run: Run) => void };
   export const describe: (name: string, run: Run) => void;
   export const beforeEach: (run: Run) => void;
@@ -15,3 +15,4 @@ declare module 'node:fs' {
   export const readdirSync: (path: string | URL) => string[];
   export const readFileSync: (path: string | URL, encoding: 'utf8') => string;
 }
+declare const process: { env: Record<string, string | undefined> };

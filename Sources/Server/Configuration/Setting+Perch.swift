@@ -1,0 +1,18 @@
+import Signaling
+
+extension Setting {
+    static let perch: [Setting] = [
+        Setting(
+            "perch.ident", \.perch.ident, .optional(.word("text without spaces")),
+            "The ident that PerchRTC's clients send. With perch.secret, it lets them join mesh rooms. Neither is the API key.",
+            applies: .atReload),
+        Setting(
+            "perch.secret", \.perch.secret,
+            .optional(.secret("16 to 1024 bytes", where: { (16...1024).contains($0.utf8.count) })),
+            "The secret that PerchRTC's clients send. Their applications contain it, so it is known to many.",
+            isSecret: true, applies: .atReload),
+        Setting(
+            "perch.tokenLifetime", \.perch.tokenLifetime, .duration(.seconds(1) ... .seconds(3600)),
+            "How long a PerchRTC client may take to open its WebSocket with a token.", applies: .atReload),
+    ]
+}

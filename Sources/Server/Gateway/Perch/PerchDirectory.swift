@@ -1,0 +1,88 @@
+import Crypto
+import NIOCore
+import Signaling
+import Wire
+
+/// Answers the calls of PerchRTC's protocol, and opens its WebSockets. Used only on the gateway's event loop.
+final class PerchDirectory {
+    /// Maximum bytes of a device's name, which is the user's id: as many as a person's name.
+    private static let maxUser = 160
+    /// Maximum bytes of the domain and of the application, which are only repeated to the client.
+    private static let maxPathPart = 64
+    /// 128 random bits, so that tokens cannot be guessed in their short life.
+    private static let tokenBytes = 16
+
+    /// The owner of this directory.
+    unowned let gateway: Gateway
+    private var tokens = PerchTokens()
+
+    init(gateway: Gateway) { self.gateway = gateway }
+
+    // MARK: Credentials
+
+    /// Throws unless the fields have this server's credential. Compares hashes, so that the time taken reveals neither.
+    func check(_ fields: FormFields) throws(WireError) {
+        let settings = gateway.configuration.perch
+        guard let ident = settings.ident, let secret = settings.secret?.revealed else { throw .perchCredential }
+        let known = Self.hash(ident) + Self.hash(secret)
+        let claimed = Self.hash(fields["ident"] ?? "") + Self.hash(fields["secret"] ?? "")
+        guard constantTimeEquals(known, claimed) else { throw .perchCredential }
+    }
+
+    private static func hash(_ text: String) -> [UInt8] { Array(SHA256.hash(data: Array(text.utf8))) }
+
+    // MARK: Calls
+
+    /// Returns a new token, if the room would let the client in now.
+    func token(_ fields: FormFields, from address: IPAddress) throws(WireError) -> String {
+        let place = try place(fields)
+        let now = gateway.runner.now
+        let refusal = gateway.runner.hub.perchRefusal(
+            room: place.room, user: place.user, address: gateway.limitingText(address), now: now)
+        if let refusal { throw refusal }
+        var generator = SystemRandomNumberGenerator()
+        let token = gateway.runner.hubSettings.project.randomText(bytes: Self.tokenBytes, using: &generator)
+        let expiresAt = now + gateway.configuration.perch.tokenLifetime
+        tokens.add(token, PerchTokens.Ticket(place: place, address: address, expiresAt: expiresAt), now: now)
+        return token
+    }
+
+    /// The WebSocket's URL decides the envelope.
+    private func place(_ fields: FormFields) throws(WireError) -> PerchPlace {
+        guard let user = fields["username"], (1...Self.maxUser).contains(user.utf8.count),
+            user.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+        else { throw WireError(.invalidName, "Send \"username\", with 1 to \(Self.maxUser) bytes in one line.") }
+        let (domain, application) = (fields["domain"] ?? "default", fields["application"] ?? "default")
+        guard max(domain.utf8.count, application.utf8.count) <= Self.maxPathPart else {
+            throw WireError(.malformed, "\"domain\" and \"application\" have at most \(Self.maxPathPart) bytes.")
+        }
+        return PerchPlace(
+            envelope: .flat, domain: domain, application: application, room: fields["room"] ?? "default", user: user)
+    }
+
+    func servers() -> [ICEServer] { gateway.runner.hub.perchServers(now: gateway.runner.now).servers }
+
+    // MARK: WebSockets
+
+    /// Throws unless a client at this address may open a WebSocket with this token. Does not use the token.
+    func admit(_ token: String, from address: IPAddress) throws(WireError) {
+        try gateway.admit(address, at: .transport)
+        guard gateway.hasRoom(for: address) else { throw Gateway.AdmissionPoint.transport.tooManyConnections }
+        guard tokens.contains(token, now: gateway.runner.now) else { throw .perchToken }
+    }
+
+    /// Uses a token. Returns nil if it is not valid any longer.
+    func open(_ token: String, _ envelope: PerchEnvelope, from address: IPAddress) -> PerchSocket? {
+        guard let ticket = tokens.take(token, now: gateway.runner.now) else { return nil }
+        var place = ticket.place
+        place.envelope = envelope
+        return PerchSocket(gateway: gateway, address: address, place: place)
+    }
+}
+
+extension WireError {
+    static let perchCredential = WireError(
+        .tokenSignature, "The ident or the secret is wrong. Use perch.ident and perch.secret of this server.")
+    static let perchToken = WireError(
+        .tokenExpired, "This token is unknown, was used, or has expired. Request another one.")
+}

@@ -1,0 +1,54 @@
+import NIOHTTP1
+import Wire
+
+/// A request under `/xirsys/`, parsed from its method and URL (`protocol/perchrtc.md` §2).
+enum PerchHTTPRequest: Equatable, Sendable {
+    /// The calls, each with an old and a newer name.
+    enum Call: Equatable, Sendable { case token, list, servers }
+
+    /// Maximum bytes of a body. A call has six short fields.
+    static let maxBodyBytes = 8 * 1024
+
+    case call(Call)
+    /// A valid handshake of a WebSocket, with its token.
+    case webSocket(String, PerchEnvelope)
+    /// A CORS preflight request.
+    case preflight
+    case wrongMethod
+    case unknown
+
+    private static let calls: [String: Call] = [
+        "getToken": .token, "signal/token": .token, "wsList": .list, "signal/list": .list, "getIceServers": .servers,
+        "ice": .servers,
+    ]
+    static let prefix = "/xirsys/"
+    /// The path that tokens are appended to.
+    static let socketPath = "/xirsys/ws"
+
+    /// Returns nil if the request is for something else.
+    init?(method: HTTPMethod, uri: String) {
+        guard uri.hasPrefix(Self.prefix) else { return nil }
+        let path = uri.dropFirst(Self.prefix.count).prefix { $0 != "?" }
+        guard let call = Self.calls[String(path)] else {
+            self = .unknown
+            return
+        }
+        switch method {
+        case .POST: self = .call(call)
+        case .OPTIONS: self = .preflight
+        default: self = .wrongMethod
+        }
+    }
+
+    /// Returns the token and envelope in the URL of an upgrade: `/xirsys/ws/<token>` or `/xirsys/ws/v2/<token>`.
+    static func socket(uri: String) -> (token: String, envelope: PerchEnvelope)? {
+        guard uri.hasPrefix(socketPath + "/") else { return nil }
+        let path = uri.dropFirst(socketPath.count + 1).prefix { $0 != "?" }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        switch parts.count {
+        case 1 where !parts[0].isEmpty: return (String(parts[0]), .flat)
+        case 2 where parts[0] == "v2" && !parts[1].isEmpty: return (String(parts[1]), .layered)
+        default: return nil
+        }
+    }
+}

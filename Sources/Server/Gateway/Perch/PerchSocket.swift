@@ -1,0 +1,158 @@
+import CoreMetrics
+import Logging
+import NIOCore
+import Signaling
+import Wire
+
+/// One WebSocket of PerchRTC's protocol. It turns messages into inputs for the hub and sends the hub's messages.
+final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
+    /// Legal next states: `new` → `open`; `open` → `expelled`, `closed`; `expelled` → `closed`.
+    private enum State {
+        case new
+        case open(SocketID)
+        /// The hub was told to remove the client, and closes the socket.
+        case expelled(SocketID)
+        case closed
+    }
+
+    let address: IPAddress
+    /// The number of the group in which this connection is pinged. Set by `Gateway.register`.
+    var group = 0
+    var slot: AddressBudgets.Slot?
+    var excess: Budget?
+    private let gateway: Gateway
+    private let place: PerchPlace
+    private var state = State.new
+    /// Nil once the connection is closed.
+    private var webSocket: WebSocketHandler?
+
+    init(gateway: Gateway, address: IPAddress, place: PerchPlace) {
+        (self.gateway, self.address, self.place) = (gateway, address, place)
+    }
+
+    private var socketID: SocketID? {
+        switch state {
+        case .open(let id), .expelled(let id): id
+        case .new, .closed: nil
+        }
+    }
+
+    // MARK: WebSocket (WebSocketUser)
+
+    func opened(_ webSocket: WebSocketHandler) {
+        self.webSocket = webSocket
+        gateway.register(self)
+        let id = gateway.runner.register(self)
+        state = .open(id)
+        gateway.logger.debug(
+            "PerchRTC socket open", metadata: ["socket": "\(id.rawValue)", "address": "\(address)"])
+        gateway.runner.submit(
+            .perchArrived(PerchArrival(socket: id, address: gateway.limitingText(address), place: place)))
+    }
+
+    func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {
+        gateway.metrics.received.increment()
+        guard case .open(let id) = state else { return }
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            return protocolViolation(CloseCode(rawValue: 1007), "The message is not valid UTF-8.", on: webSocket)
+        }
+        var request = PerchRequest.unreadable
+        do throws(WireError) {
+            request = try PerchRequest(parsing: bytes, place.envelope)
+        } catch {
+            gateway.metrics.malformed.increment()
+        }
+        let limit = gateway.configuration.rules.messageSize
+        guard bytes.count <= limit || request.isDescription else {
+            let error = WireError(.messageTooLarge, "The message is too large. Send at most \(limit) bytes.")
+            return expel(error, .tooLarge)
+        }
+        gateway.runner.submit(.perch(id, request))
+    }
+
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {
+        if !gateway.countMessage(of: self, bytes: length) {
+            expel(.addressOverBudget(retryAfter: .seconds(1)), .tooMany)
+        }
+    }
+
+    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {
+        close(code, reason)
+    }
+
+    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) { end(leaving: code.isLeaving) }
+
+    func disconnected(_ webSocket: WebSocketHandler) {
+        end(leaving: false)
+        self.webSocket = nil
+        gateway.release(self)
+    }
+
+    private func end(leaving: Bool) {
+        if let socketID { gateway.runner.unregister(socketID, leaving: leaving) }
+        state = .closed
+    }
+
+    // MARK: The gateway (GatewayConnection)
+
+    func expel(_ error: WireError, _ code: CloseCode) {
+        guard case .open(let id) = state else { return }
+        state = .expelled(id)
+        gateway.runner.submit(.expel(id, error, code))
+    }
+
+    func tick() { webSocket?.tick(dropAfter: gateway.configuration.connection.missedPings) }
+
+    func goAway() { close(.goingAway, "The server is restarting. Try again in a moment.") }
+
+    // MARK: The runner (RunnerSocket)
+
+    func drop() {
+        if let socketID { gateway.runner.discardHeld(for: socketID) }
+        webSocket?.drop()
+    }
+
+    var queuedBytes: Int {
+        let held = socketID.map { gateway.runner.heldBytes(for: $0) } ?? 0
+        return held + (webSocket?.bufferedBytes ?? 0)
+    }
+
+    func queueChanged() { gateway.queueChanged(self) }
+
+    var isCongested: Bool { gateway.isOverBudget(self) }
+
+    func pause(_ reader: any PausedReader) { gateway.pause(reader, of: self) }
+
+    func write(_ bytes: [UInt8]) { webSocket?.send(bytes) }
+
+    func flush() {
+        webSocket?.flush()
+        queueChanged()
+    }
+
+    func close(_ code: CloseCode, _ reason: String) {
+        webSocket?.close(code, reason)
+        end(leaving: false)
+    }
+}
+
+extension PerchRequest {
+    /// Whether this message may be as large as a session description.
+    fileprivate var isDescription: Bool {
+        guard case .signal(let signal, to: _) = self else { return false }
+        switch signal.content {
+        case .offer, .answer: return true
+        case .candidate, .bye: return false
+        }
+    }
+}
+
+/// A WebSocket whose token was used between its handshake and its opening.
+final class RefusedPerchSocket: WebSocketUser {
+    func opened(_ webSocket: WebSocketHandler) { webSocket.close(.token, WireError.perchToken.message) }
+    func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}
+    func receivedFrame(_ length: Int, on webSocket: WebSocketHandler) {}
+    func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler) {}
+    func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler) {}
+    func disconnected(_ webSocket: WebSocketHandler) {}
+}

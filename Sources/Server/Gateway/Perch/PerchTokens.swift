@@ -1,0 +1,55 @@
+import DequeModule
+import Signaling
+import Wire
+
+/// The tokens with which clients of PerchRTC's protocol open their WebSockets. Each works once, and only for a short time.
+///
+/// If there are too many, the oldest of the address with the most is removed, so that a few addresses cannot push out the tokens of
+/// others.
+struct PerchTokens {
+    struct Ticket: Equatable {
+        var place: PerchPlace
+        /// The address that requested the token.
+        var address: IPAddress
+        var expiresAt: Timestamp
+    }
+
+    private var tickets: [String: Ticket] = [:]
+    /// In the order of their making. Some may be used.
+    private var order: Deque<String> = []
+    private var shares: PendingHandshakes
+
+    /// - Parameter maxCount: Maximum number of tokens. Each takes up to 2 KB.
+    init(maxCount: Int = 10_000) { shares = PendingHandshakes(maxOfAll: maxCount) }
+
+    var count: Int { tickets.count }
+
+    mutating func add(_ token: String, _ ticket: Ticket, now: Timestamp) {
+        removeExpired(now: now)
+        tickets[token] = ticket
+        order.append(token)
+        if let old = shares.add(token, of: ticket.address) { tickets[old] = nil }
+        if order.count > 2 * tickets.count + 64 { order.removeAll { tickets[$0] == nil } }
+    }
+
+    /// Whether the token could be used now.
+    func contains(_ token: String, now: Timestamp) -> Bool { tickets[token].map { now < $0.expiresAt } ?? false }
+
+    /// Uses a token. Returns nil if there is none, or if it has expired.
+    mutating func take(_ token: String, now: Timestamp) -> Ticket? {
+        guard let ticket = tickets.removeValue(forKey: token) else { return nil }
+        shares.remove(token, of: ticket.address)
+        return now < ticket.expiresAt ? ticket : nil
+    }
+
+    private mutating func removeExpired(now: Timestamp) {
+        while let first = order.first {
+            if let ticket = tickets[first] {
+                guard ticket.expiresAt <= now else { return }
+                tickets[first] = nil
+                shares.remove(first, of: ticket.address)
+            }
+            order.removeFirst()
+        }
+    }
+}

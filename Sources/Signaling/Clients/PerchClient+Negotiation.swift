@@ -1,0 +1,153 @@
+import Wire
+
+/// Translates the negotiations with native clients, and passes those with other clients of PerchRTC's protocol on.
+extension PerchClient {
+    /// Tells the client to make an offer. If it may have a peer connection already, it is told to close that first.
+    mutating func beginNegotiation(with member: ConnectionID, _ turn: inout Turn) {
+        guard var pair = pairs[member] else { return }
+        if pair.wasTold {
+            let bye = PerchSignal(connection: pair.connection ?? "none", .bye)
+            transmit(.signal(bye, from: pair.user), &turn)
+        }
+        pair.told(now: turn.now)
+        pairs[member] = pair
+        transmit(.connected(pair.user), &turn)
+    }
+
+    // MARK: From the client
+
+    /// Passes a message of the client on, if it belongs to the current peer connection.
+    mutating func pass(_ signal: PerchSignal, to member: ConnectionID, _ turn: inout Turn) {
+        guard var pair = pairs[member] else { return }
+        switch signal.content {
+        case .offer:
+            // The other end makes the offers.
+            guard pair.offers else { return }
+            pair.offered(signal.connection, now: turn.now)
+        case .answer:
+            guard !pair.offers, signal.connection == pair.connection else { return }
+        case .candidate:
+            guard signal.connection == pair.connection else { return }
+        case .bye:
+            guard signal.connection == pair.connection else { return }
+            pair.closed(now: turn.now)
+        }
+        pairs[member] = pair
+        if pair.isPerch {
+            turn.tell(.client(member, .perchSignal(id, signal)))
+        } else {
+            negotiate(signal, with: member, number: pair.offerNumber, &turn)
+        }
+    }
+
+    private func negotiate(
+        _ signal: PerchSignal, with member: ConnectionID, number: Int, _ turn: inout Turn
+    ) {
+        guard let session else { return }
+        var verb = SessionVerb.Negotiate()
+        (verb.session, verb.to, verb.negotiationID) = (session, member, signal.connection)
+        switch signal.content {
+        case .offer(let sdp):
+            guard let stream else { return }
+            verb.offerNumber = number
+            let names = PerchDescription.streams(in: sdp)
+            let named = names.isEmpty ? PerchDescription.named(stream.description, sdp) : sdp
+            verb.description = SessionDescription(type: .offer, sdp: named)
+            if !names.isEmpty { verb.streams = Self.object(names.map { ($0, .string(stream.description)) }) }
+        case .candidate(let candidate):
+            let members: [(String, JSONValue)] = [
+                ("candidate", .string(candidate.candidate)), ("sdpMid", .string(candidate.mid)),
+                ("sdpMLineIndex", .integer(Int64(candidate.label))),
+            ]
+            verb.candidate = Self.object(candidate.mid.isEmpty ? [members[0], members[2]] : members)
+        // A native client always answers, and notices by itself that media ended.
+        case .answer, .bye: return
+        }
+        ask(.negotiate(verb), &turn)
+    }
+
+    private static func object(_ members: [(String, JSONValue)]) -> JSONValue {
+        var object = JSONObject()
+        object.members = members.map { JSONObject.Member(name: $0.0, value: $0.1) }
+        return .object(object)
+    }
+
+    // MARK: From other clients of this protocol
+
+    mutating func receive(_ signal: PerchSignal, from member: ConnectionID, _ turn: inout Turn) {
+        guard var pair = pairs[member], pair.isPerch else { return }
+        switch signal.content {
+        case .offer:
+            guard !pair.offers else { return }
+            pair.offered(signal.connection, now: turn.now)
+        case .answer:
+            guard pair.offers, signal.connection == pair.connection else { return }
+            pair.answered()
+        case .candidate: guard signal.connection == pair.connection else { return }
+        case .bye:
+            guard signal.connection == pair.connection else { return }
+            pair.closed(now: turn.now)
+        }
+        pairs[member] = pair
+        transmit(.signal(signal, from: pair.user), &turn)
+    }
+
+    // MARK: From native clients
+
+    mutating func receive(_ negotiate: SessionNotice.Negotiate, _ turn: inout Turn) {
+        guard var pair = pairs[negotiate.from], !pair.isPerch else { return }
+        if negotiate.description?.type == .offer {
+            // It has more to send, or lost the connection. Only this client offers, so it has to begin again.
+            pair.beginAgain(now: turn.now)
+            pairs[negotiate.from] = pair
+            return
+        }
+        guard let connection = pair.connection, negotiate.negotiationID ?? connection == connection else { return }
+        if let description = negotiate.description, description.type == .answer {
+            guard negotiate.offerNumber ?? pair.offerNumber == pair.offerNumber else { return }
+            pair.answered()
+            pairs[negotiate.from] = pair
+            transmit(.signal(.init(connection: connection, .answer(description.sdp)), from: pair.user), &turn)
+        } else if let candidate = negotiate.candidate.flatMap(PerchCandidate.init(native:)) {
+            transmit(.signal(.init(connection: connection, .candidate(candidate)), from: pair.user), &turn)
+        }
+    }
+
+    // MARK: Streams
+
+    mutating func streamCreated(_ stream: StreamInfo, _ turn: inout Turn) {
+        // The protocol carries one picture from each user, which is not a screen. Media between two of its clients needs no
+        // subscription.
+        guard stream.videoType != .screen, let pair = pairs[stream.connection], !pair.isPerch else { return }
+        pairs[stream.connection]?.streams.append(stream.id)
+        subscribe(to: stream.connection, &turn)
+    }
+
+    mutating func streamDestroyed(_ stream: StreamID, _ turn: inout Turn) {
+        guard let member = pairs.first(where: { $0.value.streams.contains(stream) })?.key else { return }
+        pairs[member]?.streams.removeAll { $0 == stream }
+        if pairs[member]?.subscribed == stream { pairs[member]?.subscribed = nil }
+        subscribe(to: member, &turn)
+    }
+
+    private mutating func subscribe(to member: ConnectionID, _ turn: inout Turn) {
+        guard let session, let pair = pairs[member], pair.subscribed == nil, let stream = pair.streams.first else {
+            return
+        }
+        pairs[member]?.subscribed = stream
+        ask(.subscribe(.init(session: session, stream: stream)), &turn)
+        pairs[member]?.begin(now: turn.now)
+    }
+}
+
+extension PerchCandidate {
+    /// Reads an `RTCIceCandidateInit`. Returns nil for the end of candidates, which this protocol does not have.
+    fileprivate init?(native value: JSONValue) {
+        guard case .object(let object) = value, case .string(let candidate)? = object["candidate"], !candidate.isEmpty
+        else { return nil }
+        var (label, mid) = (0, "")
+        if case .integer(let number)? = object["sdpMLineIndex"] { label = Int(clamping: number) }
+        if case .string(let text)? = object["sdpMid"] { mid = text }
+        self.init(label: label, mid: mid, candidate: candidate)
+    }
+}

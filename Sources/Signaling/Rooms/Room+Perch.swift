@@ -1,0 +1,57 @@
+import Wire
+
+/// Clients of PerchRTC's protocol (`protocol/perchrtc.md`), which have neither passwords nor lobbies nor the verbs of a host.
+extension Room {
+    /// Throws if such a client may not come in.
+    func permitPerch(_ identity: IdentityID, now: Timestamp) throws(WireError) {
+        guard !bans.people.contains(identity) else { throw .roomBanned }
+        guard options.media == .mesh else {
+            throw WireError(.mediaUnavailable, "This room sends media through the server. Join it with a browser.")
+        }
+        guard !options.locked else {
+            throw WireError(.roomLocked, "This room is locked. Ask a person in it to unlock it.", retryable: true)
+        }
+        guard settings.password == nil else {
+            throw WireError(.roomPassword, "This room has a password. Join it with a browser.")
+        }
+        guard !options.lobby else {
+            throw WireError(.roomRefused, "A host admits people to this room. Join it with a browser.")
+        }
+        try lobby.permit(identity, now: now)
+        guard roster.count < options.capacity else { throw full }
+    }
+
+    /// Whether the first host is missing. While only clients of PerchRTC's protocol are in the room, one of them is the host, but
+    /// it cannot moderate.
+    func needsHost(_ applicant: RoomApplicant) -> Bool {
+        roster.isEmpty || !applicant.isPerch && roster.members.allSatisfy(\.isPerch)
+    }
+}
+
+extension Hub {
+    /// Returns why a client of PerchRTC's protocol could not join this room now; nil if it could.
+    public func perchRefusal(
+        room text: String, user: String, address: String, now: Timestamp
+    ) -> WireError? {
+        guard let name = RoomName(text) else { return .perchRoomName }
+        let identity = turn.project.perchIdentity(user: user, address: address)
+        let refusal = rooms.read(name) { room -> WireError? in
+            do throws(WireError) {
+                try room.permitPerch(identity, now: now)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        guard let refusal else {
+            return turn.rules.roomCreation == .everyone
+                ? nil : WireError(.roomNotFound, "There is no room with this name. Ask who invited you for it.")
+        }
+        return refusal
+    }
+
+    /// The STUN and TURN servers for a client of PerchRTC's protocol.
+    public func perchServers(now: Timestamp) -> ICEConfiguration {
+        turn.ice.configuration(for: ConnectionID(high: .max, low: 0), now: now)
+    }
+}

@@ -1,0 +1,56 @@
+/// The names of streams in the session descriptions of PerchRTC's clients, which choose them freely. Clients of `confab.v1` expect
+/// stream ids.
+public enum PerchDescription {
+    /// Maximum number of streams in one description. PerchRTC sends one.
+    public static let maxStreams = 8
+    private static let maxName = 256
+
+    /// Returns the ids of the streams in a description (RFC 8830), each once, in order.
+    public static func streams(in sdp: String) -> [String] {
+        var names: [String] = []
+        for line in lines(of: sdp) where names.count < maxStreams {
+            guard let name = streamName(line), !names.contains(name) else { continue }
+            names.append(name)
+        }
+        return names
+    }
+
+    /// Names the stream in a description that names none: every section for audio and video gets an `a=msid` line.
+    public static func named(_ stream: String, _ sdp: String) -> String {
+        var result: [String] = []
+        var kind: String?
+        for line in lines(of: sdp) {
+            if line.hasPrefix("m=") {
+                if let kind { result.append("a=msid:\(stream) \(kind)") }
+                kind = ["audio", "video"].first { line.hasPrefix("m=\($0) ") }
+            }
+            result.append(line)
+        }
+        if let kind { result.append("a=msid:\(stream) \(kind)") }
+        return result.map { $0 + "\r\n" }.joined()
+    }
+
+    /// "\r\n" is a single character, so the lines are split as bytes.
+    private static func lines(of sdp: String) -> [String] {
+        sdp.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            let text = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+            return text.isEmpty ? nil : String(Substring(text))
+        }
+    }
+
+    /// Returns the stream in `a=msid:<stream> <track>` or `a=ssrc:<number> msid:<stream> <track>`.
+    private static func streamName(_ line: String) -> String? {
+        var rest = Substring(line)
+        if line.hasPrefix("a=ssrc:") {
+            guard let space = line.firstIndex(of: " ") else { return nil }
+            rest = line[line.index(after: space)...]
+            guard rest.hasPrefix("msid:") else { return nil }
+        } else {
+            guard line.hasPrefix("a=msid:") else { return nil }
+            rest = rest.dropFirst(2)
+        }
+        let name = rest.dropFirst(5).prefix { $0 != " " }
+        guard !name.isEmpty, name != "-", name.utf8.count <= maxName else { return nil }
+        return String(name)
+    }
+}

@@ -1,0 +1,49 @@
+// Sends negotiation messages, and sends those again that the server refused because they were too many.
+
+/** @typedef {import('./peer.js').Payload} Payload */
+
+export class Outbox {
+  #send;
+  #timers;
+  #negotiation;
+  #refusals = 0;
+  #closed = false;
+
+  /**
+   * @param {(payload: Payload) => Promise<unknown>} send
+   * @param {import('../clock.js').Timers} timers
+   * @param {import('./negotiation.js').Negotiation} negotiation
+   */
+  constructor(send, timers, negotiation) {
+    this.#send = send;
+    this.#timers = timers;
+    this.#negotiation = negotiation;
+  }
+
+  /** @param {Payload} payload */
+  post(payload) {
+    this.#send(payload).catch((error) => {
+      // Any other error means that one of the two ends left, which is reported elsewhere, or that the other end does not expect us
+      // yet. Offers are sent again until they are answered.
+      if (this.#closed || error?.code !== 'rate_limited') return;
+      this.#timers.set(`post ${this.#refusals += 1}`, error.retryAfterMs ?? 1000, () => {
+        if (this.#isCurrent(payload)) this.post(payload);
+      });
+    });
+  }
+
+  close() {
+    this.#closed = true;
+  }
+
+  /**
+   * Whether a message that was refused is still worth sending. Late, it would begin a negotiation again that has ended.
+   * @param {Payload} payload
+   */
+  #isCurrent(payload) {
+    if (!('description' in payload)) return this.#negotiation.concerns(payload);
+    if (payload.description.type === 'offer') return this.#negotiation.isPending(payload);
+    const { negotiationId, offerNumber } = this.#negotiation.answer;
+    return payload.negotiationId === negotiationId && payload.offerNumber === offerNumber;
+  }
+}

@@ -1,0 +1,118 @@
+// The streams that are sent to one other connection, with their tracks and senders.
+
+/** @typedef {{audio: boolean, video: boolean}} Wanted */
+/**
+ * A stream being sent, with its tracks and senders by kind.
+ * @typedef {object} Outgoing
+ * @property {MediaStream} container
+ * @property {Wanted} wanted
+ * @property {Map<string, MediaStreamTrack | null>} tracks
+ * @property {Map<string, RTCRtpSender>} senders
+ */
+
+export class OutgoingStreams {
+  #rtc;
+  #failed;
+  /** @type {RTCPeerConnection | null} */
+  #connection = null;
+  /** @type {Map<string, Outgoing>} by stream id */
+  #streams = new Map();
+
+  /** @param {import('./peer.js').Rtc} rtc @param {(error: unknown) => void} failed */
+  constructor(rtc, failed) {
+    this.#rtc = rtc;
+    this.#failed = failed;
+  }
+
+  get isEmpty() {
+    return this.#streams.size === 0;
+  }
+
+  /**
+   * The stream ids by the `MediaStream` ids in our descriptions.
+   * @returns {Map<string, string>}
+   */
+  get names() {
+    return new Map([...this.#streams].map(([streamId, { container }]) => [container.id, streamId]));
+  }
+
+  /** @param {string} streamId @returns {[string, RTCRtpSender][]} by kind */
+  senders(streamId) {
+    return [...this.#streams.get(streamId)?.senders ?? []];
+  }
+
+  /**
+   * Sends the streams on this connection from now on.
+   * @param {RTCPeerConnection | null} connection
+   */
+  move(connection) {
+    this.#connection = connection;
+    for (const outgoing of this.#streams.values()) {
+      outgoing.senders.clear();
+      this.#addTracks(outgoing);
+    }
+  }
+
+  /**
+   * @param {string} streamId
+   * @param {MediaStreamTrack[]} tracks
+   * @param {Wanted} wanted
+   */
+  send(streamId, tracks, wanted) {
+    const known = this.#streams.get(streamId);
+    if (known) {
+      known.wanted = wanted;
+      for (const [kind, sender] of known.senders) this.#swap(sender, this.#effective(known, kind));
+      return;
+    }
+    const outgoing = {
+      // Only the id of this container is used. Each peer has a separate container, so renaming is unambiguous.
+      container: new this.#rtc.MediaStream(), wanted,
+      tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
+      senders: new Map(),
+    };
+    this.#streams.set(streamId, outgoing);
+    this.#addTracks(outgoing);
+  }
+
+  /** @param {string} streamId */
+  stop(streamId) {
+    const outgoing = this.#streams.get(streamId);
+    this.#streams.delete(streamId);
+    for (const sender of outgoing?.senders.values() ?? []) this.#connection?.removeTrack(sender);
+  }
+
+  /**
+   * @param {string} streamId
+   * @param {string} kind
+   * @param {MediaStreamTrack | null} track
+   */
+  replaceTrack(streamId, kind, track) {
+    const outgoing = this.#streams.get(streamId);
+    if (!outgoing) return;
+    outgoing.tracks.set(kind, track);
+    const sender = outgoing.senders.get(kind);
+    if (sender) this.#swap(sender, this.#effective(outgoing, kind));
+    else this.#addTracks(outgoing);
+  }
+
+  /** @param {Outgoing} outgoing */
+  #addTracks(outgoing) {
+    for (const [kind, track] of this.#connection ? outgoing.tracks : []) {
+      if (track === null || outgoing.senders.has(kind)) continue;
+      const sender = /** @type {RTCPeerConnection} */ (this.#connection).addTrack(track, outgoing.container);
+      outgoing.senders.set(kind, sender);
+      if (this.#effective(outgoing, kind) === null) this.#swap(sender, null);
+    }
+  }
+
+  /** @param {Outgoing} outgoing @param {string} kind the media kind */
+  #effective({ tracks, wanted }, kind) {
+    return wanted[/** @type {'audio' | 'video'} */ (kind)] ? tracks.get(kind) ?? null : null;
+  }
+
+  /** @param {RTCRtpSender} sender @param {MediaStreamTrack | null} track */
+  #swap(sender, track) {
+    if (sender.track !== track) sender.replaceTrack(track).catch((error) => this.#failed(error));
+  }
+}

@@ -1,0 +1,113 @@
+// Clients of PerchRTC's protocol (`../peers/perch_peer.py`), and pages that join a room with the SDK alone.
+import { execFile, spawn } from 'node:child_process';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { middleColor } from './in-page.mjs';
+import { colorName, colors } from './media.mjs';
+import { repository } from './server.mjs';
+import { NotYet, until } from './wait.mjs';
+
+/** The credential of these tests' servers. */
+export const credential = { ident: 'perch', secret: 'shipped-with-the-app' };
+export const settings = { CONFAB_PERCH_IDENT: credential.ident, CONFAB_PERCH_SECRET: credential.secret };
+
+let pythonPath;
+
+/** The Python installation with aiortc. The script that installs the browsers also downloads it into a cache. */
+async function python() {
+  const { stdout } = await promisify(execFile)(path.join(repository, 'scripts', 'browser-setup'), ['--peers-media']);
+  return stdout.trim();
+}
+
+export class Phone {
+  /** @type {{event: string, args: any[]}[]} */
+  told = [];
+  /** @type {string[]} */
+  errors = [];
+
+  /** @param {'flat' | 'layered'} envelope */
+  static async join(t, server, { room, name, envelope, color }) {
+    pythonPath ??= python();
+    const { ident, secret } = credential;
+    const phone = new Phone(await pythonPath, [server.url, ident, secret, room, name, envelope, colors[color].join(',')], `${name} (${envelope})`);
+    t.after(() => phone.process.kill('SIGKILL'));
+    return phone;
+  }
+
+  constructor(command, args, label) {
+    this.label = label;
+    const script = path.join(repository, 'web', 'test', 'peers', 'perch_peer.py');
+    this.process = spawn(command, ['-B', script, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    // The process may have ended already.
+    this.process.stdin.on('error', () => {});
+    createInterface({ input: this.process.stdout }).on('line', (line) => this.told.push(JSON.parse(line)));
+    createInterface({ input: this.process.stderr }).on('line', (line) => this.errors.push(`    ${line}`));
+  }
+
+  leave() {
+    this.process.stdin.write('{"do": "leave"}\n');
+  }
+
+  /** Waits until it tells an event whose arguments pass the check; returns them. */
+  tells(event, check = (..._) => true) {
+    return until(`${this.label} tells ${event}`, () => {
+      const fault = this.told.find(({ event: name }) => name === 'fault');
+      if (fault) throw new Error(`${this.label}: ${JSON.stringify(fault)}`);
+      const found = this.told.findLast(({ event: name, args }) => name === event && check(...args));
+      if (!found) throw new NotYet('it has not');
+      return found.args;
+    }, { why: () => [...this.told.slice(-20).map((line) => JSON.stringify(line)), ...this.errors.slice(-20)].join('\n') });
+  }
+
+  /** Waits until it sees each of these users in this color. @param {Record<string, string>} expected */
+  async sees(expected) {
+    for (const [user, color] of Object.entries(expected)) {
+      await this.tells('sees', (who, ...rgb) => who === user && colorName(rgb) === color);
+    }
+  }
+}
+
+/** Runs in the page: joins a room with camera and microphone, and shows each of the others. */
+async function enter(name, displayName, options) {
+  const { Client, OT, Rooms } = await import('/lib/index.js');
+  const client = new Client();
+  const rooms = new Rooms(client, {
+    subscriberTarget: () => {
+      const tile = document.createElement('div');
+      tile.className = 'seen';
+      tile.style.cssText = 'width: 160px; height: 120px';
+      return document.body.appendChild(tile);
+    },
+  });
+  const room = await rooms.join({ name, displayName, options });
+  const own = document.body.appendChild(document.createElement('div'));
+  room.publish(OT.initPublisher(own, { width: 160, height: 120 }));
+  window.__room = room;
+  return [...room.people.values()].map((person) => person.displayName);
+}
+
+/** Opens a page without an interface and joins a room. */
+export async function joinFromPage(t, browser, server, { room, name, color, options }) {
+  const page = await browser.newPage({ color });
+  t.after(() => page.close());
+  await page.goto(`${server.url}/try`);
+  await page.press('Tab');
+  await page.evaluate(enter, room, name, options);
+  return page;
+}
+
+/** Waits until a page sees exactly these colors. @param {string[]} expected */
+export function pageSees(page, expected) {
+  return page.until(`it sees ${expected.join(', ')}`, async () => {
+    const count = await page.evaluate('document.querySelectorAll(".seen").length');
+    const seen = [];
+    for (let index = 0; index < count; index += 1) {
+      const mark = `document.querySelectorAll(".seen")[${index}].id = "seen-${index}"`;
+      await page.evaluate(mark);
+      const { rgb, missing } = await page.evaluate(middleColor, `#seen-${index} video`);
+      if (!missing) seen.push(colorName(rgb));
+    }
+    if ([...seen].sort().join() !== [...expected].sort().join()) throw new NotYet(`it sees ${seen.join(', ') || 'nobody'}`);
+  });
+}
