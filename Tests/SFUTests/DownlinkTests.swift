@@ -107,12 +107,34 @@ struct DownlinkTests {
         let downlink = Downlink()
         func fall(at seconds: Int64, after raise: Int64) {
             downlink.raisedAt = MediaTime(nanoseconds: raise * 1_000_000_000)
-            downlink.lowered(now: MediaTime(nanoseconds: seconds * 1_000_000_000))
+            downlink.lowered(to: .zero, now: MediaTime(nanoseconds: seconds * 1_000_000_000))
         }
         fall(at: 3, after: 2)
         fall(at: 6, after: 5)
         #expect(downlink.raiseDelay == Downlink.longestRaiseDelay)
         fall(at: 70, after: 10)
         #expect(downlink.raiseDelay == Downlink.shortestRaiseDelay)
+    }
+
+    @Test("videos that had to be paused again soon are resumed less and less often, until the path carries more")
+    func resumeDelay() {
+        func time(_ seconds: Double) -> MediaTime { MediaTime(nanoseconds: Int64(seconds * 1e9)) }
+        let downlink = Downlink()
+        for fall in [1.0, 2, 3, 4] {
+            downlink.resumed(now: time(fall - 0.5))
+            downlink.lowered(to: .kilobits(200), now: time(fall))
+            downlink.lowered(to: .kilobits(200), now: time(fall))
+        }
+        #expect(downlink.resumeDelay == .seconds(8), "a resume fails once")
+        func mayGrow(_ kilobits: Int64, at seconds: Double, hasVideo: Bool = true) -> Bool {
+            downlink.growth(of: .kilobits(kilobits), hasVideo: hasVideo, now: time(seconds)).limit != .zero
+        }
+        #expect(!mayGrow(200, at: 11) && mayGrow(200, at: 12.1))
+        #expect(mayGrow(301, at: 5), "the path has changed")
+        #expect(mayGrow(200, at: 5, hasVideo: false), "otherwise there would be no picture at all")
+        #expect(downlink.growth(of: .kilobits(200), now: time(5)).resumesOne, "the floor carries one")
+        downlink.resumed(now: time(20))
+        downlink.lowered(to: .kilobits(200), now: time(40))
+        #expect(downlink.resumeDelay == Downlink.shortestResumeDelay)
     }
 }

@@ -26,6 +26,10 @@ final class Downlink {
     var raisedAt: MediaTime?
     var loweredAt: MediaTime?
     var raiseDelay = Downlink.shortestRaiseDelay
+    /// When a paused video was resumed, the budget at the last fall, and how long to wait before videos are resumed again.
+    private var resumedAt: MediaTime?
+    private var loweredBudget = Bitrate.zero
+    private(set) var resumeDelay = Downlink.shortestResumeDelay
 
     /// The time between two allocations, and over how much time bitrates are measured.
     static let (interval, measurement) = (MediaInterval.milliseconds(100), MediaInterval.milliseconds(300))
@@ -34,8 +38,11 @@ final class Downlink {
     /// carries it.
     static let growth = 0.2
     static let raiseInterval = MediaInterval.milliseconds(300)
-    /// How long a paused video waits before it is resumed. It does not wait as long as a raise that has failed.
-    static let resumeDelay = MediaInterval.milliseconds(500)
+    /// How long paused videos wait after a fall before they are resumed. The first of them, which the floor carries, waits for the
+    /// shortest time. The others wait longer each time they were paused again soon, because each comes with a keyframe.
+    static let (shortestResumeDelay, longestResumeDelay) = (MediaInterval.milliseconds(500), MediaInterval.seconds(16))
+    /// How much the budget must have grown since the fall for the others not to wait: the path has changed.
+    static let recovery = 1.5
     /// How long after a raise no probe starts: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
     /// Bytes of each packet that the link carries in addition to the RTP packet: the SRTP tag and the headers of UDP and IP.
@@ -69,12 +76,21 @@ final class Downlink {
         }
     }
 
-    /// Records that videos were lowered. If they were raised only recently, that was too soon.
-    func lowered(now: MediaTime) {
+    /// Records that videos were lowered. If they were raised or resumed only recently, that was too soon.
+    func lowered(to budget: Bitrate, now: MediaTime) {
         let wasTooSoon = raisedAt.map { now - $0 < .seconds(5) } ?? false
         raiseDelay = wasTooSoon ? min(raiseDelay * 2, Self.longestRaiseDelay) : Self.shortestRaiseDelay
-        loweredAt = now
+        if let resumedAt {
+            // Several falls after a resume are one failure.
+            self.resumedAt = nil
+            let failed = now - resumedAt < .seconds(5)
+            resumeDelay = failed ? min(resumeDelay * 2, Self.longestResumeDelay) : Self.shortestResumeDelay
+        }
+        (loweredAt, loweredBudget) = (now, budget)
     }
+
+    /// Records that a video was resumed.
+    func resumed(now: MediaTime) { resumedAt = now }
 
     /// Whether a video was raised so recently that its bitrate is not measured yet. A probe would come on top of it.
     func isTrying(now: MediaTime) -> Bool {
@@ -82,15 +98,18 @@ final class Downlink {
     }
 
     /// How videos may grow within a budget.
-    func growth(of budget: Bitrate, now: MediaTime) -> VideoGrowth {
+    /// - Parameter hasVideo: whether any video is sent now. If not, one that could be resumed does not wait.
+    func growth(of budget: Bitrate, hasVideo: Bool = true, now: MediaTime) -> VideoGrowth {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay
         let sinceFall = loweredAt.map { now - $0 } ?? Self.longestRaiseDelay
-        guard !control.isDraining(now: now), sinceRaise >= Self.raiseInterval, sinceFall >= Self.resumeDelay else {
+        guard !control.isDraining(now: now), sinceRaise >= Self.raiseInterval, sinceFall >= Self.shortestResumeDelay
+        else {
             return VideoGrowth(limit: .zero, resumesOne: false, tolerance: tolerance)
         }
+        let mustWait = hasVideo && sinceFall < resumeDelay && budget < loweredBudget * Self.recovery
         // What a probe has found is not used before it is verified. What was carried before may be.
-        if control.isVerifying(now: now) { return VideoGrowth(limit: .zero, tolerance: tolerance) }
+        if mustWait || control.isVerifying(now: now) { return VideoGrowth(limit: .zero, tolerance: tolerance) }
         return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay, tolerance: tolerance)
     }
 }

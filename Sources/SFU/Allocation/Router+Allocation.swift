@@ -11,7 +11,8 @@ extension Router {
         peer.downlink?.wanted = demands.reduce(audio) { total, demand in
             demand.steps.last.map { total + steps[$0].bitrate } ?? total
         }
-        let growth = peer.downlink?.growth(of: video, now: now) ?? VideoGrowth()
+        let hasVideo = demands.contains { $0.current != nil }
+        let growth = peer.downlink?.growth(of: video, hasVideo: hasVideo, now: now) ?? VideoGrowth()
         let floor: Bitrate = peer.isBehind ? .zero : max(.zero, (peer.downlink?.control.floor ?? .zero) - audio)
         // Find the videos that would be paused at 70 % of the budget.
         var atRisk = demands
@@ -36,12 +37,13 @@ extension Router {
         // much: then the queue would delay the audio, too.
         let video = peer.downlink.map { $0.media - $0.audio } ?? .zero
         let isFlooded = video > budget * 1.25
-        var (lowers, raises) = (false, false)
+        var (lowers, raises, resumes) = (false, false, false)
         for demand in demands {
             let track = peer.outgoing[demand.slot]
             let isLower = demand.current.map { sent in demand.choice.map { $0 < sent } ?? true } ?? false
             let isHigher = demand.choice.map { choice in demand.current.map { $0 < choice } ?? true } ?? false
             (lowers, raises) = (lowers || isLower, raises || isHigher)
+            resumes = resumes || demand.current == nil && demand.choice != nil
             guard let choice = demand.choice, let source = track.source else {
                 track.allow(0, 0)
                 continue
@@ -54,8 +56,9 @@ extension Router {
                 source.needsSelection = true
             }
         }
-        if lowers { peer.downlink?.lowered(now: now) }
+        if lowers { peer.downlink?.lowered(to: budget, now: now) }
         if raises { peer.downlink?.raisedAt = now }
+        if resumes { peer.downlink?.resumed(now: now) }
     }
 
     // MARK: Demands
