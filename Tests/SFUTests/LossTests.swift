@@ -38,7 +38,8 @@ import Testing
             #expect(try #require(client.camera).keyframesMade < 7, "retransmissions are cheaper than keyframes")
         }
         let counters = room.router.counters
-        #expect(counters.nacksSent > 100 && counters.packetsRecovered > 80)
+        // About 50 of 1,000 packets were lost. Packets that arrive twice do not count.
+        #expect(counters.nacksSent > 100 && counters.packetsRecovered > 30, "\(counters.packetsRecovered) recovered")
         #expect(counters.nacksReceived > 100 && counters.packetsRetransmitted > 100)
     }
 
