@@ -81,6 +81,6 @@ extension Row {
     /// Returns the parts of a list of 16 bytes each.
     fileprivate func pieces(_ column: String) throws -> [[UInt8]] {
         let bytes = Array(try value(column) as Data)
-        return stride(from: 0, to: bytes.count, by: 16).map { Array(bytes[$0..<min($0 + 16, bytes.count)]) }
+        return stride(from: 0, to: bytes.count, by: 16).map { Array(bytes[$0...].prefix(16)) }
     }
 }

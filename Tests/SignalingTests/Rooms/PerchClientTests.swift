@@ -124,7 +124,10 @@ import Wire
         #expect(offer.negotiationID == "c1")
         #expect(offer.offerNumber == 1)
         #expect(ada.connection < offer.from, "so the browser is polite")
-        guard case .object(let names)? = offer.streams else { return Issue.record("the stream has no name") }
+        guard case .object(let names)? = offer.streams else {
+            Issue.record("the stream has no name")
+            return
+        }
         #expect(names["ARDAMS"] == .string(stream.description))
         var answer = SessionVerb.Negotiate()
         (answer.session, answer.to) = (session, offer.from)

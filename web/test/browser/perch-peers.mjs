@@ -109,5 +109,6 @@ export function pageSees(page, expected) {
       if (!missing) seen.push(colorName(rgb));
     }
     if ([...seen].sort().join() !== [...expected].sort().join()) throw new NotYet(`it sees ${seen.join(', ') || 'nobody'}`);
+    return true;
   });
 }
