@@ -49,7 +49,7 @@ struct SqueezedSubscriberTests {
     }
 
     @Test(
-        "always sees the large picture move, whoever speaks and although little else fits",
+        "sees the large picture move all the time, also while somebody else speaks and little else fits",
         arguments: 1...2 as ClosedRange<UInt64>)
     func large(seed: UInt64) throws {
         let gallery = try SimulatedGallery(seed: seed, publishers: 4)

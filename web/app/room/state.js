@@ -166,7 +166,7 @@ function joined(state, { room, chat }) {
     { ...line, id: lineCount += 1, name: displayName, mine: false }));
   const entered = {
     ...state, ...nothing, place: /** @type {Place} */ ({ is: 'in' }), room, lines, lineCount, password: '', asksPassword: false, panel: state.panel,
-    // Whoever came by a link that does not say so learns it now.
+    // People who came by a link that does not say so learn it now.
     mesh: isMesh, trouble: isMesh && !state.mesh ? { code: 'mesh_room', message: '' } : null,
   };
   return [entered, [...(state.media.is === 'on' ? [{ do: 'publish' }] : []), { do: 'focus', on: 'room' }]];

@@ -151,7 +151,7 @@ test('a link to a mesh room asks for a mesh room, and says so first', () => {
   assert.deepEqual(joinOf(machine).options, { media: 'mesh' });
 });
 
-test('whoever comes to a mesh room by another link learns inside that members see each other’s addresses', () => {
+test('a person who comes to a mesh room by another link learns inside that members see each other’s addresses', () => {
   const { state } = new RoomMachine().inside({ changes: { media: 'mesh' } });
   assert.deepEqual([state.mesh, state.trouble.code], [true, 'mesh_room']);
   assert.equal(new RoomMachine({ mesh: true }).inside({ changes: { media: 'mesh' } }).state.trouble, null);
