@@ -180,12 +180,9 @@ actor SocketClient {
     func hear<T: Sendable>(
         _ what: String, within limit: Duration = .seconds(20), _ pick: @Sendable (ServerMessage) -> T?
     ) async throws -> T {
-        let deadline = ContinuousClock.now + limit
-        let guardian = Task { [channel] in
-            try await Task.sleep(until: deadline)
-            channel.close(promise: nil)
-        }
-        defer { guardian.cancel() }
+        // Ends the wait for a message that does not come.
+        let timeout = channel.eventLoop.scheduleTask(in: TimeAmount(limit)) { [channel] in channel.close(promise: nil) }
+        defer { timeout.cancel() }
         while true {
             while let message = unread.popFirst() {
                 heard.append(message)
