@@ -21,7 +21,14 @@ let packetSettings =
 let package = Package(
     name: "confab",
     platforms: [.macOS(.v15), .iOS(.v17)],
-    products: [.executable(name: "confab", targets: ["Command"])],
+    products: [
+        .executable(name: "confab", targets: ["Command"]),
+        .library(name: "AppModel", targets: ["AppModel"]),
+        .library(name: "Confab", targets: ["Confab"]),
+        .library(name: "ConfabRobots", targets: ["ConfabRobots"]),
+        .library(name: "ConfabUI", targets: ["ConfabUI"]),
+        .library(name: "OpenTokShapes", targets: ["OpenTokShapes"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
@@ -49,6 +56,23 @@ let package = Package(
     ],
     targets: [
         .target(name: "Wire", swiftSettings: settings),
+        // The SDK. On Apple platforms, it uses URLSession instead of NIO.
+        .target(
+            name: "Confab",
+            dependencies: [
+                "Wire",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(platforms: [.linux])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(platforms: [.linux])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(platforms: [.linux])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(platforms: [.linux])),
+                .product(name: "NIOWebSocket", package: "swift-nio", condition: .when(platforms: [.linux])),
+            ],
+            swiftSettings: settings
+        ),
+        // Views of the SDK for SwiftUI. Empty on Linux, where `scripts/check-ios` compiles it.
+        .target(name: "ConfabUI", dependencies: ["Confab"], swiftSettings: settings),
+        // The SDK with the names of OpenTok's SDK for iOS, so that code written for it compiles.
+        .target(name: "OpenTokShapes", dependencies: ["Confab", "ConfabUI"], swiftSettings: settings),
         .target(
             name: "Signaling",
             dependencies: [
@@ -68,11 +92,19 @@ let package = Package(
         // UDP sockets that send and receive many packets per system call. Shared by the server and the robots, which must not
         // import each other.
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
-        // Clients without a browser, for the bot, the load generator and the tests. They use only what any client can use.
+        // Peer connections without a browser, and media files. Shared by the SDK's engine for Linux, which must not reach a
+        // client of its own, and by the robots.
+        .target(name: "Peers", dependencies: ["CSockets", "Datagrams", "RTC"], swiftSettings: packetSettings),
+        // The SDK's media engine for Linux, which sends files and receives encoded frames.
+        .target(
+            name: "ConfabRobots", dependencies: ["Confab", "Peers", "RTC"], swiftSettings: packetSettings
+        ),
+        // Clients without a browser: the bot, which is a client of the SDK, and the load generator, whose client does no more than
+        // a load needs. They use only what any client can use.
         .target(
             name: "Robots",
             dependencies: [
-                "CSockets", "Datagrams", "RTC", "Wire",
+                "Confab", "ConfabRobots", "Datagrams", "Peers", "RTC", "Wire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -119,7 +151,7 @@ let package = Package(
         .executableTarget(
             name: "Command",
             dependencies: [
-                "Datagrams", "RTC", "Robots", "Server", "Signaling", "Wire",
+                "Datagrams", "Peers", "RTC", "Robots", "Server", "Signaling", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -130,7 +162,27 @@ let package = Package(
         // Compiles the web files into the executable, so that it needs no other files.
         .executableTarget(name: "EmbedTool", swiftSettings: settings),
         .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),
+        // The screens and the calls of the iOS app, without SwiftUI and CallKit, so that Linux can test them.
+        .target(name: "AppModel", dependencies: ["Confab"], swiftSettings: settings),
+        .testTarget(
+            name: "AppModelTests", dependencies: ["AppModel", "Confab", "TestSupport"], exclude: ["Screens"],
+            swiftSettings: settings
+        ),
+        // The model of the app with a simulated device, which the browser tests start and call.
+        .executableTarget(
+            name: "AppHost", dependencies: ["AppModel", "Confab", "ConfabRobots"], path: "Tests/AppHost",
+            swiftSettings: settings
+        ),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "ConfabTests", dependencies: ["Confab", "TestSupport", "Wire"], swiftSettings: settings
+        ),
+        .testTarget(
+            name: "OpenTokShapesTests", dependencies: ["Confab", "OpenTokShapes", "Wire"], swiftSettings: settings
+        ),
+        .testTarget(
+            name: "ConfabRobotsTests", dependencies: ["Confab", "ConfabRobots", "Peers", "RTC"], swiftSettings: settings
+        ),
         .testTarget(
             name: "SignalingTests",
             dependencies: [
@@ -150,7 +202,8 @@ let package = Package(
             name: "SFUTests", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], swiftSettings: settings
         ),
         .testTarget(
-            name: "RobotsTests", dependencies: ["Datagrams", "RTC", "Robots", "SFU", "Wire", "TestSupport"],
+            name: "RobotsTests",
+            dependencies: ["ConfabRobots", "Datagrams", "Peers", "RTC", "Robots", "SFU", "Wire", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -173,9 +226,19 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // The SDK and the app's model against a complete server in the same process.
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: [
+                "AppModel", "Confab", "ConfabRobots", "OpenTokShapes", "Peers", "Server", "Signaling", "Wire",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings
+        ),
         // Replays saved fuzzer inputs through the same functions. `Targets` is a link to them.
         .testTarget(
-            name: "FuzzTests", dependencies: ["RTC", "Robots", "Server", "Signaling", "TestSupport", "Wire"],
+            name: "FuzzTests", dependencies: ["Peers", "RTC", "Server", "Signaling", "TestSupport", "Wire"],
             swiftSettings: settings
         ),
         // Attacks on the executable through raw sockets, without the server's own code, which might share its bugs.

@@ -47,10 +47,10 @@ let package = Package(
         ),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: watched),
-        // Only the code for media files.
-        .target(name: "Robots", dependencies: ["RTC"], swiftSettings: watched),
+        // Only the media files.
+        .target(name: "Peers", dependencies: ["RTC"], swiftSettings: watched),
         .target(
-            name: "FuzzTargets", dependencies: ["RTC", "Robots", "Server", "Signaling", "Wire"], swiftSettings: watched
+            name: "FuzzTargets", dependencies: ["Peers", "RTC", "Server", "Signaling", "Wire"], swiftSettings: watched
         ),
         .executableTarget(
             name: "fuzz",

@@ -44,6 +44,8 @@ const embedded = /^web\/(app|lib|socket\.io)\//;
 const routing = /^Sources\/Server\/Gateway\/[^/]+\.swift$/;
 /** The target that the browser tests start. */
 const executable = 'Command';
+/** The target that the tests of the app start beside it. */
+const appHost = 'AppHost';
 
 /** Returns the same tests that `scripts/test` runs. @param {Pick<Change, 'targets' | 'files'>} change @returns {Tests} */
 export function allTests({ targets, files }) {
@@ -64,7 +66,7 @@ export function affected({ targets, ...change }) {
   const known = withExecutable(checkout, targets);
   const reached = reachedTargets(checkout, known);
   const readers = has(embedded) ? pageTests(known) : [];
-  const isReached = (/** @type {string} */ test) => browserReached(checkout, test, reached.has(executable));
+  const isReached = (/** @type {string} */ test) => browserReached(checkout, test, reached);
   return {
     swift: has(manifest) ? all.swift : all.swift.filter((name) => reached.has(name) || readers.includes(name)),
     web: has(nodeManifest) ? all.web : all.web.filter((test) => checkout.touches([test])),
@@ -238,13 +240,14 @@ function pageTests(targets) {
   return asking.map(({ name }) => name);
 }
 
-/** @param {Checkout} checkout @param {string} test @param {boolean} isServerReached apart from its pages */
-function browserReached(checkout, test, isServerReached) {
+/** @param {Checkout} checkout @param {string} test @param {Set<string>} reached targets; the server's apart from its pages */
+function browserReached(checkout, test, reached) {
   if (checkout.touches([test])) return true;
   const pieces = piecesOf(checkout, test);
   // Tests of the test tools start no server, or a fake one.
   if (!pieces.some((piece) => /(?<!function )\bstartServer\((?!\{ binary\b)/.test(piece))) return false;
-  return isServerReached || checkout.touches(pagesIn(checkout, pieces));
+  if (reached.has(appHost) && pieces.some((piece) => /(?<!function )\bstartPhone\(/.test(piece))) return true;
+  return reached.has(executable) || checkout.touches(pagesIn(checkout, pieces));
 }
 
 /** Returns the pages that are opened. @param {Checkout} checkout @param {string[]} pieces @returns {string[]} */

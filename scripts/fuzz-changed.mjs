@@ -60,7 +60,7 @@ function declarations(texts) {
 
 /** The modules that a module can name. Equal names in other modules mean nothing. */
 const imports = new Map([
-  ['Wire', ['Wire']], ['Signaling', ['Wire', 'Signaling']], ['RTC', ['RTC']], ['Robots', ['RTC', 'Robots', 'Wire']],
+  ['Wire', ['Wire']], ['Signaling', ['Wire', 'Signaling']], ['RTC', ['RTC']], ['Peers', ['RTC', 'Peers']],
 ]);
 
 /** @param {string} file @param {string} text @param {Map<string, Set<string>>} declaring */

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Peers
 import Robots
 import Server
 import Signaling

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Peers
 import Robots
 import Server
 import Signaling
@@ -8,7 +9,7 @@ import Wire
 /// The `confab bench` command: benchmarks for the operator's machine.
 struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Benchmark the server on this machine.", subcommands: [BenchSFU.self, BenchLine.self])
+        abstract: "Benchmark the server on this machine.", subcommands: [BenchSFU.self, BenchLine.self, BenchSDK.self])
 }
 
 /// The `confab bench sfu` command. Sends media through a server and measures the server's load.
@@ -23,6 +24,7 @@ struct BenchSFU: AsyncParsableCommand {
 
               confab bench sfu --subscribers 50
               confab bench sfu --rooms 10 --size 10 --seconds 20 --json
+              confab bench sfu --rooms 1 --size 30 --by-name
             """
     )
 
@@ -42,6 +44,12 @@ struct BenchSFU: AsyncParsableCommand {
 
     @Option(help: "Clients per room.")
     var size = 10
+
+    @Flag(
+        help: .init(
+            "Join rooms by name, as people do, with simulcast, and measure the time from joining to the first frame of "
+                + "everyone."))
+    var byName = false
 
     @Option(help: "Duration of the measurement in seconds.")
     var seconds = 10
@@ -73,6 +81,10 @@ struct BenchSFU: AsyncParsableCommand {
         }
         guard (subscribers != nil) != (rooms != nil) else {
             throw ValidationError("Specify either --subscribers or --rooms.")
+        }
+        guard !byName || rooms != nil && janus == nil && (2..<Limits.routedRoom).contains(size) else {
+            throw ValidationError(
+                "--by-name needs --rooms, and a --size from 2 to \(Limits.routedRoom - 1). Janus has no such rooms.")
         }
         guard shape.receivers > 0, shape.senders > 0, shape.receivers + shape.senders <= Self.maxRobots else {
             throw ValidationError(
@@ -126,6 +138,7 @@ struct BenchSFU: AsyncParsableCommand {
     ) async throws -> LoadReport {
         var load = load(process: process)
         load.metrics = metrics
+        if byName { return try await load.run(rooms: server) }
         var generator = SystemRandomNumberGenerator()
         let sessions = (0..<shape.rooms).map { _ in
             project.makeSessionID(mediaMode: .routed, now: .now, using: &generator)
@@ -155,7 +168,7 @@ func raiseDescriptorLimit() {
 }
 
 /// A `confab serve` child process with a temporary project and data directory.
-private struct MeasuredServer {
+struct MeasuredServer {
     let url: String
     let metrics: String?
     let project: Project
@@ -268,6 +281,11 @@ extension LoadReport {
             "not sent       \(unsentByServer) datagrams from the server, \(unsentHere) from the load generator "
                 + "(rejected by the kernel)",
         ]
+        if visits > 0 {
+            let times = "median \(figure(firstFramesMedian, 0)) ms, 95th percentile \(figure(firstFrames95, 0)) ms"
+            lines.append("first frames   \(times), from joining to a frame of everyone, of \(visits) visitors")
+            lines.append("memory         \(figure(memoryPerClient, 1)) kB per participant")
+        }
         if pauses > 0 { lines.append("The load generator was late \(pauses) times: this machine is too busy.") }
         if broken > 0 { lines.append("\(broken) connections were lost.") }
         return lines.joined(separator: "\n")

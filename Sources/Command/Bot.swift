@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import Peers
 import Robots
 import Server
 import Wire
@@ -18,7 +19,7 @@ struct BotCommand: AsyncParsableCommand {
             """
     )
 
-    /// Maximum bots per process. Each bot has a WebSocket and two media connections. All bots share one thread.
+    /// Maximum bots per process. Each bot has a WebSocket and two media connections. All bots share one thread for media.
     static let maxBots = 100
 
     @Option(help: "URL of the server.")
@@ -73,32 +74,25 @@ struct BotCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let plan = try plan()
-        let loop = try RobotLoop()
-        defer { loop.stop() }
-        let others = Bot.Group()
-        let count = count
+        let (group, count) = (Bot.Group(try plan()), count)
         let bots = Task {
-            try await withThrowingTaskGroup(of: Void.self) { group in
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for number in 0..<count {
-                    group.addTask {
+                    tasks.addTask {
                         let prefix = count > 1 ? "\(number + 1): " : ""
-                        let bot = try await Bot.connect(plan, number: number, of: others, on: loop) { line in
-                            Self.log(prefix + line)
-                        }
+                        let bot = try await Bot.connect(number, of: group) { line in Self.log(prefix + line) }
                         try await bot.run()
                     }
                 }
-                try await group.waitForAll()
+                try await tasks.waitForAll()
             }
         }
         let sources = stopSources { bots.cancel() }
         defer { for source in sources { source.cancel() } }
         do {
             try await bots.value
-        } catch is CancellationError {
-        } catch let error as WireError {
-            throw CommandError(description: "\(error.message) (\(error.code.rawValue))")
+        } catch _ where bots.isCancelled {
+            // It was told to stop.
         } catch {
             throw CommandError(description: "\(error)")
         }
@@ -179,16 +173,14 @@ struct BotCommand: AsyncParsableCommand {
         return files
     }
 
-    /// Maximum file size in bytes, about half an hour of good video. A file is kept in memory as a whole.
-    private static let maxFile = 512 << 20
-
     private func bytes(of path: String) throws -> [UInt8] {
         do {
             let file = try FileHandle(forReadingFrom: URL(filePath: path))
             defer { try? file.close() }
-            let data = try file.read(upToCount: Self.maxFile + 1) ?? Data()
-            guard data.count <= Self.maxFile else {
-                throw CommandError(description: "\(path) is larger than \(Self.maxFile >> 20) MB. Use a shorter file.")
+            let data = try file.read(upToCount: MediaClip.maxFile + 1) ?? Data()
+            guard data.count <= MediaClip.maxFile else {
+                throw CommandError(
+                    description: "\(path) is larger than \(MediaClip.maxFile >> 20) MB. Use a shorter file.")
             }
             return [UInt8](data)
         } catch let error as CommandError {

@@ -154,7 +154,9 @@ private func roomName(_ text: String) throws -> RoomName {
 
 /// The server is of another version.
 private func unreadable(_ error: WireError) -> CommandError {
-    CommandError(description: "The server's answer cannot be read: \(error.message)")
+    CommandError(
+        description: "The server's answer cannot be read. Use the confab program of the server's version. "
+            + "(\(error.message))")
 }
 
 extension RoomMedia: ExpressibleByArgument {}

@@ -4,25 +4,21 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+import Peers
 import Synchronization
 import Wire
 
-/// A `confab.v1` client over NIO that drives a `ClientLine`. It does not resume: if its connection breaks, the client ends.
+/// The client of a load: `confab.v1` over NIO, driven by a `ClientLine`. It costs little, drops all events and does not resume:
+/// if its connection breaks, the client ends. Everything else uses the SDK.
 ///
 /// ```swift
 /// let client = try await RobotClient.connect(to: "http://127.0.0.1:8080")
 /// let joined = try await client.join(session, token: token)
-/// for await event in client.events { … }
 /// ```
 public final class RobotClient: Sendable {
-    public let welcome: Welcome
-    /// All messages except responses, in order. The stream ends with the connection and supports one consumer.
-    public let events: AsyncStream<ServerMessage>
     private let line: RobotLine
 
-    private init(_ welcome: Welcome, _ events: AsyncStream<ServerMessage>, _ line: RobotLine) {
-        (self.welcome, self.events, self.line) = (welcome, events, line)
-    }
+    private init(_ line: RobotLine) { self.line = line }
 
     /// Opens a WebSocket and sends `hello`.
     ///
@@ -36,8 +32,7 @@ public final class RobotClient: Sendable {
         to server: String, hello: Hello = Hello(), from source: String? = nil, on group: (any EventLoopGroup)? = nil
     ) async throws -> RobotClient {
         let place = try RobotPlace(server)
-        let (stream, continuation) = AsyncStream.makeStream(of: ServerMessage.self)
-        let line = RobotLine(hello, continuation)
+        let line = RobotLine(hello)
         let loop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
         do {
             try await line.open(place, from: source, on: loop)
@@ -46,11 +41,9 @@ public final class RobotClient: Sendable {
         } catch {
             throw RobotError("\(server) cannot be reached: \(error)")
         }
-        return RobotClient(try await line.greet(), stream, line)
+        try await line.greet()
+        return RobotClient(line)
     }
-
-    /// Why the connection ended; nil while it is open.
-    public var ending: String? { line.ending }
 
     // MARK: Requests
 
@@ -67,10 +60,6 @@ public final class RobotClient: Sendable {
         return joined
     }
 
-    public func leave(_ session: SessionID) async throws {
-        try await ask(.session(.leave(.init(session: session))))
-    }
-
     /// Publishes a stream over the transceivers that `publish.mids` names.
     public func publish(_ publish: SessionVerb.Publish) async throws -> StreamInfo {
         let answer = try await ask(.session(.publish(publish)))
@@ -83,24 +72,6 @@ public final class RobotClient: Sendable {
     public func subscribe(_ subscribe: SessionVerb.Subscribe) async throws {
         try await ask(.session(.subscribe(subscribe)))
     }
-
-    public func unsubscribe(_ session: SessionID, from stream: StreamID) async throws {
-        try await ask(.session(.unsubscribe(.init(session: session, stream: stream))))
-    }
-
-    /// - Parameter to: the recipient. If nil, all members receive the signal, including the sender.
-    public func signal(_ session: SessionID, type: String, data: String, to: ConnectionID? = nil) async throws {
-        try await ask(.session(.signal(.init(session: session, type: type, data: data, to: to))))
-    }
-
-    /// Enters the roulette queue. The server then sends `roulette.matched` as an event.
-    public func start(_ start: RouletteVerb.Start = RouletteVerb.Start()) async throws {
-        try await ask(.roulette(.start(start)))
-    }
-    public func next(_ match: MatchID? = nil) async throws {
-        try await ask(.roulette(.next(.init(match: match))))
-    }
-    public func stop() async throws { try await ask(.roulette(.stop)) }
 
     /// Sends an offer and returns the answer from the server.
     public func offer(_ side: MediaSide, sdp: String) async throws -> String {
@@ -133,9 +104,7 @@ struct RobotPlace {
     init(_ text: String) throws {
         guard let url = URLComponents(string: text), let host = url.host, !host.isEmpty,
             let scheme = url.scheme?.lowercased(), let isSecure = Self.schemes[scheme]
-        else {
-            throw RobotError("\"\(text)\" is not a server address. Use one such as http://127.0.0.1:8080.")
-        }
+        else { throw RobotError.noAddress(text) }
         self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
         self.isSecure = isSecure
         port = url.port ?? (isSecure ? 443 : 80)

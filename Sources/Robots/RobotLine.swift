@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+import Peers
 import Synchronization
 import Wire
 
@@ -22,7 +23,6 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     private static let welcomeTimeout = Duration.seconds(20)
 
     private let ended = Mutex<String?>(nil)
-    private let events: AsyncStream<ServerMessage>.Continuation
     private var context: ChannelHandlerContext?
     private var channel: (any Channel)?
     private var line: ClientLine
@@ -37,14 +37,14 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     /// The error that closed the channel.
     private var fault: (any Error)?
 
-    init(_ hello: Hello, _ events: AsyncStream<ServerMessage>.Continuation) {
+    init(_ hello: Hello) {
         var options = ClientLine.Options()
         (options.reconnects, options.connectTimeout, options.welcomeTimeout) = (false, nil, Self.welcomeTimeout)
         line = ClientLine(hello: hello, options: options, random: SystemRandomNumberGenerator())
-        self.events = events
     }
 
-    var ending: String? { ended.withLock { $0 } }
+    /// Why the connection ended; nil while it is open.
+    private var ending: String? { ended.withLock { $0 } }
 
     // MARK: Opening
 
@@ -85,8 +85,8 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Sends `hello` and waits for `welcome`.
-    func greet() async throws -> Welcome {
-        try await onLoop { (waiting: Waiting<Welcome>) in
+    func greet() async throws {
+        _ = try await onLoop { (waiting: Waiting<Welcome>) in
             if let ending = self.line.ending { return waiting.resume(throwing: Self.error(ending)) }
             self.greeting = waiting
             if let socket = self.socket { self.report(.opened(socket)) }
@@ -158,10 +158,9 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         case .answered(let id, .error(let error)): waiting.removeValue(forKey: id)?.resume(throwing: error.error)
         case .answered(let id, let message): waiting.removeValue(forKey: id)?.resume(returning: message)
         case .failed(let id, let error): waiting.removeValue(forKey: id)?.resume(throwing: RobotError(error.message))
-        case .event(let message): events.yield(message)
         case .ended(let ending): finish(ending)
-        // Robots ignore unknown messages and do not reconnect.
-        case .unreadable, .reconnecting, .expired: break
+        // A load has no use for events, and does not reconnect.
+        case .event, .unreadable, .reconnecting, .expired: break
         }
     }
 
@@ -170,7 +169,6 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
         ended.withLock { $0 = fault.map { "\(reason) (\($0))" } ?? reason }
         greeting?.resume(throwing: Self.error(ending))
         greeting = nil
-        events.finish()
         context?.close(promise: nil)
     }
 

@@ -1,3 +1,4 @@
+import Peers
 import RTC
 import Wire
 
@@ -21,15 +22,5 @@ extension RobotClient {
             throw error
         }
         return connection
-    }
-
-    /// Sends a new offer on an existing connection, to change sections or restart ICE.
-    public func renegotiate(
-        _ side: MediaSide, _ connection: RobotConnection, on loop: RobotLoop,
-        _ prepare: @escaping @Sendable (RobotConnection) -> String
-    ) async throws {
-        let sdp = try await loop.run { prepare(connection) }
-        let answer = try await offer(side, sdp: sdp)
-        try await loop.run { try connection.accept(answer: answer, now: loop.now) }
     }
 }

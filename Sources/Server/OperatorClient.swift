@@ -51,7 +51,9 @@ public struct OperatorClient: Sendable {
         if case .object(let parsed)? = try? JSONReader.parse(answer.body) { object = parsed }
         guard (200..<300).contains(answer.status) else {
             if case .string(let message)? = object["message"] { throw OperatorClientError(message) }
-            throw OperatorClientError("The server at \(url) answered with status \(answer.status).")
+            throw OperatorClientError(
+                "The server at \(url) answered with status \(answer.status). Check that it is Confab's URL, and the "
+                    + "server's log.")
         }
         return object
     }

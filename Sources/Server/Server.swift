@@ -199,6 +199,9 @@ public struct ConfabServer: Sendable {
         )
         let pushNotifier = DevicePushNotifier(sender: pushes)
         let (storage, logger, configuration, supervisor) = (storage, logger, configuration, supervisor)
+        let roomFiles = RoomFileStore(dataDirectory: configuration.dataDirectory)
+        // Only the server that has the lock may delete files: another one could be using them.
+        if lock != nil { roomFiles.clear() }
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
@@ -208,6 +211,7 @@ public struct ConfabServer: Sendable {
                 maxHeldBytes: configuration.limits.sendQueue, clock: clock, logger: logger, metrics: metrics,
                 eventLoop: eventLoop
             )
+            runner.roomFiles = roomFiles
             let gateway = Gateway(
                 runner: runner, storage: storage, configuration: configuration, logger: logger, metrics: metrics
             )
@@ -236,7 +240,9 @@ public struct ConfabServer: Sendable {
 
     /// Restores persistent rooms before anyone can join them or create others of their names.
     private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
-        let rooms = try await storage.rooms()
+        let stored = try await storage.rooms()
+        stored.logUnreadable(logger)
+        let rooms = stored.rooms
         try await gateway.eventLoop.submit {
             for room in rooms { gateway.value.runner.submit(.restoredRoom(room)) }
         }.get()

@@ -18,6 +18,8 @@ public enum Effect: Equatable, Sendable {
     case reply(SocketID, ResourceReply)
     /// Answers a request of an operator or application.
     case answer(SocketID, RoomReply)
+    /// Deletes a file of a room. Does nothing if there is none.
+    case deleteFile(RoomFileID)
     /// Sends a close frame after all earlier messages on this socket.
     case close(SocketID, CloseCode, String)
     /// Sends a query to storage or another part of the shell. The result arrives as `Input.answered`.

@@ -36,6 +36,8 @@ public enum Input: Equatable, Sendable {
     indirect case operated(RoomRequest)
     /// Restores a persistent room. Sent at startup.
     indirect case restoredRoom(StoredRoom)
+    /// Storage could not commit changes of these rooms. The shell has loaded all persistent rooms again.
+    indirect case roomsNotStored(Set<RoomID>, [StoredRoom])
     /// Restores a session's revoked tokens and mute. Sent at startup.
     case moderated(SessionModeration)
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
@@ -87,6 +89,7 @@ extension Hub {
                 turn.tell(.roomRegister(.operate(request)))
             }
         case .restoredRoom(let room): turn.tell(.roomRegister(.restore(room)))
+        case .roomsNotStored(let ids, let stored): reloadRooms(ids, stored)
         case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
         case .settingsChanged(let settings): turn.adopt(settings)
         case .restored(let call, let caller, let callee):

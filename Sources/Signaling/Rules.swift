@@ -161,6 +161,10 @@ public struct Rules: Equatable, Sendable {
     /// Maximum number of rooms that one person or address has created and that still exist.
     public var roomsPerPerson = 10
     public var roomsPerAddress = 200
+    /// Maximum number of persistent rooms that people created, of all and of one address. The rest of `maxRooms` is for rooms that
+    /// end when they are empty.
+    public var maxPersistentRooms = 5000
+    public var persistentRoomsPerAddress = 50
     /// Maximum number of people who wait in a room's lobby, and of those from one address.
     public var roomLobby = 100
     public var roomLobbyPerAddress = 50
@@ -174,9 +178,22 @@ public struct Rules: Equatable, Sendable {
     /// replay buffer, in which `room.joined` should fit.
     public var roomChatLines = 100
     public var roomChatBytes = 16 * 1024
-    /// The budgets for chat messages, and for raised hands and reactions, per person.
+    /// The budgets for chat messages, and for raised hands and reactions, per person and room.
     public var roomTalk = Budget.Rate(perSecond: 2, burst: 10)
     public var roomGestures = Budget.Rate(perSecond: 2, burst: 10)
+    /// Maximum bytes of a file in a room's chat; zero for no files. The files are on disk.
+    public var roomFileSize = 20 * 1024 * 1024
+    /// Maximum bytes and number of files in one room, and the bytes of all rooms.
+    public var roomFileBytes = 200 * 1024 * 1024
+    public var roomFiles = 100
+    public var fileBytes = 2 * 1024 * 1024 * 1024
+    /// Maximum number of files that one person sends at the same time.
+    public var roomUploads = 3
+    /// How long a person has to begin an upload, and to complete it.
+    public var roomUploadStart: Duration = .seconds(30)
+    public var roomUploadTime: Duration = .seconds(600)
+    /// How long a file is kept, if its room exists that long.
+    public var roomFileLifetime: Duration = .seconds(86400)
     /// Maximum number of banned people per room. The first to be banned goes.
     public var roomBans = 1000
 

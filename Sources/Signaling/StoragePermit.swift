@@ -65,9 +65,9 @@ extension ClientMessage {
     public var mayStore: Bool {
         switch self {
         case .presence(.appear), .presence(.set): true
-        // The room and the register of rooms check these: only what concerns persistent rooms is stored.
+        // The room and the register of rooms check these: only files, and what concerns persistent rooms, are stored.
         case .room(.join(let join)): join.options?.persistent == true
-        case .room(.set), .room(.remove): true
+        case .room(.set), .room(.remove), .room(.file): true
         default: storageUse != .none
         }
     }

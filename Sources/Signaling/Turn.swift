@@ -99,6 +99,7 @@ public struct Turn: Sendable {
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func reply(_ socket: SocketID, _ reply: ResourceReply) { effects.append(.reply(socket, reply)) }
     mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
+    mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func inquire(_ question: Question) { effects.append(.inquire(question)) }
     mutating func push(_ identity: IdentityID, _ notice: PushNotice) { effects.append(.push(identity, notice)) }
 
@@ -163,6 +164,8 @@ public struct RoomFigures: Equatable, Sendable {
     public var waiting = 0
     /// Requests to join since the start, by outcome: `joined`, `waiting`, or the code of the error.
     public var joins: [String: Int] = [:]
+    /// The bytes of the files in rooms, also of those that are being sent.
+    public var storedFileBytes = 0
 
     public init() {}
 }

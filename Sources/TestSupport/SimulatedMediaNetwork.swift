@@ -19,26 +19,37 @@ public struct SimulatedLink {
     public var bitsPerSecond: Int64
     /// The longest time that a datagram waits.
     public var longestQueue: MediaInterval
+    /// How many bytes may pass at once after a pause (the burst of a token bucket).
+    public var burst: Int
     /// The longest wait and the number of datagrams lost since they were last reset.
     public var longestWait = MediaInterval.zero
     public var lost = 0
     private var freeAt = MediaTime(nanoseconds: 0)
 
-    public init(bitsPerSecond: Int64, longestQueue: MediaInterval = .milliseconds(300)) {
-        (self.bitsPerSecond, self.longestQueue) = (bitsPerSecond, longestQueue)
+    public init(bitsPerSecond: Int64, longestQueue: MediaInterval = .milliseconds(300), burst: Int = 0) {
+        (self.bitsPerSecond, self.longestQueue, self.burst) = (bitsPerSecond, longestQueue, burst)
     }
 
     /// Returns how long a datagram waits and takes; nil if it is lost.
     mutating func delay(of bytes: Int, now: MediaTime) -> MediaInterval? {
-        let start = max(now, freeAt)
+        // The tokens of a pause let a burst pass as if it had been sent that much earlier.
+        let start = max(MediaTime(nanoseconds: now.nanoseconds - time(for: burst).nanoseconds), freeAt)
         guard start - now <= longestQueue else {
             lost += 1
             return nil
         }
         // The headers of UDP and IP take 28 bytes.
-        freeAt = start + MediaInterval(nanoseconds: Int64(bytes + 28) * 8_000_000_000 / bitsPerSecond)
-        longestWait = max(longestWait, freeAt - now)
-        return freeAt - now
+        freeAt = start + time(for: bytes + 28)
+        let wait = max(.zero, freeAt - now)
+        longestWait = max(longestWait, wait)
+        return wait
+    }
+
+    /// How long a datagram would wait now.
+    public func waiting(at now: MediaTime) -> MediaInterval { max(.zero, freeAt - now) }
+
+    private func time(for bytes: Int) -> MediaInterval {
+        MediaInterval(nanoseconds: Int64(bytes) * 8_000_000_000 / bitsPerSecond)
     }
 }
 

@@ -57,6 +57,10 @@ public enum Limits {
     public static let roomText = 4096
     /// Maximum bytes of a reaction, in UTF-8. The longest emoji (families and flags) have about 30.
     public static let reaction = 40
+    /// Maximum bytes of the name of a file in a room, in UTF-8. File systems allow 255, and browsers add a number.
+    public static let fileName = 200
+    /// Maximum bytes of a file in a room that an operator can allow.
+    public static let roomFile = 1 << 30
     /// Maximum and default number of rooms on a page of the list of rooms.
     public static let roomsPage = 100
     /// Maximum people in a routed room. Each of them receives everyone else.

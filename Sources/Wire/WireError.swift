@@ -130,6 +130,8 @@ public struct WireError: Error, Hashable, Sendable {
         public static let roomFull: Code = "room_full"
         /// A host locked the room, so nobody else can join.
         public static let roomLocked: Code = "room_locked"
+        /// Members of this mesh room see each other's addresses, and the request said that the client does not accept it.
+        public static let roomMesh: Code = "room_mesh"
         /// The room has a password, and the request had none or another one.
         public static let roomPassword: Code = "room_password"
         /// A host did not let this person in.

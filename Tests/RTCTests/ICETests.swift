@@ -281,6 +281,34 @@ final class SentDatagrams: DatagramSink {
         #expect(pair.network.run(for: .seconds(30)) { pair.isSelected })
     }
 
+    @Test("an authentic check from an unknown address adds a pair, and no other check does") func learnsAddresses() {
+        var random = SeededGenerator(seed: 3)
+        let (ours, theirs) = (ICECredentials(using: &random), ICECredentials(using: &random))
+        var agent = ICEControllingAgent(local: ours, using: &random)
+        agent.setRemote(theirs)
+        let (sink, path) = (SentDatagrams(), Path(socket: 0, remote: best))
+        func take(password: String) -> ICEOutcome {
+            var bytes = [UInt8](repeating: 0, count: STUN.maxBytes)
+            return bytes.withUnsafeMutableBytes { memory in
+                var writer = STUNWriter(memory, .request, transaction: STUNTransaction(using: &random))
+                writer.username(Array("\(ours.ufrag):\(theirs.ufrag)".utf8))
+                writer.priority(1)
+                let length = writer.finish(key: Array(password.utf8)) ?? 0
+                return agent.handle(
+                    UnsafeRawBufferPointer(rebasing: memory[..<length]), on: path, now: MediaTime(nanoseconds: 0),
+                    sink: sink, using: &random)
+            }
+        }
+        #expect(take(password: theirs.password) == .dropped(.unauthenticated))
+        agent.handleTimeout(now: MediaTime(nanoseconds: 0), sink: sink, using: &random)
+        #expect(sink.take().isEmpty && agent.nextTimeout == nil)
+        #expect(take(password: ours.password) == .refreshed)
+        #expect(sink.take().map(\.path) == [path], "the check is answered")
+        agent.handleTimeout(now: MediaTime(nanoseconds: 0), sink: sink, using: &random)
+        #expect(sink.take().map(\.path) == [path], "the new pair is checked")
+        #expect(!agent.isValidated(path))
+    }
+
     @Test func randomDatagramsNeverTrapAnAgent() {
         let seed = UInt64.random(in: .min ... .max)
         print("seed \(seed)")

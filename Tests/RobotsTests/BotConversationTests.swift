@@ -2,6 +2,7 @@ import RTC
 import Testing
 import Wire
 
+@testable import Peers
 @testable import Robots
 
 @Suite("A bot in the text chat")

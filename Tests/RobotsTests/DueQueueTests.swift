@@ -2,6 +2,7 @@ import RTC
 import TestSupport
 import Testing
 
+@testable import Peers
 @testable import Robots
 
 @Suite("The queue of timeouts")

@@ -1,6 +1,7 @@
 import RTC
 import Testing
 
+@testable import Peers
 @testable import Robots
 
 @Suite("Loss in a load report") struct LoadReportTests {

@@ -2,6 +2,7 @@ import Foundation
 import RTC
 import Testing
 
+@testable import Peers
 @testable import Robots
 
 /// Checks our files with another implementation. The sample is packetized and recorded, and ffmpeg decodes the
@@ -14,10 +15,13 @@ struct MediaFFmpegTests {
         let track = try #require(MediaClip.sample.video)
         var packets = vp8Packets(track.items.map { Array(track.bytes[$0.range]) })
         pictures?(&packets)
-        var recording = VideoRecording()
+        var (order, recording) = (FrameOrder(.video), VideoRecording())
         var bytes: [UInt8] = []
-        for packet in packets { recording.take(packet, at: MediaTime(nanoseconds: 0), into: &bytes) }
-        recording.finish(at: MediaTime(nanoseconds: 0), into: &bytes)
+        for packet in packets {
+            for frame in order.take(packet, at: MediaTime(nanoseconds: 0)) {
+                recording.take(frame.bytes, at: frame.time, into: &bytes)
+            }
+        }
         return bytes
     }
 
@@ -56,12 +60,9 @@ struct MediaFFmpegTests {
         var recording = AudioRecording(serial: 1)
         var bytes: [UInt8] = []
         for (number, item) in track.items.enumerated() where !(50..<60).contains(number) {
-            let packet = PacketOrder.Packet(
-                number: Int64(number), timestamp: UInt32(number) * 960, marker: false,
-                payload: Array(track.bytes[item.range]))
-            recording.take(packet, at: MediaTime(nanoseconds: Int64(number) * 20_000_000), into: &bytes)
+            recording.take(Array(track.bytes[item.range]), at: .milliseconds(20 * number), into: &bytes)
         }
-        recording.finish(at: MediaTime(nanoseconds: 1 << 40), into: &bytes)
+        recording.finish(into: &bytes)
         let path = try write(bytes, "sound.ogg")
         let raw = try FFmpeg.run(["-i", path, "-f", "s16le", "-ac", "1", "-ar", "48000", "-"])
         // The recording has four seconds, minus the 80 ms of pre-skip.

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import Peers
 @testable import Robots
 
 func ivf(_ bytes: [UInt8]) throws(MediaFileError) -> IVFFile {

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import Peers
 @testable import Robots
 
 func ogg(_ bytes: [UInt8], _ magic: String = "test") throws(MediaFileError) -> OggFile {

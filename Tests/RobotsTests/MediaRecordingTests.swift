@@ -2,6 +2,7 @@ import RTC
 import TestSupport
 import Testing
 
+@testable import Peers
 @testable import Robots
 
 @Suite("A recording")
@@ -9,12 +10,14 @@ struct MediaRecordingTests {
     private func time(_ milliseconds: Int64) -> MediaTime { MediaTime(nanoseconds: milliseconds * 1_000_000) }
 
     private func video(_ packets: [PacketOrder.Packet]) throws -> IVFFile {
-        var recording = VideoRecording()
+        var (order, recording) = (FrameOrder(.video), VideoRecording())
         var bytes: [UInt8] = []
         for (index, packet) in packets.enumerated() {
-            recording.take(packet, at: time(Int64(index) * 10), into: &bytes)
+            for frame in order.take(packet, at: time(Int64(index) * 10)) {
+                recording.take(frame.bytes, at: frame.time, into: &bytes)
+            }
         }
-        recording.finish(at: time(100_000), into: &bytes)
+        for frame in order.finish(at: time(100_000)) { recording.take(frame.bytes, at: frame.time, into: &bytes) }
         return try ivf(bytes)
     }
 
@@ -53,10 +56,10 @@ struct MediaRecordingTests {
 
     @Test("of video is a valid file after each packet")
     func killed() throws {
-        var recording = VideoRecording()
+        var (order, recording) = (FrameOrder(.video), VideoRecording())
         var bytes: [UInt8] = []
         for packet in vp8Packets(Self.frames) {
-            recording.take(packet, at: time(0), into: &bytes)
+            for frame in order.take(packet, at: time(0)) { recording.take(frame.bytes, at: frame.time, into: &bytes) }
             if !bytes.isEmpty { #expect(try !ivf(bytes).isTruncated) }
         }
     }
@@ -68,18 +71,37 @@ struct MediaRecordingTests {
         #expect(try video(packets).frames.map(\.time) == [0, 3_000, 6_000, 9_000])
     }
 
+    @Test("of video can be of any length, however the sender's clock runs")
+    func endless() {
+        var order = FrameOrder(.video)
+        let step: UInt32 = 90_000 * 3_600
+        var last = Duration.zero
+        let small = vp8Frame(isKeyframe: true, size: 100, filler: 1)
+        for (index, packet) in vp8Packets(Array(repeating: small, count: 30_000)).enumerated() {
+            var packet = packet
+            packet.timestamp = UInt32(truncatingIfNeeded: index) &* step
+            for frame in order.take(packet, at: time(0)) { last = frame.time }
+        }
+        #expect(last == .seconds(29_999 * 3_600))
+    }
+
     private func packet(_ number: Int64, at timestamp: UInt32, _ payload: [UInt8] = [0x78, 1, 2]) -> PacketOrder.Packet
     {
         PacketOrder.Packet(number: number, timestamp: timestamp, marker: false, payload: payload)
     }
 
     private func audio(_ packets: [PacketOrder.Packet], ends: Bool = true) throws -> OpusFile {
-        var recording = AudioRecording(serial: 5)
+        var (order, recording) = (FrameOrder(.audio), AudioRecording(serial: 5))
         var bytes: [UInt8] = []
         for (index, packet) in packets.enumerated() {
-            recording.take(packet, at: time(Int64(index) * 20), into: &bytes)
+            for frame in order.take(packet, at: time(Int64(index) * 20)) {
+                recording.take(frame.bytes, at: frame.time, into: &bytes)
+            }
         }
-        if ends { recording.finish(at: time(100_000), into: &bytes) }
+        if ends {
+            for frame in order.finish(at: time(100_000)) { recording.take(frame.bytes, at: frame.time, into: &bytes) }
+            recording.finish(into: &bytes)
+        }
         return try opus(bytes)
     }
 
@@ -109,7 +131,7 @@ struct MediaRecordingTests {
         #expect(try audio([packet(0, at: 0), packet(1, at: 960, []), packet(2, at: 1_920, [3])]).packets.count == 1)
         var recording = AudioRecording(serial: 1)
         var bytes: [UInt8] = []
-        recording.finish(at: time(0), into: &bytes)
+        recording.finish(into: &bytes)
         #expect(bytes.isEmpty)
     }
 }

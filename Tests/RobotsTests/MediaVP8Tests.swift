@@ -2,6 +2,7 @@ import RTC
 import TestSupport
 import Testing
 
+@testable import Peers
 @testable import Robots
 
 /// Returns a frame with a VP8 header, filled with one byte.

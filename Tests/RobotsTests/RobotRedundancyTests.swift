@@ -1,6 +1,7 @@
 import RTC
 import Testing
 
+@testable import Peers
 @testable import Robots
 @testable import SFU
 

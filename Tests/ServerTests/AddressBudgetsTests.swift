@@ -8,8 +8,9 @@ import Wire
 
 @Suite("Budgets of address blocks") struct AddressBudgetsTests {
     private static let limits = AddressBudgets.Limits(
-        sockets: 2, hellos: .init(perSecond: 1, burst: 3), messages: .init(perSecond: 10, burst: 100),
-        storedBytes: .init(perSecond: 1, burst: 1000), inquiries: 2, queuedBytes: 1000, queuedBytesOfAll: 2500)
+        sockets: 2, hellos: .init(perSecond: 1, burst: 3), files: .init(perSecond: 1, burst: 2),
+        messages: .init(perSecond: 10, burst: 100), storedBytes: .init(perSecond: 1, burst: 1000), inquiries: 2,
+        queuedBytes: 1000, queuedBytesOfAll: 2500)
 
     private let start = Timestamp(milliseconds: 1_000_000)
     private let home = IPAddress("192.0.2.1")!
@@ -49,6 +50,27 @@ import Wire
         #expect(budgets.takeHello(of: home, now: start) == .seconds(1))
         let slot = budgets.addSocket(of: home, now: start)
         #expect(budgets.messages(in: slot, now: start) == 97)
+    }
+
+    @Test func `files and arrivals do not use up each other's budget`() {
+        var budgets = AddressBudgets(Self.limits)
+        for _ in 0..<2 { #expect(budgets.takeFile(of: home, now: start) == nil) }
+        #expect(budgets.takeFile(of: home, now: start) == .seconds(1))
+        for _ in 0..<3 { #expect(budgets.takeHello(of: home, now: start) == nil) }
+        #expect(budgets.takeHello(of: home, now: start) == .seconds(1))
+        #expect(budgets.takeFile(of: address(1), now: start) == nil)
+        #expect(budgets.takeFile(of: home, now: start + .seconds(1)) == nil)
+    }
+
+    @Test func `an account whose budget for files is not full is kept`() {
+        var limits = Self.limits
+        limits.files.perSecond = 0.001
+        var budgets = AddressBudgets(limits)
+        for _ in 0..<2 { _ = budgets.takeFile(of: home, now: start) }
+        for number in 0..<5000 {
+            _ = budgets.takeHello(of: address(number), now: start + .milliseconds(Int64(number) * 10))
+        }
+        #expect(budgets.takeFile(of: home, now: start + .seconds(50)) != nil)
     }
 
     @Test func `accounts without a connection are forgotten once their budgets are full`() {

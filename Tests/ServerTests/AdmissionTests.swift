@@ -17,6 +17,7 @@ import Wire
         #expect(Gateway.AdmissionPoint.export.checks == [.rate])
         #expect(Gateway.AdmissionPoint.drawing.checks == [.rate])
         #expect(Gateway.AdmissionPoint.operation.checks == [.draining, .ban])
+        #expect(Gateway.AdmissionPoint.file.checks == [.draining, .ban, .rate])
     }
 
     @Test("each admission point has its error texts")
@@ -39,7 +40,7 @@ import Wire
             let error = text(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many connection attempts from your network. Try again in a moment. 3")
         }
-        for door in [Gateway.AdmissionPoint.transport, .resource, .export, .drawing, .operation] {
+        for door in [Gateway.AdmissionPoint.transport, .resource, .export, .drawing, .operation, .file] {
             let error = text(door) { $0.tooOften(retryAfter: wait) }
             #expect(error == "Too many requests from your network. Try again in a moment. 3")
         }
@@ -115,7 +116,9 @@ import Wire
     private static func prepare(_ check: Gateway.Check, _ configuration: inout ConfabConfiguration) {
         switch check {
         case .room: configuration.limits.socketsPerAddress = 1
-        case .rate: configuration.limits.hellos = Budget.Rate(perSecond: 0.001, burst: 1)
+        case .rate:
+            configuration.limits.hellos = Budget.Rate(perSecond: 0.001, burst: 1)
+            configuration.limits.files = configuration.limits.hellos
         case .draining: configuration.shutdown.grace = .seconds(20)
         case .ban: configuration.storage.pollInterval = .milliseconds(20)
         case .origin: break

@@ -124,6 +124,14 @@ import Wire
         #expect(settled.effects == [send(1, "ok"), send(2, "ok")])
     }
 
+    @Test("a failed change of a room names the room")
+    func failureOfRoom() {
+        let queue = makeQueue()
+        _ = queue.add([.persist(.roomForgotten(RoomID(high: 1, low: 2)))])
+        _ = queue.takeBatch()
+        #expect(queue.settle([false]).failures == [.init(origin: .none, people: [], rooms: [RoomID(high: 1, low: 2)])])
+    }
+
     @Test("a change that names only a call concerns both people in it")
     func callPeople() {
         let queue = makeQueue()

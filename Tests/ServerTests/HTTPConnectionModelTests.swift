@@ -91,7 +91,7 @@ private struct HTTPModel {
             case 0..<4: HTTPRequestHead.health
             case 4..<8: HTTPRequestHead.poll
             case 8: chance(50) ? HTTPRequestHead.webSocket : .legacySocket
-            default: HTTPRequestHead.request("/whip/1_MX4x", .POST)
+            default: chance(50) ? HTTPRequestHead.request("/whip/1_MX4x", .POST) : .upload
             }
         // The query makes each request recognizable.
         head.uri += "?\(sent.count)"

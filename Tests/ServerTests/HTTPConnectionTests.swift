@@ -47,6 +47,7 @@ extension HTTPRequestHead {
     }
 
     static let health = request("/health")
+    static let upload = request("/v1/rooms/Tea/files/1", .PUT)
     static let poll = request("/socket.io/1/xhr-polling/7")
     static let webSocket = upgrade("/v1/socket", ("Sec-WebSocket-Protocol", "confab.v1"))
     static let legacySocket = upgrade("/socket.io/1/websocket/7")
@@ -119,6 +120,8 @@ extension HTTPConnection.Output {
         }
     }
 
+    private static let upload = HTTPRequestHead.upload.uri
+
     private static let scripts = [
         HTTPScript(
             "a request for the router is passed on in parts, and its response is written",
@@ -166,6 +169,21 @@ extension HTTPConnection.Output {
             "a body above the limit after the response began only closes the connection",
             .on(.head(.request("/x", .POST)), .responseHead, gives: "began", "route /x", "write head"),
             .on(.body((1 << 20) + 1), gives: "linger", "next turn")),
+        HTTPScript(
+            "a file for a room may be larger than another body",
+            .on(.head(.upload), .body(2 << 20), gives: "began", "route \(upload)", "route 2097152 bytes"),
+            .on(.end, gives: "route end"),
+            .on(.responseHead, .responseEnd, gives: "write head", "write end", "next turn"),
+            .on(.turn), .request(.health, gives: "began", "route /health", "route end")),
+        HTTPScript(
+            "an upload that is answered before the file has arrived is the last request, and its rest is not passed on",
+            .on(.head(.upload), .responseHead, gives: "began", "route \(upload)", "write head, close"),
+            .on(.body(5), gives: "route 5 bytes"), .on(.responseEnd, gives: "write end", "linger", "next turn"),
+            .on(.body(5), .end), .on(.read, gives: "read")),
+        HTTPScript(
+            "an upload that ends during its answer is the last request",
+            .on(.head(.upload), .responseHead, gives: "began", "route \(upload)", "write head, close"),
+            .on(.end, gives: "route end"), .on(.responseEnd, gives: "write end", "linger", "next turn")),
         HTTPScript(
             "a message of an endpoint has a limit of its own",
             .on(.head(.request("/socket.io/1/xhr-polling/7", .POST)), .body(64 << 10), gives: "began"),
@@ -297,6 +315,20 @@ extension HTTPConnection.Output {
         #expect(stage.pass(50) == [])
         #expect(stage.handle(.body(1)) == ["route 1 bytes"])
         #expect(stage.pass(10) == ["close"])
+    }
+
+    @Test("a file may take 10 minutes, and the next request has 60 s again")
+    func uploadTime() {
+        var stage = Stage()
+        _ = stage.handle(.head(.upload))
+        #expect(stage.pass(599) == [])
+        _ = stage.handle(.end, .responseHead, .responseEnd, .turn)
+        #expect(stage.pass(59) == [])
+        _ = stage.handle(.head(.health), .end, .responseHead, .responseEnd, .turn)
+        #expect(stage.pass(60) == ["close"])
+        var slow = Stage()
+        _ = slow.handle(.head(.upload))
+        #expect(slow.pass(600) == ["close"])
     }
 
     @Test("a connection that timed out needs no further timer, however long its channel takes to close")

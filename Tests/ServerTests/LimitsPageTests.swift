@@ -8,7 +8,8 @@ import Testing
 @Suite("The page of limits") struct LimitsPageTests {
     /// Constants whose values are computed, or that are not numbers.
     private static let computed: Set = [
-        "Gateway.maxConnections", "Rules.messages", "Rules.reports", "SRTPReceiver.maxControlSources",
+        "Gateway.maxConnections", "Room.maxBudgets", "Rules.messages", "Rules.reports",
+        "SRTPReceiver.maxControlSources",
     ]
     /// Constants that limit nothing that a client does.
     private static let internals: Set = ["maxAddresses", "maxAnswering", "maxIdentities", "maxTextSize"]
@@ -43,12 +44,13 @@ import Testing
     // MARK: Numbers
 
     private static let units: [Substring: Double] = [
-        "": 1, "KiB": 1024, "MiB": 1_048_576, "ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "day": 86_400,
+        "": 1, "KiB": 1024, "MiB": 1_048_576, "GiB": 1_073_741_824, "ms": 0.001, "s": 1, "m": 60, "h": 3600,
+        "d": 86_400, "day": 86_400,
     ]
 
     /// Returns the numbers in a text such as "4 MiB/s, 10s" in bytes and seconds.
     private static func numbers(in text: String) -> [Double] {
-        text.matches(of: /(\d+(?:\.\d+)?) ?(KiB|MiB|day|ms|s|m|h|d)?(?![a-zA-Z])/).map {
+        text.matches(of: /(\d+(?:\.\d+)?) ?(KiB|MiB|GiB|day|ms|s|m|h|d)?(?![a-zA-Z])/).map {
             (Double($0.output.1) ?? 0) * (units[$0.output.2 ?? ""] ?? 1)
         }
     }

@@ -32,11 +32,11 @@ struct StorageRoomTests: StorageFixtures {
                 room.revokedTokens = [Array(0..<16), Array(16..<32)]
             }
             try await storage.commit([.roomStored(second), .roomStored(first)])
-            #expect(try await storage.rooms() == [first, second])
+            #expect(try await storage.rooms().rooms == [first, second])
             var changed = first
             (changed.password, changed.options.password, changed.bans) = (nil, false, [])
             try await storage.commit([.roomStored(changed), .roomForgotten(second.id)])
-            #expect(try await storage.rooms() == [changed])
+            #expect(try await storage.rooms().rooms == [changed])
             try await storage.commit([.roomForgotten(second.id)])
         }
     }
@@ -51,7 +51,7 @@ struct StorageRoomTests: StorageFixtures {
             try await storage.commit([.roomStored(own), .roomStored(other)])
             #expect(try await storage.everything(of: alice, at: now).rooms.map(\.name) == [own.name])
             try await storage.commit([.deleted(alice)])
-            #expect(try await storage.rooms().map(\.creator) == [nil, bob])
+            #expect(try await storage.rooms().rooms.map(\.creator) == [nil, bob])
         }
     }
 
@@ -63,23 +63,72 @@ struct StorageRoomTests: StorageFixtures {
             try pool.close()
             let stored = try room(1) { $0.bans = [alice] }
             let storage = try SQLiteStorage(directory: directory)
-            #expect(try await storage.rooms() == [])
+            #expect(try await storage.rooms().rooms == [])
             try await storage.commit([.roomStored(stored)])
             try await storage.close()
             #expect(try MigrationSafety.copies(in: directory).count == 1, "the database was copied first")
             let reopened = try SQLiteStorage(directory: directory)
-            #expect(try await reopened.rooms() == [stored])
+            #expect(try await reopened.rooms().rooms == [stored])
             try await reopened.close()
         }
     }
 
-    @Test func `a room that was edited by hand into nonsense is reported`() async throws {
+    /// Values of the wrong kind, and values that the rules do not know.
+    @Test(arguments: ["name = 'a/b'", "media = 'smoke'", "capacity = 'many'", "createdAt = 'soon'", "share = ''"])
+    func `a room that was edited by hand into nonsense is named, stays stored, and does not hide the others`(
+        _ edit: String
+    ) async throws {
         try await withDirectory { directory in
             let storage = try SQLiteStorage(directory: directory)
-            try await storage.commit([.roomStored(try room(1))])
-            try await storage.execute("UPDATE room SET name = 'a/b'")
-            await expect(.corrupt) { _ = try await storage.rooms() }
+            let (bad, good) = (try room(1), try room(2))
+            try await storage.commit([.roomStored(bad), .roomStored(good)])
+            try await storage.execute("UPDATE room SET \(edit) WHERE id = X'\(bad.id)'")
+            let found = try await storage.rooms()
+            #expect(found.rooms == [good])
+            #expect(found.unreadable.map(\.id) == [bad.id])
+            let column = try #require(edit.split(separator: " ").first)
+            #expect(found.unreadable.allSatisfy { $0.error.code == .corrupt && $0.error.message.contains(column) })
+            try await storage.commit([.roomForgotten(good.id)])
+            #expect(try await storage.rooms().unreadable.map(\.id) == [bad.id])
             try await storage.close()
+        }
+    }
+}
+
+@Suite("Stored rooms when the server starts", .ownThreads, .timeLimit(.minutes(2)))
+struct RestoredRoomTests: StorageFixtures {
+    /// The names of the rooms of a server, which logs to `lines`.
+    private func rooms(_ directory: String, _ lines: LogLines = LogLines()) async throws -> [String] {
+        try await TestServer.run(dataDirectory: directory, logger: lines.logger) { server in
+            try await RoomsPlace(server).ask("GET", "/v1/rooms").rooms().rooms.map(\.name.text)
+        }
+    }
+
+    private func edit(_ directory: String, _ sql: String) async throws {
+        let storage = try SQLiteStorage(directory: directory)
+        try await storage.execute(sql)
+        try await storage.close()
+    }
+
+    @Test func `a room that cannot be read is logged without its name, and is back when its row is repaired`()
+        async throws
+    {
+        try await withDirectory { directory in
+            try await TestServer.run(dataDirectory: directory) { server in
+                let place = try RoomsPlace(server)
+                for name in ["Bluebell", "Snowdrop"] {
+                    let body = #"{"name": "\#(name)", "options": {"persistent": true}}"#
+                    #expect(try await place.ask("POST", "/v1/rooms", body).status == 201)
+                }
+            }
+            try await edit(directory, "UPDATE room SET capacity = 'many' WHERE name = 'Bluebell'")
+            let lines = LogLines()
+            #expect(try await rooms(directory, lines) == ["Snowdrop"])
+            let errors = lines.all.filter { $0.contains("A persistent room cannot be read") }
+            #expect(errors.count == 1 && errors[0].contains("capacity"), "\(lines.all)")
+            #expect(!lines.contains("Bluebell"))
+            try await edit(directory, "UPDATE room SET capacity = 5 WHERE name = 'Bluebell'")
+            #expect(try await rooms(directory).sorted() == ["Bluebell", "Snowdrop"])
         }
     }
 }

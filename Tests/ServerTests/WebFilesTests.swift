@@ -20,6 +20,26 @@ import Testing
         #expect(WebFiles.name(of: path, WayIn.allCases) == nil)
     }
 
+    @Test(arguments: [
+        ("/rooms/", "../rooms"), ("/strangers/", "../strangers"), ("/try/", "../try"), ("/room/tea/", "../tea"),
+        ("/room/Tea%20at%205:30/", "../Tea%20at%205:30"),
+    ])
+    func aSlashAfterAnAddressLeadsToThePage(path: String, location: String) {
+        #expect(WebFiles.redirection(path: path, query: nil, WayIn.allCases) == location)
+        #expect(WebFiles.redirection(path: path, query: "guest", WayIn.allCases) == location + "?guest")
+        #expect(WebFiles.redirection(path: String(path.dropLast()), query: nil, WayIn.allCases) == nil)
+    }
+
+    /// In particular never to another site, as a location that begins with two slashes would.
+    @Test(arguments: [
+        "/", "//", "///", "//elsewhere.example/", "//rooms/", "/room/", "/room//", "/room/a/b/", "/none/", "/sw.js/",
+        "/app/front/index.html/", "/lib/index.js/", "/tea//", "",
+    ])
+    func otherAddressesLeadNowhere(path: String) {
+        #expect(WebFiles.redirection(path: path, query: nil, WayIn.allCases) == nil)
+        #expect(WebFiles.redirection(path: "/nearby/", query: nil, [.rooms]) == nil)
+    }
+
     @Test func aWayThatIsOffHasNoPage() {
         let ways: [WayIn] = [.rooms, .strangers]
         #expect(WebFiles.name(of: "/", ways) == "app/front/index.html")

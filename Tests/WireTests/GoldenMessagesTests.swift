@@ -233,6 +233,7 @@ enum MessageTypes {
         "call.log", "call.forget", "contact.keep", "contact.list", "contact.remove", "push.register",
         "push.unregister", "room.join", "room.leave", "room.admit", "room.deny", "room.set", "room.mute",
         "room.stopShare", "room.remove", "room.role", "room.say", "room.hand", "room.react",
+        "room.file", "room.removeFile",
     ]
     static let server: Set = [
         "welcome", "error", "ack", "pong", "ok", "session.joined", "session.roster", "session.left",
@@ -248,14 +249,14 @@ enum MessageTypes {
         "call.ringing", "call.incoming", "call.accepted", "call.changed", "call.partner", "call.ended", "call.log",
         "contact.asked", "contact.added", "contact.list", "contact.changed", "contact.removed", "room.joined",
         "room.waiting", "room.refused", "room.knock", "room.changed", "room.person", "room.said", "room.reacted",
-        "room.ended",
+        "room.ended", "room.upload", "room.fileRemoved",
     ]
     /// Server messages that answer a request, always or sometimes.
     static let answers: Set = [
         "ok", "error", "session.joined", "session.published", "roulette.waiting", "roulette.count", "ice.servers",
         "media.answer", "media.estimate", "presence.self", "presence.person", "presence.linkCode", "presence.linked",
         "presence.devices", "presence.blocked", "nearby.list", "call.placed", "call.incoming", "call.accepted",
-        "call.log", "contact.list", "room.joined", "room.waiting",
+        "call.log", "contact.list", "room.joined", "room.waiting", "room.upload",
     ]
 }
 

@@ -11,6 +11,8 @@ struct Crowd {
         var socket: SocketID?
         /// Whether the seat is used by a legacy client, and the state of that client.
         var isLegacy = false
+        /// Whether the seat is used by a client of PerchRTC's protocol.
+        var isPhone = false
         var isPaired = false
         var hasAsked = false
         var sent: UInt64 = 0
@@ -57,6 +59,8 @@ struct Crowd {
     mutating func event(from input: inout InputReader) throws(BrokenProperty) {
         let choice = input.byte()
         let seat = input.index(below: seats.count)
+        // Earlier inputs mean the same as before: the largest bytes were only repetitions of the smallest.
+        if choice >= 240 { return try dial(seat, from: &input) }
         switch choice % 16 {
         case 0: try arrive(seat, from: &input)
         case 1: try resume(seat, from: &input)
@@ -73,7 +77,7 @@ struct Crowd {
         }
     }
 
-    private mutating func connect(_ seat: Int) -> SocketID {
+    mutating func connect(_ seat: Int) -> SocketID {
         lastSocket += 1
         let socket = SocketID(rawValue: lastSocket)
         seats[seat].socket = socket
@@ -109,7 +113,7 @@ struct Crowd {
         try handle(.arrived(arrival))
     }
 
-    private mutating func leave(_ seat: Int, leaving: Bool) throws(BrokenProperty) {
+    mutating func leave(_ seat: Int, leaving: Bool) throws(BrokenProperty) {
         guard let socket = seats[seat].socket else { return }
         seats[seat].socket = nil
         try handle(.closed(socket, leaving: leaving))
@@ -129,6 +133,7 @@ struct Crowd {
 
     private mutating func say(_ seat: Int, from input: inout InputReader) throws(BrokenProperty) {
         guard let socket = seats[seat].socket else { return }
+        if seats[seat].isPhone { return try signal(seat, from: &input) }
         if seats[seat].isLegacy {
             let request: RouletteTokRequest = input.byte() & 1 == 0 ? .next : .disconnectPartners
             if request == .next { seats[seat].hasAsked = true }
@@ -143,6 +148,7 @@ struct Crowd {
     /// Sends arbitrary text in place of a whole message, including its number.
     private mutating func sayText(_ seat: Int, _ text: [UInt8]) throws(BrokenProperty) {
         guard let socket = seats[seat].socket else { return }
+        if seats[seat].isPhone { return try sayToPhones(text, seat) }
         let input: Input
         let seq: UInt64?
         do throws(UnreadableMessage) {
@@ -157,7 +163,7 @@ struct Crowd {
 
     // MARK: The hub's messages
 
-    private mutating func handle(_ input: Input) throws(BrokenProperty) {
+    mutating func handle(_ input: Input) throws(BrokenProperty) {
         try carryOut(hub.handle(input, now: now))
         try ring(until: now)
         try checkFigures()
@@ -194,7 +200,7 @@ struct Crowd {
         var questions: [Question] = []
         for effect in effects {
             switch effect {
-            case .persist, .media, .reply, .answer, .push: break
+            case .persist, .media, .reply, .answer, .push, .deleteFile: break
             case .inquire(let question): questions.append(question)
             case .transmit(let socket, let bytes):
                 try require(
@@ -225,6 +231,7 @@ struct Crowd {
 
     private mutating func hear(_ bytes: [UInt8], at seat: Int) throws(BrokenProperty) {
         if seats[seat].isLegacy { return try receiveLegacy(bytes, at: seat) }
+        if seats[seat].isPhone { return try receivePhone(bytes) }
         guard let envelope = try? Envelope<ServerMessage>.decode(bytes) else {
             throw BrokenProperty(
                 description: "a message from the hub cannot be parsed: \(String(decoding: bytes, as: UTF8.self))")

@@ -20,15 +20,22 @@ extension KnownIDs {
         case 12: return .remove(.init(connection: connection, ban: choice & 0x80 != 0))
         case 13: return .role(.init(connection: connection, role: input.pick(RoomRole.allCases) ?? .guest))
         case 14: return .say(.init(text: text(from: &input) ?? ""))
-        default: return .hand(.init(raised: choice & 0x80 == 0))
+        default:
+            // Earlier inputs mean the same as before: only the lowest bits of a hand's byte were not used.
+            guard choice & 0x40 != 0 else { return .hand(.init(raised: choice & 0x80 == 0)) }
+            var react = RoomVerb.React()
+            react.reaction = text(from: &input) ?? "👋"
+            return .react(react)
         }
     }
 
     private func roomJoin(from input: inout InputReader) -> RoomVerb.Join {
         let choice = input.byte()
-        return RoomVerb.Join(
+        var join = RoomVerb.Join(
             name: input.pick(Self.roomNames) ?? nil, displayName: text(from: &input) ?? "",
             password: choice & 1 == 0 ? nil : "sesame", options: choice & 2 == 0 ? nil : changes(from: &input))
+        if choice & 4 != 0 { join.routedOnly = true }
+        return join
     }
 
     private func changes(from input: inout InputReader) -> RoomChanges {

@@ -1,5 +1,5 @@
+import Peers
 import RTC
-import Robots
 
 extension FuzzTarget {
     /// Fuzzes the IVF parser. An accepted file must survive parsing, encoding and parsing again.
@@ -87,6 +87,7 @@ extension FuzzTarget {
     /// Fuzzes recordings of media packets from a server. The recorded file must be valid at any time.
     static let recordings = FuzzTarget("recordings", longestInput: 800) { input throws(BrokenProperty) in
         var reader = InputReader(input)
+        var (frames, packets) = (FrameOrder(.video), FrameOrder(.audio))
         var (video, audio) = (VideoRecording(), AudioRecording(serial: 1))
         var (pictures, sounds): ([UInt8], [UInt8]) = ([], [])
         var number: Int64 = 0x1_0000
@@ -101,13 +102,14 @@ extension FuzzTarget {
                 number: number, timestamp: timestamp, marker: what & 0x80 != 0,
                 payload: reader.bytes(Int(reader.byte() & 31)))
             if what & 0x20 == 0 {
-                video.take(packet, at: now, into: &pictures)
+                for frame in frames.take(packet, at: now) { video.take(frame.bytes, at: frame.time, into: &pictures) }
             } else {
-                audio.take(packet, at: now, into: &sounds)
+                for frame in packets.take(packet, at: now) { audio.take(frame.bytes, at: frame.time, into: &sounds) }
             }
         }
-        video.finish(at: now, into: &pictures)
-        audio.finish(at: now, into: &sounds)
+        for frame in frames.finish(at: now) { video.take(frame.bytes, at: frame.time, into: &pictures) }
+        for frame in packets.finish(at: now) { audio.take(frame.bytes, at: frame.time, into: &sounds) }
+        audio.finish(into: &sounds)
         if !pictures.isEmpty {
             let file = try? pictures.withUnsafeBytes { try IVFFile($0) }
             try require(

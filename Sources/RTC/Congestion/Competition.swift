@@ -1,14 +1,20 @@
 /// Detects another flow that keeps the path's queue full, such as a TCP download.
 ///
 /// Alone, a queue that congestion control has caused is empty again soon after the estimate has fallen. If it hardly ever is,
-/// another flow fills it whatever this one does. Reacting to the delay would then leave everything to the other flow, so only
+/// another flow may fill it whatever this one does. Reacting to the delay would then leave everything to the other flow, so only
 /// losses count until the queue is empty again. (Copa, Arun and Balakrishnan 2018, switches its mode in a similar way.)
+///
+/// A flow that reacts only to losses fills the queue itself, so a queue alone proves nothing. A trial does: little is sent for
+/// about a second, and a queue of its own is then gone. No competitor is assumed without a trial, and trials are repeated while
+/// one is assumed.
 struct Competition: Sendable {
     /// A queue of this length is not empty.
-    private static let queue = MediaInterval.milliseconds(15)
-    /// The part of the time in which the queue must not be empty for a competitor to be assumed, and to be assumed gone; and
+    static let queue = MediaInterval.milliseconds(15)
+    /// The part of the time in which the queue must not be empty for a competitor to be suspected, and to be assumed gone; and
     /// the time over which that is averaged, in seconds.
     private static let (present, absent, time) = (0.75, 0.35, 2.0)
+    /// The time between trials, which doubles with each one that shows a competitor.
+    private static let (shortest, longest) = (MediaInterval.seconds(5), MediaInterval.seconds(40))
     /// Even next to a competitor, a longer queue than this is not tolerated.
     static let longestQueue = MediaInterval.milliseconds(400)
     /// The part of the estimate that is left after losses; TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
@@ -21,26 +27,59 @@ struct Competition: Sendable {
     private var updatedAt: MediaTime?
     private var decreasedAt: MediaTime?
     private var (arrived, lost) = (0, 0)
+    private var interval = Self.shortest
+    private var trialAt: MediaTime?
+    private(set) var trial: Trial?
 
     /// Whether another flow fills the queue.
     private(set) var isPresent = false
 
-    /// - Parameter isDraining: whether this flow empties a queue of its own, which says nothing about others.
-    mutating func update(queue: MediaInterval, isDraining: Bool, now: MediaTime) {
+    /// - Parameters:
+    ///   - queue: the time that packets wait.
+    ///   - isDraining: whether this flow empties a queue of its own, which says nothing about others.
+    ///   - arriving: the bitrate that arrives; nil if no trial is possible. A competitor is then assumed without one.
+    mutating func update(queue: MediaInterval, isDraining: Bool, arriving: Bitrate?, now: MediaTime) {
         defer { updatedAt = now }
-        guard let updatedAt, !isDraining || isPresent else { return }
+        guard let updatedAt, trial == nil, !isDraining || isPresent else { return }
         let weight = min(1, Double((now - updatedAt).nanoseconds) / 1e9 / Self.time)
         filled += ((queue >= Self.queue ? 1 : 0) - filled) * weight
-        let wasPresent = isPresent
-        isPresent = filled > (wasPresent ? Self.absent : Self.present)
-        if isPresent != wasPresent { (arrived, lost) = (0, 0) }
+        if isPresent, filled <= Self.absent { leave() }
+        let isDue = isPresent ? trialAt.map { now >= $0 } ?? true : filled > Self.present
+        guard isDue else { return }
+        if let arriving {
+            trial = Trial(startedAt: now, queue: queue, arriving: arriving)
+        } else if !isPresent {
+            assume(now: now)
+        }
+    }
+
+    /// Must be called for each packet that is sent.
+    @inline(__always)
+    mutating func sent(_ bytes: Int) { trial?.sent += bytes }
+
+    /// Ends the trial if its result is certain.
+    /// - Returns: the bitrate that the path carries, if the queue was this flow's own.
+    mutating func endTrial(queue: MediaInterval, roundTrip: MediaInterval, now: MediaTime) -> Bitrate? {
+        guard let result = trial?.result(queue: queue, roundTrip: roundTrip, now: now), let trial else { return nil }
+        self.trial = nil
+        switch result {
+        case .other: assume(now: now)
+        case .unknown where !isPresent && queue.nanoseconds > trial.queue.nanoseconds / 4 * 3: assume(now: now)
+        case .own, .unknown:
+            leave()
+            return trial.arriving
+        }
+        return nil
     }
 
     /// Must be called when the queue stays although this flow has sent little for seconds.
-    mutating func assume() {
-        (filled, isPresent) = (1, true)
+    mutating func assume(now: MediaTime) {
+        if isPresent { interval = min(interval * 2, Self.longest) }
+        (filled, isPresent, trialAt) = (1, true, now + interval)
         (arrived, lost) = (0, 0)
     }
+
+    private mutating func leave() { (filled, isPresent, interval) = (0, false, Self.shortest) }
 
     /// Counts packets while another flow is present.
     /// - Returns: true if the estimate must fall.
@@ -55,5 +94,60 @@ struct Competition: Sendable {
         guard share > Self.loss || queue > Self.longestQueue else { return false }
         decreasedAt = now
         return true
+    }
+}
+
+extension Competition {
+    /// A time in which little is sent, to find out whose queue it is. One that has shown nothing after its longest time ends: to
+    /// send more would make the queue longer in any case.
+    struct Trial: Sendable {
+        enum Result {
+            case own
+            case other
+            /// Hardly less could be sent.
+            case unknown
+        }
+
+        private static let longest = MediaInterval.seconds(3)
+        /// How long the queue must be empty. If another flow has lost packets, its queue is empty for a shorter time.
+        private static let empty = MediaInterval.milliseconds(700)
+        /// How much longer a queue of this flow's own may last than what was sent suggests.
+        private static let (factor, margin) = (1.3, 0.05)
+
+        let startedAt: MediaTime
+        /// The queue at the beginning. Its full length is reported a round trip later.
+        private(set) var queue: MediaInterval
+        /// The bitrate that arrived at the beginning. With a queue, that is all that the path carries for this flow.
+        let arriving: Bitrate
+        /// The bytes sent since then.
+        var sent = 0
+        private var emptySince: MediaTime?
+        /// When the queue should be gone.
+        private var dueAt: MediaTime?
+
+        init(startedAt: MediaTime, queue: MediaInterval, arriving: Bitrate) {
+            (self.startedAt, self.queue, self.arriving) = (startedAt, queue, arriving)
+        }
+
+        fileprivate mutating func result(queue: MediaInterval, roundTrip: MediaInterval, now: MediaTime) -> Result? {
+            if queue < Competition.queue {
+                let since = emptySince ?? now
+                emptySince = since
+                return now - since >= Self.empty ? .own : nil
+            }
+            emptySince = nil
+            let passed = now - startedAt
+            if passed >= Self.longest { return .unknown }
+            guard passed > roundTrip else {
+                self.queue = max(self.queue, queue)
+                return nil
+            }
+            let seconds = Double(passed.nanoseconds) / 1e9
+            // While the path is busy, this much of the queue has left for good.
+            let gone = seconds - Double(sent) * 8 / Double(max(1, arriving.bitsPerSecond))
+            if dueAt == nil, gone > Double(self.queue.nanoseconds) / 1e9 * Self.factor + Self.margin { dueAt = now }
+            // What was sent until then is reported a round trip later.
+            return dueAt.map { now - $0 >= roundTrip } ?? false ? .other : nil
+        }
     }
 }

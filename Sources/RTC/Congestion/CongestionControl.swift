@@ -26,6 +26,8 @@ public struct CongestionControl: Sendable {
     /// A queue that shows that the path carries far less than before.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
+    /// A growth of the delay within one report, and a part of the bitrate before, that show together that the path has slowed.
+    private static let (risen, slowed) = (MediaInterval.milliseconds(50), 0.6)
     /// A queue that is drained, and for how long at most.
     private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
     /// A difference of the two clocks' progress that no path causes.
@@ -60,7 +62,7 @@ public struct CongestionControl: Sendable {
     /// The estimate before feedback stopped.
     private var beforeSilence: Bitrate?
     private var drainUntil: MediaTime?
-    /// The length of the queue when it began to be drained.
+    /// The length of the queue when it began to be drained; zero once it was drained. A queue after that is a new one.
     private var drainedQueue = MediaInterval.zero
     /// Since when the estimate has sufficed for all that was wanted, without a queue.
     private var sufficientSince: MediaTime?
@@ -82,9 +84,9 @@ extension CongestionControl {
 
     /// The bitrate for media now. It is below the estimate while a queue is drained.
     public func budget(now: MediaTime) -> Bitrate? {
-        guard let estimate, isDraining(now: now), !competition.isPresent else { return estimate }
+        guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
         // What is in a long queue delays the audio. Almost only audio is sent until it is shorter.
-        return max(estimate * (queue.latest > Self.veryLong ? 0.3 : 0.6), Self.smallest)
+        return max(estimate * (queue.latest > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
     }
 
     /// The bitrate that media may take in any case, because the path has carried it lately; zero behind a very long queue. It
@@ -96,8 +98,11 @@ extension CongestionControl {
 
     /// Whether a queue is being drained.
     public func isDraining(now: MediaTime) -> Bool {
-        drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
+        isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
+
+    /// Whether little is sent for a moment, to find out whose queue it is.
+    private var isTrying: Bool { competition.trial != nil }
 
     /// The time that packets wait on the path, as far as feedback has shown it.
     public var queueDelay: MediaInterval { queue.current }
@@ -108,9 +113,11 @@ extension CongestionControl {
     /// The bitrate that arrives at the receiver; nil if unknown.
     public var acknowledgedBitrate: Bitrate? { acknowledged.bitrate }
     /// Whether a queue is being drained, or a probe's result has not been verified yet.
-    public func isUnsettled(now: MediaTime) -> Bool { isVerifying(now: now) || isDraining(now: now) }
+    public func isUnsettled(now: MediaTime) -> Bool { isVerifying || isDraining(now: now) }
+    /// Whether more is sent than the estimate, to find out whether the path carries it.
+    public var isProbing: Bool { probing.probe?.isSending ?? false }
     /// Whether a probe's result is being verified.
-    public func isVerifying(now: MediaTime) -> Bool { probing.isVerifying(now: now) }
+    public var isVerifying: Bool { probing.isUnverified }
     /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
     public var hasFeedback: Bool { feedbackAt != nil || remb != nil }
@@ -124,6 +131,7 @@ extension CongestionControl {
     /// - Returns: its transport-wide sequence number.
     public mutating func sent(bytes: Int, at now: MediaTime) -> UInt16 {
         pacer.sent(bytes)
+        competition.sent(bytes)
         return sentPackets.add(bytes: bytes, at: now)
     }
 
@@ -172,7 +180,8 @@ extension CongestionControl {
         if let newest = delays.last?.sentAt { roundTrip = now - newest }
         guard arrived > 0 || lost != 0 else { return }
         (feedbackAt, remb) = (now, nil)
-        isQueueStanding = queue.current > Self.long || queue.latest > Self.long && delays.isQueue
+        isQueueStanding =
+            queue.current > Self.long || queue.latest > Self.long && delays.isQueue || hasSlowed(delays)
         endSilence(now: now)
         update(arrived: arrived, lost: lost, now: now)
     }
@@ -187,11 +196,23 @@ extension CongestionControl {
         trend.add(difference, hasQueue: hasQueue(now: now), now: now)
     }
 
+    /// Whether a path that carried everything has just become much slower: the delay has grown, and less arrives than before. A
+    /// burst such as a keyframe makes the delay grow, too, but then as much arrives as the path carries. After the first
+    /// congestion far less is sent than a second's queue would take, and the trend shows soon enough that it grows.
+    private func hasSlowed(_ delays: ReportedDelays) -> Bool {
+        guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
+            let latest = acknowledged.latest, let mean = acknowledged.bitrate
+        else {
+            return false
+        }
+        return latest < mean * Self.slowed
+    }
+
     /// Whether packets wait on the path.
     private func hasQueue(now: MediaTime) -> Bool {
         if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
         // To verify a probe, the path is filled on purpose. Its frames then cause short queues.
-        return queue.current > (probing.isVerifying(now: now) ? Self.noticedWhenFull : Self.noticed)
+        return queue.current > (probing.isUnverified ? Self.noticedWhenFull : Self.noticed)
     }
 
     /// After a time without feedback, such as in a tunnel, the path probably carries what it carried before.
@@ -229,10 +250,12 @@ extension CongestionControl {
         // Before the first congestion the estimate says nothing about the path.
         let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         endDraining(now: now)
-        competition.update(queue: queue.current, isDraining: isDraining(now: now), now: now)
+        findCompetitor(now: now)
         if competition.isPresent {
             let falls = competition.add(arrived: arrived, lost: lost, queue: queue.current, now: now)
-            rates.compete(falls: falls, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
+            if !isTrying {
+                rates.compete(falls: falls, acknowledged: acknowledged.bitrate, roundTrip: roundTrip, now: now)
+            }
         } else {
             rates.isQueueLong = isQueueStanding
             // A queue that has become long at once needs no trend. While it drains, it says nothing new.
@@ -252,6 +275,7 @@ extension CongestionControl {
                 if let arriving { acknowledged.restart(at: arriving) }
             }
         }
+        if let former = probing.verify(queue: queue.latest, now: now) { rates.limit(to: former) }
         if let result = probing.takeResult(reported: reported, estimate: rates.estimate, now: now) {
             rates.raise(to: result)
             acknowledged.restart(at: result)
@@ -264,19 +288,34 @@ extension CongestionControl {
         guard let arriving else { return }
         if isQueueStanding { return carried.restart(at: arriving * RateControl.decrease, now: now) }
         // What a probe shows counts once it is verified: some links let a burst pass and then become slow.
-        guard probing.probe == nil, !probing.isVerifying(now: now) else { return }
+        guard probing.probe == nil, !probing.isUnverified else { return }
         carried.add(hasQueue(now: now) ? arriving * RateControl.decrease : arriving, now: now)
     }
 
     /// Ends draining after its longest time. If the queue has hardly become shorter, it is not this flow's own.
     private mutating func endDraining(now: MediaTime) {
-        guard let drainUntil, now >= drainUntil else { return }
+        guard let drainUntil else { return }
+        // In the first second, reports still tell about the time before the queue.
+        if queue.latest <= Self.drained, drainUntil - now < Self.draining - .seconds(1) { drainedQueue = .zero }
+        guard now >= drainUntil else { return }
         self.drainUntil = nil
-        guard queue.current > Self.drained, !competition.isPresent else { return }
+        guard drainedQueue > .zero, !competition.isPresent else { return }
         if queue.current.nanoseconds > drainedQueue.nanoseconds / 4 * 3 {
-            competition.assume()
+            competition.assume(now: now)
         } else {
             (self.drainUntil, drainedQueue) = (now + Self.draining, queue.current)
+        }
+    }
+
+    /// Finds out whether another flow fills the queue.
+    private mutating func findCompetitor(now: MediaTime) {
+        // Without an estimate, nothing can be sent that is less.
+        let known = rates.estimate < Self.unlimited ? arriving : nil
+        let isCompeting = competition.isPresent
+        competition.update(queue: queue.current, isDraining: isDraining(now: now), arriving: known, now: now)
+        if let own = competition.endTrial(queue: queue.latest, roundTrip: roundTrip, now: now) {
+            // Next to a competitor the estimate has grown without regard to the queue.
+            rates.limit(to: (isCompeting ? own : max(own, rates.estimate)) * RateControl.decrease)
         }
     }
 

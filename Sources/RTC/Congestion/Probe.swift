@@ -78,36 +78,65 @@ struct Probe: Sendable {
 
 /// Decides when to probe, and how fast.
 ///
-/// A result above the estimate is kept, and verified: for a second padding fills the estimate, so that a path that only took a
-/// burst shows a queue before anybody relies on it. Probes that found nothing are repeated less and less often.
+/// A result above the estimate is kept, and verified: for most of a second padding fills the estimate, so that a path that only
+/// took a burst shows a queue before anybody relies on it. Probes that found nothing are repeated less and less often.
 struct Probing: Sendable {
+    /// A result that is being verified.
+    private struct Verification: Sendable {
+        /// The estimate before the probe.
+        let former: Bitrate
+        let until: MediaTime
+        /// How many reports in a row have shown a queue.
+        var queued = 0
+    }
+
     /// The time without congestion before a probe, and its growth after probes that found nothing.
     private static let (shortest, longest) = (MediaInterval.milliseconds(1500), MediaInterval.seconds(3))
     private static let verification = MediaInterval.milliseconds(700)
     /// How long after a verified result the next probe starts.
     private static let next = MediaInterval.milliseconds(100)
+    /// Queues that refute a result: in one report, and in three in a row. A path that carries the result shows none. Jitter and a
+    /// busy receiver show in single reports.
+    private static let (long, short) = (MediaInterval.milliseconds(60), MediaInterval.milliseconds(20))
 
     private(set) var probe: Probe?
     private var interval = Self.shortest
     private var dueAt: MediaTime?
-    private var verifiedAt: MediaTime?
+    private var verification: Verification?
     private var succeeded = false
 
     /// Whether padding should fill the estimate now.
-    func isVerifying(now: MediaTime) -> Bool { verifiedAt.map { now < $0 } ?? false }
+    func isVerifying(now: MediaTime) -> Bool { verification.map { now < $0.until } ?? false }
+
+    /// Whether the latest result has not been verified yet. It may be due, and wait for a report without a queue.
+    var isUnverified: Bool { verification != nil }
 
     /// Must be called when a queue grows.
     mutating func congested(now: MediaTime) {
-        if probe != nil || isVerifying(now: now) || succeeded { interval = min(interval * 2, Self.longest) }
-        (probe, verifiedAt, succeeded) = (nil, nil, false)
+        if probe != nil || isUnverified || succeeded { interval = min(interval * 2, Self.longest) }
+        (probe, verification, succeeded) = (nil, nil, false)
         dueAt = now + interval
+    }
+
+    /// Must be called for each report, with the lowest delay above the path's own that it shows.
+    /// - Returns: the estimate before the probe, if the report refutes the probe's result.
+    mutating func verify(queue: MediaInterval, now: MediaTime) -> Bitrate? {
+        guard var verification else { return nil }
+        verification.queued = queue > Self.short ? verification.queued + 1 : 0
+        self.verification = verification
+        if queue > Self.long || verification.queued >= 3 {
+            congested(now: now)
+            return verification.former
+        }
+        if now >= verification.until, verification.queued == 0 { self.verification = nil }
+        return nil
     }
 
     /// Starts a probe if one is due.
     /// - Parameter wanted: the bitrate that would be used if the path carried it, above the estimate.
     mutating func begin(wanted: Bitrate, estimate: Bitrate, next number: Int64, now: MediaTime) {
         if let probe, probe.isOver(now: now) { failed(now: now) }
-        guard probe == nil, !isVerifying(now: now) else { return }
+        guard probe == nil, !isUnverified else { return }
         guard let dueAt else { return self.dueAt = now + Self.shortest }
         guard now >= dueAt else { return }
         let factor = succeeded ? 2.0 : 1.5
@@ -135,7 +164,8 @@ struct Probing: Sendable {
         }
         self.probe = nil
         interval = Self.shortest
-        (succeeded, verifiedAt) = (true, now + Self.verification)
+        succeeded = true
+        verification = Verification(former: estimate, until: now + Self.verification)
         dueAt = now + Self.verification + Self.next
         return result
     }

@@ -7,12 +7,50 @@ struct ReportedDelays: Sendable {
     private var count = 0
     private var first: (sentAt: MediaTime, oneWay: MediaInterval)?
     private(set) var last: (sentAt: MediaTime, oneWay: MediaInterval)?
+    private var (start, end) = (Part(), Part())
+
+    /// Packets that were sent within a short time of each other.
+    private struct Part {
+        static let length = MediaInterval.milliseconds(25)
+        static let fewest = 3
+
+        var sentAt: MediaTime?
+        var lowest = MediaInterval.zero
+        var count = 0
+
+        /// - Returns: false if the packet was sent too late to belong to the others.
+        mutating func add(_ sentAt: MediaTime, _ oneWay: MediaInterval) -> Bool {
+            guard let since = self.sentAt else {
+                (self.sentAt, lowest, count) = (sentAt, oneWay, 1)
+                return true
+            }
+            guard sentAt - since < Self.length else { return false }
+            lowest = min(lowest, oneWay)
+            count += 1
+            return true
+        }
+    }
 
     mutating func add(_ sentAt: MediaTime, _ oneWay: MediaInterval) {
         count += 1
         lowest = min(lowest ?? oneWay, oneWay)
+        if !start.add(sentAt, oneWay), !end.add(sentAt, oneWay) {
+            if end.count >= Part.fewest { former = end }
+            end = Part()
+            _ = end.add(sentAt, oneWay)
+        }
         if first.map({ sentAt < $0.sentAt }) ?? true { first = (sentAt, oneWay) }
         if last.map({ sentAt >= $0.sentAt }) ?? true { last = (sentAt, oneWay) }
+    }
+
+    /// The last part that was complete when a new one began.
+    private var former: Part?
+
+    /// How much the delay has grown from the first packets to the last. The lowest delays count, because jitter only makes them
+    /// larger.
+    var rise: MediaInterval {
+        guard start.count >= Part.fewest, let last = end.count >= Part.fewest ? end : former else { return .zero }
+        return max(.zero, last.lowest - start.lowest)
     }
 
     /// Whether the delays are those of a queue. If the receiver or a radio link was busy and then delivered everything that it
@@ -20,6 +58,12 @@ struct ReportedDelays: Sendable {
     var isQueue: Bool {
         guard let first, let last, count >= 3, last.sentAt - first.sentAt >= Self.shortest else { return false }
         return last.oneWay >= first.oneWay - Self.tolerance
+    }
+
+    /// Whether each packet seems to have waited longer than the one sent before it.
+    var isGrowing: Bool {
+        guard let first, let last, count >= 2 else { return false }
+        return last.oneWay > first.oneWay
     }
 }
 

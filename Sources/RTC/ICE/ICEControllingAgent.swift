@@ -1,9 +1,10 @@
-/// The client's ICE agent for an ICE-lite server (RFC 8445 §6, §7, §8.1.1: regular nomination). It does not gather
-/// candidates: its owner adds every pair of a socket and a server candidate. The agent checks them, nominates the best pair
-/// that answers, and keeps checking consent (RFC 7675).
+/// The controlling ICE agent (RFC 8445 §6, §7, §8.1.1: regular nomination). It does not gather candidates: its owner adds every
+/// pair of a socket and a remote candidate. The agent checks them, nominates the best pair that answers, and keeps checking
+/// consent (RFC 7675).
 ///
 /// Each check is a separate transaction, retried with a doubling timeout. A response to any of a pair's recent checks counts.
-/// The agent answers the server's own checks, but they have no other effect.
+/// The agent answers the remote agent's checks. A check from an unknown address adds a pair (RFC 8445 §7.3.1.3), because a browser
+/// hides its addresses behind names that only it can resolve.
 public struct ICEControllingAgent {
     /// The maximum number of pairs, enough for IPv4 and IPv6, a few interfaces, and UDP and TCP, times the server's addresses.
     public static let maxPairs = 32
@@ -132,17 +133,19 @@ public struct ICEControllingAgent {
         return outcome
     }
 
-    private func answer(
+    private mutating func answer(
         _ request: STUNMessage, from remote: ICECredentials, on path: Path, _ sink: any DatagramSink
     ) -> ICEOutcome {
-        guard pairs.contains(where: { $0.path == path }),
-            request.isAddressed(to: Array("\(local.ufrag):\(remote.ufrag)".utf8))
-        else { return .dropped(.unknownName) }
+        guard request.isAddressed(to: Array("\(local.ufrag):\(remote.ufrag)".utf8)) else {
+            return .dropped(.unknownName)
+        }
         let key = Array(local.password.utf8)
         guard request.isAuthentic(key) else { return .dropped(.unauthenticated) }
         var writer = STUNWriter(sink.prepare(STUN.maxBytes), .success, transaction: request.transaction)
         writer.xorMappedAddress(path.remote)
         if let length = writer.finish(key: key) { sink.send(length, on: path) }
+        // The address of an authentic check has no candidate, so any known candidate is better.
+        add(path, priority: 0)
         return .refreshed
     }
 

@@ -1,70 +1,80 @@
+import Confab
+import ConfabRobots
 import Datagrams
-import RTC
-import Wire
+import Foundation
+import Peers
 
-/// A client that plays a clip, echoes chat messages and records the other members, so that one person can try every feature
-/// alone. The bot owns one WebSocket and two peer connections. A `Visit` stores the state of the session that the bot is in.
+/// A client of the SDK that plays a clip, echoes chat messages and records the other members, so that one person can try every
+/// feature alone.
 ///
 /// ```swift
-/// let bot = try await Bot.connect(plan, on: loop) { print($0) }
+/// let bot = try await Bot.connect(of: Bot.Group(plan)) { print($0) }
 /// try await bot.run()
 /// ```
 public final class Bot: Sendable {
-    private let plan: BotPlan
-    private let client: RobotClient
-    private let media: BotMedia
-    private let turns: RouletteTurns
-    private let number: Int
-    private let tell: @Sendable (String) -> Void
-
-    /// A group of bots in one process that are never matched with each other.
+    /// The bots of one process. They share the thread for media, and are never matched with each other.
     public struct Group: Sendable {
+        let plan: BotPlan
         let turns = RouletteTurns()
-        public init() {}
+        let engine: FileEngine
+
+        public init(_ plan: BotPlan) {
+            (self.plan, engine) = (plan, FileEngine(publishing: [], isIPv6: plan.isIPv6))
+        }
     }
 
-    /// Connects to the server and negotiates media.
+    /// How long to try to reach the server.
+    private static let connectTimeout = Duration.seconds(5)
+
+    let plan: BotPlan
+    let client: ConfabClient
+    let engine: BotEngine
+    let tell: @Sendable (String) -> Void
+    private let turns: RouletteTurns
+    private let number: Int
+
+    /// Connects to the server.
     ///
     /// - Parameters:
     ///   - number: the bot's index in its group.
     ///   - tell: receives one line of progress text without a line feed; called on any thread.
-    /// - Throws: a `RobotError`, or the `WireError` that the server sent.
+    /// - Throws: a `RobotError`, or a `ConfabError` of the SDK or the server.
     public static func connect(
-        _ plan: BotPlan, number: Int = 0, of group: Group = Group(), on loop: RobotLoop,
-        tell: @escaping @Sendable (String) -> Void
+        _ number: Int = 0, of group: Group, tell: @escaping @Sendable (String) -> Void
     ) async throws -> Bot {
-        var hello = Hello()
-        (hello.name, hello.client) = (plan.name, "confab bot")
-        if case .session(_, let token) = plan.place { hello.token = token }
-        let client = try await RobotClient.connect(to: plan.server, hello: hello)
+        let plan = group.plan
+        guard let server = URL(string: plan.server) else { throw RobotError.noAddress(plan.server) }
+        var credential = ConfabClient.Credential.anonymous(MemoryIdentity())
+        if case .session(_, let token) = plan.place { credential = .userToken { token } }
+        var options = ConfabClient.Options()
+        (options.clientName, options.connectTimeout) = ("confab bot", connectTimeout)
+        let engine = BotEngine(group.engine, plan.clip, tell: tell)
+        let client = ConfabClient(
+            server: server, credential: credential, name: plan.name, media: engine, options: options)
+        let bot = Bot(client, engine, number, group, tell)
         do {
-            try check(plan, client.welcome)
-            let media = BotMedia(plan, on: loop, tell: tell)
-            try await media.connect(over: client)
-            return Bot(plan, client, media, number, group.turns, tell)
+            try await client.connect()
+            try bot.check()
+            return bot
         } catch {
-            await client.close()
+            await client.leave()
             throw error
         }
     }
 
     private init(
-        _ plan: BotPlan, _ client: RobotClient, _ media: BotMedia, _ number: Int, _ turns: RouletteTurns,
+        _ client: ConfabClient, _ engine: BotEngine, _ number: Int, _ group: Group,
         _ tell: @escaping @Sendable (String) -> Void
     ) {
-        (self.plan, self.client, self.media) = (plan, client, media)
-        (self.number, self.turns, self.tell) = (number, turns, tell)
+        (plan, turns) = (group.plan, group.turns)
+        (self.client, self.engine, self.number, self.tell) = (client, engine, number, tell)
     }
 
-    private static func check(_ plan: BotPlan, _ welcome: Welcome) throws {
-        guard let routed = welcome.media else {
-            throw RobotError("The bot needs routed sessions, but this server does not route media.")
-        }
-        if case .roulette = plan.place, routed.roulette != .routed {
-            throw RobotError(
-                "The bot needs routed media, but the roulette on this server is relayed. "
-                    + "Set roulette.mediaMode to routed.")
-        }
+    private func check() throws {
+        guard case .roulette = plan.place, client.roulette.mediaMode != .routed else { return }
+        throw RobotError(
+            "The bot needs routed media, but the roulette on this server is relayed. "
+                + "Set roulette.mediaMode to routed.")
     }
 
     /// Joins the session or the roulette, as planned, and stays there until the task is cancelled or the connection ends.
@@ -73,61 +83,93 @@ public final class Bot: Sendable {
     public func run() async throws {
         let outcome: Result<Void, any Error>
         do {
-            switch plan.place {
-            case .session(let session, let token): try await stay(in: session, token)
-            case .roulette: try await play()
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask {
+                    switch self.plan.place {
+                    case .session(let session, let token): try await self.stay(in: session, token)
+                    case .roulette: try await self.play()
+                    }
+                }
+                tasks.addTask { throw await self.ending() }
+                defer { tasks.cancelAll() }
+                try await tasks.next()
             }
             outcome = .success(())
         } catch {
             outcome = .failure(error)
         }
         await turns.release(number)
-        await media.close()
-        await client.close()
+        await client.leave()
         if !Task.isCancelled { try outcome.get() }
     }
 
-    private func ended() -> RobotError { RobotError(client.ending ?? "The connection to the server ended.") }
-
-    // MARK: In a session
-
-    private func stay(in session: SessionID, _ token: String) async throws {
-        var visit = Visit(client, media, Conversation(saying: plan.line), tell)
-        try await visit.enter(publishing: session, token, as: plan)
-        tell("In the session")
-        for await event in client.events {
-            try await visit.handle(event)
-            if case .session(.left(let left)) = event, left.session == session {
-                throw RobotError("The bot was removed from the session (\(left.reason.rawValue)).")
+    /// Waits for the end of the connection, and returns the reason. The SDK restores a connection that only drops.
+    private func ending() async -> RobotError {
+        for await state in client.states {
+            switch state {
+            case .idle, .connecting, .online, .reconnecting: continue
+            case .offline(.refused(let error)), .closed(.some(let error)): return RobotError(error.description)
+            case .offline: return RobotError("The connection to the server was lost.")
+            case .closed(nil): break
             }
         }
-        if !Task.isCancelled { throw ended() }
+        return RobotError("The connection to the server ended.")
     }
 
     // MARK: In the roulette
 
+    /// A chat with one partner.
+    private struct Chat {
+        let match: Match
+        var conversation: Conversation
+        var receiver: BotReceiver?
+    }
+
     private func play() async throws {
-        var match: MatchID?
-        var visit: Visit?
+        let events = client.roulette.events.makeAsyncIterator()
+        var chat: Chat?
         try await wait()
-        for await event in client.events {
+        while let event = await events.next() {
             switch event {
-            case .roulette(.matched(let matched)):
-                match = matched.match
-                visit = try await meet(matched)
-                if visit == nil { match = nil }
-            case .roulette(.ended(let ended)) where ended.match == match:
-                tell(Self.sentence(ended.reason))
-                await turns.end(ended.match, of: number)
-                await visit?.leave()
-                (match, visit) = (nil, nil)
+            case .matched(let match): chat = try await meet(match)
+            case .ended(let ending):
+                guard let ended = chat else { continue }
+                tell(Self.sentence(ending))
+                await turns.end(ended.match.id, of: number)
+                await ended.receiver?.end()
+                chat = nil
                 try await wait(isInQueue: true)
-            case .roulette(.partner(let partner)) where partner.match == match:
-                tell(partner.state == .reconnecting ? "The partner dropped and may come back" : "The partner is back")
-            default: try await visit?.handle(event)
+            case .failed(let error):
+                guard client.roulette.state != .idle else { throw error }
+                tell(error.message)
+            default: await handle(event, in: &chat)
             }
         }
-        if !Task.isCancelled { throw ended() }
+        await chat?.receiver?.end()
+    }
+
+    private func handle(_ event: Roulette.Event, in chat: inout Chat?) async {
+        guard var present = chat else { return }
+        defer { chat = present }
+        switch event {
+        case .entered:
+            if let greeting = present.conversation.greeting(now: .monotonic) { await say(greeting, in: present.match) }
+        case .partner(let isConnected):
+            tell(isConnected ? "The partner is back" : "The partner dropped and may come back")
+        case .message(let line) where !line.isMine:
+            tell("Chat message: \(printable(String(line.text.prefix(Conversation.maxEchoLength))))")
+            guard let answer = present.conversation.answer(to: line.text, now: .monotonic) else { return }
+            await say(answer, in: present.match)
+        case .receiving(let subscriber) where present.receiver?.stream != subscriber.stream.id:
+            await present.receiver?.end()
+            present.receiver = BotReceiver(subscriber, directory: plan.directory, tell: tell)
+        default: break
+        }
+    }
+
+    private func say(_ text: String, in match: Match) async {
+        // Ignore the error, because the partner has left, has no text chat, or the bot is rate-limited.
+        try? await match.say(text)
     }
 
     /// Enters the queue once no other bot of the group is in it.
@@ -136,41 +178,39 @@ public final class Bot: Sendable {
     private func wait(isInQueue: Bool = false) async throws {
         let isTurn = await turns.tryTaking(number)
         if !isTurn {
-            if isInQueue { try await client.stop() }
+            if isInQueue { try await client.roulette.stop() }
             guard await turns.take(number) else { return }
         }
-        if !isTurn || !isInQueue { try await client.start(.init(mode: .video, name: plan.name)) }
+        if !isTurn || !isInQueue { try await client.roulette.start(name: plan.name) }
         tell("In the roulette; waiting for a partner")
     }
 
-    /// - Returns: the visit, or nil if the partner is another bot of this group.
-    private func meet(_ matched: RouletteNotice.Matched) async throws -> Visit? {
-        guard await turns.begin(matched.match, of: number) else {
+    /// - Returns: the chat; nil if the partner is another bot of this group.
+    private func meet(_ match: Match) async throws -> Chat? {
+        guard await turns.begin(match.id, of: number) else {
             // The server notifies the other bot that its partner left, and that bot stays in the queue.
-            try await client.stop()
+            try await client.roulette.stop()
             try await wait()
             return nil
         }
         await turns.release(number)
-        tell("Matched with a partner" + (matched.partner.name.isEmpty ? "" : ": \(printable(matched.partner.name))"))
-        var visit = Visit(client, media, Conversation(saying: plan.line), tell)
-        do {
-            let (publish, subscribe) = (matched.publish, matched.subscribe)
-            try await visit.enter(publishing: publish.session, publish.token, as: plan)
-            if subscribe.session != publish.session { try await visit.enter(subscribe.session, subscribe.token) }
-        } catch let error as WireError where error.code.isToken || error.code == .notJoined {
-            // The match ended before the bot could join it. The server then sends `roulette.ended`.
-            return visit
-        }
-        return visit
+        tell("Matched with a partner" + (match.partnerName.isEmpty ? "" : ": \(printable(match.partnerName))"))
+        return Chat(match: match, conversation: Conversation(saying: plan.line))
     }
 
-    private static func sentence(_ reason: EndReason) -> String {
-        switch reason {
+    private static func sentence(_ ending: MatchEnding) -> String {
+        switch ending {
         case .partnerNext: "The partner moved on"
         case .partnerLeft: "The partner left"
         case .banned: "The bot was banned"
+        case .connectionLost: "The connection was lost"
         case .next, .stopped, .blocked: "The chat is over"
         }
+    }
+}
+
+extension RobotError {
+    static func noAddress(_ text: String) -> RobotError {
+        RobotError("\"\(text)\" is not a server address. Use one such as http://127.0.0.1:8080.")
     }
 }

@@ -1,19 +1,24 @@
-import Wire
+import Confab
+import Peers
 
 /// The configuration of a bot.
 public struct BotPlan: Sendable {
     /// The place the bot joins.
     public enum Place: Sendable {
+        /// A session, with a token for it.
         case session(SessionID, token: String)
+        /// The roulette, where it meets one stranger after the other.
         case roulette
     }
 
     /// The server's address, `http://host:port` or `https://host`.
     public var server: String
     public var place: Place
+    /// What the bot publishes, in a loop.
     public var clip: MediaClip
-    /// The directory for recordings. If nil, the bot receives no media.
+    /// The directory for recordings; nil for none.
     public var directory: String?
+    /// The name that partners see.
     public var name: String
     /// Text to append to the bot's greeting of each new member.
     public var line: String?

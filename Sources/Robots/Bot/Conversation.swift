@@ -1,3 +1,4 @@
+import Peers
 import RTC
 import Wire
 

@@ -1,3 +1,5 @@
+import Peers
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

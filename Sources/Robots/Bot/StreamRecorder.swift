@@ -1,96 +1,83 @@
-import Datagrams
-import RTC
+import ConfabRobots
+import Peers
 
-/// Writes received media to files, one for the video and one for the audio of each stream. Used only on the connection's
-/// thread.
-final class StreamRecorder {
-    private let directory: String
-    /// Receives one line of progress text.
-    private let tell: @Sendable (String) -> Void
-    /// The videos being recorded, by mid.
-    private var videos: [String: Recorded<VideoRecording>] = [:]
-    private var audios: [String: Recorded<AudioRecording>] = [:]
-
-    private struct Recorded<Recording> {
-        let stream: String
-        var recording: Recording
-        /// The file, which is created when there is data to write.
+/// Counts the frames of a stream, and writes them to files, one for the video and one for the audio.
+actor StreamRecorder {
+    /// A file, which is created when there is data to write.
+    private struct Output {
+        let suffix: String
         var file: RecordingFile?
         var hasFailed = false
     }
 
-    init(directory: String, tell: @escaping @Sendable (String) -> Void) {
-        (self.directory, self.tell) = (directory, tell)
+    private let stream: String
+    private let directory: String?
+    /// Receives one line of progress text.
+    private let tell: @Sendable (String) -> Void
+    private var video = VideoRecording()
+    private var audio = StreamRecorder.newAudio
+    private var videoOutput = Output(suffix: "ivf")
+    private var audioOutput = Output(suffix: "ogg")
+    private var (frames, packets) = (0, 0)
+
+    /// - Parameter directory: where to record; nil to count only.
+    init(_ stream: String, directory: String?, tell: @escaping @Sendable (String) -> Void) {
+        (self.stream, self.directory, self.tell) = (stream, directory, tell)
     }
 
-    /// Starts recording a stream, which these mids carry from now on.
-    func begin(_ stream: String, audioMid: String?, videoMid: String?) {
-        if let videoMid { videos[videoMid] = Recorded(stream: stream, recording: VideoRecording()) }
-        if let audioMid {
-            // An Ogg serial number must be unique within its file. Each file contains one stream, so use 1.
-            audios[audioMid] = Recorded(stream: stream, recording: AudioRecording(serial: 1))
-        }
-    }
+    nonisolated var isRecording: Bool { directory != nil }
 
-    /// Ends the recording of a stream and writes its remaining data.
-    func end(audioMid: String?, videoMid: String?, now: MediaTime) {
-        if let videoMid, var video = videos.removeValue(forKey: videoMid) {
-            var bytes: [UInt8] = []
-            video.recording.finish(at: now, into: &bytes)
-            write(bytes, to: &video, suffix: "ivf")
-        }
-        if let audioMid, var audio = audios.removeValue(forKey: audioMid) {
-            var bytes: [UInt8] = []
-            audio.recording.finish(at: now, into: &bytes)
-            write(bytes, to: &audio, suffix: "ogg")
-        }
-    }
+    /// What has arrived, in one line.
+    var summary: String { "Received \(frames) video frames and \(packets) audio packets" }
 
-    func endAll(now: MediaTime) {
-        for mid in videos.keys { end(audioMid: nil, videoMid: mid, now: now) }
-        for mid in audios.keys { end(audioMid: mid, videoMid: nil, now: now) }
-    }
-
-    func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
-        var bytes: [UInt8] = []
-        switch reception.codec(packet.header.payloadType)?.kind {
-        case .vp8:
-            guard var video = videos.removeValue(forKey: reception.mid) else { return }
-            video.recording.take(PacketOrder.Packet(packet), at: packet.at, into: &bytes)
-            write(bytes, to: &video, suffix: "ivf")
-            if video.recording.needsKeyframe, !video.hasFailed {
-                connection.requestKeyframe(of: reception, now: packet.at)
-            }
-            videos[reception.mid] = video
+    /// Begins another file, because the times of another source are unrelated to those before.
+    func begin(_ codec: EncodedFrame.Codec) {
+        switch codec {
+        case .vp8: (video, videoOutput.file) = (VideoRecording(), nil)
         case .opus:
-            guard var audio = audios.removeValue(forKey: reception.mid) else { return }
-            audio.recording.take(PacketOrder.Packet(packet), at: packet.at, into: &bytes)
-            write(bytes, to: &audio, suffix: "ogg")
-            audios[reception.mid] = audio
-        default: break
+            finish()
+            (audio, audioOutput.file) = (Self.newAudio, nil)
         }
     }
 
-    private func write<Recording>(_ bytes: [UInt8], to recorded: inout Recorded<Recording>, suffix: String) {
-        guard !bytes.isEmpty, !recorded.hasFailed else { return }
+    func take(_ frame: EncodedFrame) {
+        var bytes: [UInt8] = []
+        switch frame.codec {
+        case .vp8:
+            frames += 1
+            guard isRecording else { return }
+            video.take(frame.bytes, at: frame.time, into: &bytes)
+            write(bytes, to: &videoOutput)
+        case .opus:
+            packets += 1
+            guard isRecording else { return }
+            audio.take(frame.bytes, at: frame.time, into: &bytes)
+            write(bytes, to: &audioOutput)
+        }
+    }
+
+    /// Completes the files.
+    func finish() {
+        var bytes: [UInt8] = []
+        audio.finish(into: &bytes)
+        write(bytes, to: &audioOutput)
+    }
+
+    // An Ogg serial number must be unique within its file. Each file contains one stream, so use 1.
+    private static var newAudio: AudioRecording { AudioRecording(serial: 1) }
+
+    private func write(_ bytes: [UInt8], to output: inout Output) {
+        guard let directory, !bytes.isEmpty, !output.hasFailed else { return }
         do throws(RobotError) {
-            if recorded.file == nil {
-                let file = try RecordingFile.next(in: directory, name: recorded.stream, suffix: suffix)
-                recorded.file = file
+            if output.file == nil {
+                let file = try RecordingFile.next(in: directory, name: stream, suffix: output.suffix)
+                output.file = file
                 tell("Recording \(file.path)")
             }
-            try recorded.file?.write(bytes)
+            try output.file?.write(bytes)
         } catch {
-            recorded.hasFailed = true
+            output.hasFailed = true
             tell(error.description)
         }
-    }
-}
-
-extension PacketOrder.Packet {
-    init(_ packet: RobotPacket) {
-        self.init(
-            number: packet.number, timestamp: packet.header.timestamp, marker: packet.header.marker,
-            payload: Array(packet.payload))
     }
 }

@@ -1,12 +1,9 @@
+import Peers
 import RTC
 import Wire
 
 /// A Confab server as the target of a load test.
 struct ConfabLoad: LoadTarget {
-    /// The number of clients per source address. The server limits connections per address, and every address in 127.0.0.0/8
-    /// belongs to this computer.
-    private static let peoplePerAddress = 20
-
     let server: String
     /// Returns a session and a token for a new member of a room.
     let admit: @Sendable (_ room: Int) throws -> Admission
@@ -16,9 +13,7 @@ struct ConfabLoad: LoadTarget {
         var hello = Hello()
         hello.name = "Load \(number)"
         hello.client = "confab-bench"
-        let isHere = ["127.0.0.1", "localhost"].contains(try RobotPlace(server).host)
-        let address = number / Self.peoplePerAddress
-        let source = isHere ? "127.1.\(address / 250).\(address % 250 + 1)" : nil
+        let source = try LoadAddress.of(number, at: server)
         let client = try await RobotClient.connect(to: server, hello: hello, from: source)
         let joined = try await client.join(admission.session, token: admission.token)
         guard joined.mediaMode == .routed else {
@@ -30,7 +25,21 @@ struct ConfabLoad: LoadTarget {
     func leave() async {}
 }
 
-private struct ConfabSeat: LoadSeat {
+/// The addresses from which the clients of a load test connect.
+enum LoadAddress {
+    /// The number of clients per source address. The server limits connections per address, and every address in 127.0.0.0/8
+    /// belongs to this computer.
+    private static let peoplePerAddress = 20
+
+    /// Returns the source address of a client; nil for any, if the server is another computer.
+    static func of(_ number: Int, at server: String) throws -> String? {
+        guard ["127.0.0.1", "localhost"].contains(try RobotPlace(server).host) else { return nil }
+        let address = number / peoplePerAddress
+        return "127.1.\(address / 250).\(address % 250 + 1)"
+    }
+}
+
+struct ConfabSeat: LoadSeat {
     let client: RobotClient
     let session: SessionID
 
@@ -41,17 +50,32 @@ private struct ConfabSeat: LoadSeat {
         try await loop.run {
             connection.source = LoadSource(of: connection, now: loop.now, phase: phase)
         }
+        return (connection, try await announce())
+    }
+
+    /// Publishes the stream of the sections "a" and "v".
+    func announce() async throws -> LoadStream {
         var publish = SessionVerb.Publish()
         (publish.session, publish.mids) = (session, MediaMids(audio: "a", video: "v"))
-        let stream = try await client.publish(publish)
-        return (connection, .confab("\(stream.id)"))
+        return .confab("\(try await client.publish(publish).id)")
     }
 
     func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection {
+        try await watch(streams, on: loop) { $0.handler = meter.meter }
+    }
+
+    /// - Parameter handler: gets the packets. The connection does not retain it.
+    func watch(_ streams: [LoadStream], on loop: RobotLoop, handler: FirstFrames) async throws -> RobotConnection {
+        try await watch(streams, on: loop) { $0.handler = handler }
+    }
+
+    private func watch(
+        _ streams: [LoadStream], on loop: RobotLoop, _ prepare: @escaping @Sendable (RobotConnection) -> Void
+    ) async throws -> RobotConnection {
         let count = streams.count
         let connection = try await client.openMedia(.receive, on: loop) { connection in
             connection.sendsFeedback = false
-            connection.handler = meter.meter
+            prepare(connection)
             let sections = (0..<count).flatMap { slot in
                 [OfferedMedia.audio(mid: "a\(slot)", .recvonly), .video(mid: "v\(slot)", .recvonly)]
             }

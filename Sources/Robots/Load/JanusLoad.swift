@@ -1,3 +1,4 @@
+import Peers
 import RTC
 
 /// Janus' VideoRoom as the target of a load test. Like Janus' demo, the test uses one handle per publisher, and per subscriber

@@ -1,4 +1,5 @@
 import Foundation
+import Peers
 import Synchronization
 
 /// A session description in a Janus message.

@@ -1,3 +1,4 @@
+import Peers
 import RTC
 
 /// A synthetic camera with three simulcast layers, and a microphone. The layers look like VP8 in 640 × 360, 320 × 180 and

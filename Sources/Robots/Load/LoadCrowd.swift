@@ -1,5 +1,6 @@
 import Datagrams
 import Foundation
+import Peers
 import RTC
 
 /// All clients of a load test.
@@ -63,6 +64,18 @@ final class LoadCrowd: @unchecked Sendable {
             let others = (streams[seats[number].room] ?? []).filter { $0.seat != number }.map(\.stream)
             return try await seats[number].seat.watch(others, on: loop, meter: box)
         }
+    }
+
+    /// Lets clients join the first room one after the other, and returns how long each took to see everyone.
+    func visits(_ count: Int, to target: some LoadTarget) async throws -> [MediaInterval] {
+        var times: [MediaInterval] = []
+        let streams = (streams[0] ?? []).map(\.stream)
+        for number in 0..<count {
+            let time = try await target.visit(room: 0, number: seats.count + number, streams, on: loop)
+            guard let time else { break }
+            times.append(time)
+        }
+        return times
     }
 
     func leave() async {

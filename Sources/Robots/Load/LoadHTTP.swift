@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Peers
 
 /// A minimal HTTP client for Janus and for metrics. Each request uses its own connection.
 struct LoadHTTP: Sendable {

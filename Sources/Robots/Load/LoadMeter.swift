@@ -1,3 +1,4 @@
+import Peers
 import RTC
 
 /// A histogram of packet delays with fixed buckets, from one microsecond to minutes, accurate to about 3 percent.

@@ -2,6 +2,7 @@ import RTC
 
 /// The result of a load test.
 public struct LoadReport: Codable, Sendable {
+    /// What was tested, such as Confab or Janus.
     public var target = ""
     public var publishers = 0
     public var subscribers = 0
@@ -35,6 +36,13 @@ public struct LoadReport: Codable, Sendable {
     /// The growth of the server's resident memory per subscriber, in kB of 1000 bytes, measured from before the subscribers
     /// joined until the end.
     public var memoryPerSubscriber = 0.0
+    /// The same per client, from before the first one joined. It contains what the server allocates only once.
+    public var memoryPerClient = 0.0
+    /// The number of clients that joined the first room after the measurement, and the time until each had a first frame of
+    /// everyone, in milliseconds.
+    public var visits = 0
+    public var firstFramesMedian = 0.0
+    public var firstFrames95 = 0.0
     /// The delay of packets from sending to receiving, in milliseconds.
     public var delayMedian = 0.0
     public var delay99 = 0.0
@@ -70,6 +78,15 @@ extension LoadReport {
         )
         broken = end.broken
         pauses = end.pauses - start.pauses
+    }
+
+    mutating func noteVisits(_ times: [MediaInterval]) {
+        let sorted = times.map(\.inMilliseconds).sorted()
+        guard let last = sorted.last else { return }
+        visits = sorted.count
+        firstFramesMedian = sorted[sorted.count / 2]
+        let rank = Int((0.95 * Double(sorted.count)).rounded(.up)) - 1
+        firstFrames95 = sorted.indices.contains(rank) ? sorted[rank] : last
     }
 
     /// Separates loss in the server from loss elsewhere on the host. The kernel counts datagrams, and each may carry several

@@ -1,4 +1,5 @@
 import Foundation
+import Peers
 import RTC
 import Wire
 
@@ -20,6 +21,8 @@ public struct LoadRun: Sendable {
     /// The number of clients that connect at the same time. More would only wait, because the server handles one after the
     /// other.
     private static let maxAtOnce = 8
+    /// The number of clients that join after the measurement, one after the other.
+    private static let visits = 40
 
     public init(shape: LoadShape, seconds: Int, process: Int32?) {
         (self.shape, self.seconds, self.process) = (shape, seconds, process)
@@ -31,6 +34,11 @@ public struct LoadRun: Sendable {
         confab server: String, admit: @escaping @Sendable (_ room: Int) throws -> Admission
     ) async throws -> LoadReport {
         try await run(ConfabLoad(server: server, admit: admit), name: "confab")
+    }
+
+    /// Measures rooms of a Confab server that everyone joins by name.
+    public func run(rooms server: String) async throws -> LoadReport {
+        try await run(RoomLoad(server: server, size: shape.members), name: "confab rooms")
     }
 
     func run(_ target: some LoadTarget, name: String) async throws -> LoadReport {
@@ -50,6 +58,7 @@ public struct LoadRun: Sendable {
 
     private func measure(_ target: some LoadTarget, _ crowd: LoadCrowd, _ name: String) async throws -> LoadReport {
         let server = process.map { LoadProcess(id: $0) }
+        let empty = server?.residentBytes() ?? .nan
         progress("Connecting publishers: \(shape.senders)")
         try await crowd.fill(shape, by: target, atOnce: Self.maxAtOnce)
         try await crowd.publish(atOnce: Self.maxAtOnce)
@@ -75,8 +84,10 @@ public struct LoadRun: Sendable {
         var report = LoadReport(from: start, to: end, fanOut: Int64(shape.flows / max(1, shape.senders)))
         report.target = name
         (report.publishers, report.subscribers) = (shape.senders, shape.receivers)
-        let growth = (server?.residentBytes() ?? .nan) - before
-        report.memoryPerSubscriber = growth / 1000 / Double(max(1, shape.receivers))
+        let after = server?.residentBytes() ?? .nan
+        report.memoryPerSubscriber = (after - before) / 1000 / Double(max(1, shape.receivers))
+        report.memoryPerClient = (after - empty) / 1000 / Double(max(1, shape.clients))
+        report.noteVisits(try await crowd.visits(Self.visits, to: target))
         return report
     }
 

@@ -1,3 +1,4 @@
+import Peers
 import RTC
 
 /// A synthetic camera and microphone that cost almost no CPU time. Per second they send 104 video packets of 1200 bytes and 50

@@ -1,11 +1,21 @@
+import Peers
 import RTC
 
 /// A server under load: Confab, or another server for comparison.
 protocol LoadTarget: Sendable {
     /// Adds a client to a room. `number` is the client's index among all clients.
     func enter(room: Int, number: Int) async throws -> any LoadSeat
+    /// Adds a client that only watches, and removes it when it has seen everyone.
+    /// - Returns: the time from joining to the first frame of all streams; nil if this target does not measure it.
+    func visit(room: Int, number: Int, _ streams: [LoadStream], on loop: RobotLoop) async throws -> MediaInterval?
     /// Ends everything that this load test started on the server.
     func leave() async
+}
+
+extension LoadTarget {
+    func visit(room: Int, number: Int, _ streams: [LoadStream], on loop: RobotLoop) async throws -> MediaInterval? {
+        nil
+    }
 }
 
 /// One client in a room.
@@ -47,6 +57,7 @@ public struct LoadShape: Sendable, Equatable {
         LoadShape(rooms: count, publishers: 0, subscribers: 0, members: size)
     }
 
+    public var clients: Int { rooms * (publishers + subscribers + members) }
     /// The number of connections that receive media.
     public var receivers: Int { rooms * (subscribers + members) }
     public var senders: Int { rooms * (publishers + members) }

@@ -103,13 +103,15 @@ final class Downlink {
         let tolerance = control.isCalm ? VideoGrowth.calmTolerance : VideoGrowth.usualTolerance
         let sinceRaise = raisedAt.map { now - $0 } ?? Self.longestRaiseDelay
         let sinceFall = loweredAt.map { now - $0 } ?? Self.longestRaiseDelay
-        guard !control.isDraining(now: now), sinceRaise >= Self.raiseInterval, sinceFall >= Self.shortestResumeDelay
+        // A raise would end a probe without a result: what is sent would change, and no padding is added after a raise.
+        guard !control.isDraining(now: now), !control.isProbing, sinceRaise >= Self.raiseInterval,
+            sinceFall >= Self.shortestResumeDelay
         else {
             return VideoGrowth(limit: .zero, resumesOne: false, tolerance: tolerance)
         }
         let mustWait = hasVideo && sinceFall < resumeDelay && budget < loweredBudget * Self.recovery
         // What a probe has found is not used before it is verified. What was carried before may be.
-        if mustWait || control.isVerifying(now: now) { return VideoGrowth(limit: .zero, tolerance: tolerance) }
+        if mustWait || control.isVerifying { return VideoGrowth(limit: .zero, tolerance: tolerance) }
         return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay, tolerance: tolerance)
     }
 }

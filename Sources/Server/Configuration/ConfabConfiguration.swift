@@ -95,9 +95,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct Media: Sendable, Equatable {
         public var port = 40000
         public var address: IPAddress?
-        /// Whether to choose what subscribers get by what their connections carry. Off, until it is known not to take a busy
-        /// machine for a slow network.
-        public var congestionControl = false
+        /// Whether to choose what subscribers get by what their connections carry.
+        public var congestionControl = true
         /// Maximum number of publishers of a session whose audio is forwarded. Few conversations have more voices at once.
         public var loudestStreams = 20
         /// The limits of what is sent to the subscribers of one session, and of all sessions; nil for none.
@@ -131,6 +130,9 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var requestHeaderTimeout: Duration = .seconds(10)
         /// Rate limit for new connections per address. It allows everyone behind a shared address to reconnect at once.
         public var hellos = Budget.Rate(perSecond: 20, burst: 800)
+        /// Rate limit for uploads and downloads of files in rooms, per address. Hundreds of people behind a shared address may
+        /// open the same file at once.
+        public var files = Budget.Rate(perSecond: 20, burst: 800)
         /// The budget for messages and requests of all clients of an address. Four hundred people who use the roulette at the
         /// same time send about half of the rate, and the loop can handle more than ten times as much.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)

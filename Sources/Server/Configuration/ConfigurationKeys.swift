@@ -246,6 +246,13 @@ extension Setting {
             "limits.helloBurst", \.limits.hellos.burst, rate,
             "Burst: new connections that an IP address may open at once, above the sustained rate.", applies: .atReload),
         Setting(
+            "limits.filesPerSecond", \.limits.files.perSecond, rate,
+            "Sustained rate: uploads and downloads of files in rooms per second per IP address.", applies: .atReload),
+        Setting(
+            "limits.fileBurst", \.limits.files.burst, rate,
+            "Burst: uploads and downloads that an IP address may begin at once, above the sustained rate.",
+            applies: .atReload),
+        Setting(
             "limits.addressMessagesPerSecond", \.limits.addressMessages.perSecond, rate,
             "Sustained rate: messages and requests per second per IP address (per /64 for IPv6), over all connections."),
         Setting(

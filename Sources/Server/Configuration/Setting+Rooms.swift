@@ -3,6 +3,7 @@ import Wire
 
 extension Setting {
     private static let count = Format<Int>.integer(1...1_000_000)
+    private static let rate = Format<Double>.whole(1...1_000_000)
 
     static let rooms: [Setting] = [
         Setting(
@@ -30,11 +31,20 @@ extension Setting {
             "Maximum rooms that the people of one IP address created.",
             applies: .atReload),
         Setting(
+            "rooms.maxPersistent", \.rules.maxPersistentRooms, .integer(0...1_000_000),
+            "Maximum rooms that people created and that stay when they are empty.", applies: .atReload),
+        Setting(
+            "rooms.persistentPerAddress", \.rules.persistentRoomsPerAddress, .integer(0...1_000_000),
+            "Maximum of these that the people of one IP address created.", applies: .atReload),
+        Setting(
             "rooms.lobby", \.rules.roomLobby, count, "Maximum people who wait to be let into one room.",
             applies: .atReload),
         Setting(
             "rooms.lobbyPerAddress", \.rules.roomLobbyPerAddress, count,
             "Maximum people of one IP address who wait to be let into one room.", applies: .atReload),
+        Setting(
+            "rooms.knocksPerMinute", \.rules.roomKnocks.perMinute, count,
+            "Times per minute that the people of one IP address may ask to be let into one room.", applies: .atReload),
         Setting(
             "rooms.refusal", \.rules.roomRefusal, .duration(.zero ... .seconds(86400)),
             "How long a person whom a host did not let in must wait before asking again.", applies: .atReload),
@@ -44,5 +54,46 @@ extension Setting {
         Setting(
             "rooms.chatLines", \.rules.roomChatLines, .integer(0...1000),
             "Maximum chat messages that people who join later receive.", applies: .atReload),
+        Setting(
+            "rooms.chatBytes", \.rules.roomChatBytes, .size(.kibibytes(1) ... .kibibytes(64)),
+            "Maximum size of these messages, in JSON.", applies: .atReload),
+        Setting(
+            "rooms.messagesPerSecond", \.rules.roomTalk.perSecond, rate,
+            "Sustained rate: chat messages per second of one person in one room.", applies: .atReload),
+        Setting(
+            "rooms.messageBurst", \.rules.roomTalk.burst, rate,
+            "Burst: chat messages that a person may send at once, above the sustained rate.", applies: .atReload),
+        Setting(
+            "rooms.gesturesPerSecond", \.rules.roomGestures.perSecond, rate,
+            "Sustained rate: raised hands and reactions per second of one person in one room.", applies: .atReload),
+        Setting(
+            "rooms.gestureBurst", \.rules.roomGestures.burst, rate,
+            "Burst: raised hands and reactions that a person may show at once, above the sustained rate.",
+            applies: .atReload),
+        Setting(
+            "rooms.bans", \.rules.roomBans, .integer(1...10_000),
+            "Maximum banned people of one room, and revoked tokens. The first goes.", applies: .atReload),
+        Setting(
+            "rooms.fileSize", \.rules.roomFileSize, .size(ByteCount(bytes: 0) ... .mebibytes(1024)),
+            "Maximum bytes of a file in a room's chat. 0B: rooms take no files.", applies: .atReload),
+        Setting(
+            "rooms.fileBytesPerRoom", \.rules.roomFileBytes, .size(.kibibytes(1) ... .mebibytes(1 << 20)),
+            "Maximum bytes of all files in one room.", applies: .atReload),
+        Setting("rooms.filesPerRoom", \.rules.roomFiles, count, "Maximum files in one room.", applies: .atReload),
+        Setting(
+            "rooms.fileBytes", \.rules.fileBytes, .size(.kibibytes(1) ... .mebibytes(1 << 20)),
+            "Maximum bytes of the files in all rooms.", applies: .atReload),
+        Setting(
+            "rooms.uploads", \.rules.roomUploads, count, "Files that one person may send at the same time.",
+            applies: .atReload),
+        Setting(
+            "rooms.uploadStart", \.rules.roomUploadStart, .duration(.milliseconds(10) ... .seconds(3600)),
+            "How long a person who may send a file has to begin.", applies: .atReload),
+        Setting(
+            "rooms.uploadTime", \.rules.roomUploadTime, .duration(.milliseconds(10) ... .seconds(86400)),
+            "How long a file may take to arrive.", applies: .atReload),
+        Setting(
+            "rooms.fileLifetime", \.rules.roomFileLifetime, .duration(.milliseconds(10) ... .seconds(365 * 86400)),
+            "How long a file is kept. The end of its room and a restart delete it earlier.", applies: .atReload),
     ]
 }

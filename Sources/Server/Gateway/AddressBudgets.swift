@@ -3,8 +3,8 @@ import Wire
 
 /// The budgets of each limiting block of addresses: an IPv4 address, or an IPv6 /64.
 ///
-/// It contains everything that one address could take from all others: sockets, arrivals, messages, stored bytes, queries and
-/// queued bytes. It decides nothing and has no clock. The gateway owns the only value and acts on what it returns.
+/// It contains everything that one address could take from all others: sockets, arrivals, files, messages, stored bytes, queries
+/// and queued bytes. It decides nothing and has no clock. The gateway owns the only value and acts on what it returns.
 ///
 /// A connection keeps the slot of its block, so that counting a message needs no lookup and no allocation.
 /// Invariant: a block's account exists while a slot is held. After that it is kept until all its budgets are full again, so that
@@ -14,6 +14,8 @@ struct AddressBudgets {
         /// Maximum number of sockets.
         var sockets: Int
         var hellos: Budget.Rate
+        /// The budget for uploads and downloads of files in rooms.
+        var files: Budget.Rate
         /// The budget for messages and requests. Large ones cost more.
         var messages: Budget.Rate
         /// The budget for bytes that clients cause to be stored.
@@ -48,6 +50,7 @@ struct AddressBudgets {
         fileprivate var sockets = 0
         fileprivate var inquiries = 0
         fileprivate var hellos: Budget
+        fileprivate var files: Budget
         fileprivate var messages: Budget
         fileprivate var stored: Budget
         fileprivate var usedAt: Timestamp
@@ -92,8 +95,9 @@ struct AddressBudgets {
         }
         if idle >= sweepAt { sweep(now) }
         let account = Account(
-            block: block, hellos: Budget(limits.hellos, now: now), messages: Budget(limits.messages, now: now),
-            stored: Budget(limits.storedBytes, now: now), usedAt: now, queues: Queues(limit: limits.queuedBytes))
+            block: block, hellos: Budget(limits.hellos, now: now), files: Budget(limits.files, now: now),
+            messages: Budget(limits.messages, now: now), stored: Budget(limits.storedBytes, now: now), usedAt: now,
+            queues: Queues(limit: limits.queuedBytes))
         idle += 1
         if let index = free.popLast() {
             accounts[index] = account
@@ -111,7 +115,8 @@ struct AddressBudgets {
         for index in slots.values where accounts[index].holders == 0 {
             let account = accounts[index]
             let isFull =
-                account.hellos.isFull(limits.hellos, now: now) && account.messages.isFull(limits.messages, now: now)
+                account.hellos.isFull(limits.hellos, now: now) && account.files.isFull(limits.files, now: now)
+                && account.messages.isFull(limits.messages, now: now)
                 && account.stored.isFull(limits.storedBytes, now: now)
             if isFull { forget(index) } else { kept.append((index, account.usedAt)) }
         }
@@ -162,6 +167,11 @@ struct AddressBudgets {
     /// Takes one arrival. Returns how long to wait if the budget is used up.
     mutating func takeHello(of address: IPAddress, now: Timestamp) -> Duration? {
         accounts[account(of: address, now: now)].hellos.take(limits.hellos, now: now)
+    }
+
+    /// Takes one upload or download. Returns how long to wait if the budget is used up.
+    mutating func takeFile(of address: IPAddress, now: Timestamp) -> Duration? {
+        accounts[account(of: address, now: now)].files.take(limits.files, now: now)
     }
 
     // MARK: Messages

@@ -29,6 +29,8 @@ struct CommitQueue {
         var origin: Origin
         /// The people whose changes were lost.
         var people: Set<IdentityID>
+        /// The rooms whose changes were lost.
+        var rooms: Set<RoomID> = []
     }
 
     /// The result of a batch.
@@ -46,6 +48,7 @@ struct CommitQueue {
     private struct Transaction {
         var origin: Origin
         var people: Set<IdentityID> = []
+        var rooms: Set<RoomID> = []
         var changes: [Change] = []
         var held: [Effect] = []
     }
@@ -91,7 +94,7 @@ struct CommitQueue {
                 }
                 // Add the person of the origin, because some changes name only a call and no person.
                 store(change, people: change.people.union(origin.person.map { [$0] } ?? []), in: own!)
-            case .media: ready.append(effect)
+            case .media, .deleteFile: ready.append(effect)
             case .transmit, .close, .reply, .answer, .inquire, .push:
                 if let number = own ?? holder(of: effect, person) {
                     hold(effect, in: number)
@@ -118,7 +121,9 @@ struct CommitQueue {
         var settled = Settled()
         for (transaction, isCommitted) in zip(writing, succeeded) {
             settled.effects += transaction.held
-            if !isCommitted { settled.failures.append(Failure(origin: transaction.origin, people: transaction.people)) }
+            guard !isCommitted else { continue }
+            settled.failures.append(
+                Failure(origin: transaction.origin, people: transaction.people, rooms: transaction.rooms))
         }
         firstNumber += UInt64(writing.count)
         writing = []
@@ -152,6 +157,7 @@ struct CommitQueue {
         let index = waiting.count - 1
         waiting[index].changes.append(change)
         waiting[index].people.formUnion(people)
+        if let room = change.room { waiting[index].rooms.insert(room) }
     }
 
     /// Returns the transaction that the effect has to wait for; nil if it need not wait.
@@ -163,7 +169,7 @@ struct CommitQueue {
         // The answer must include what this person has stored.
         case .inquire(let question): return holders[.person(question.identity)]
         case .push(let person, _): return holders[.person(person)]
-        case .persist, .media: return nil
+        case .persist, .media, .deleteFile: return nil
         }
     }
 
@@ -199,7 +205,7 @@ extension Effect {
     var socket: SocketID? {
         switch self {
         case .transmit(let socket, _), .close(let socket, _, _), .reply(let socket, _), .answer(let socket, _): socket
-        case .media, .inquire, .push, .persist: nil
+        case .media, .inquire, .push, .persist, .deleteFile: nil
         }
     }
 
@@ -219,11 +225,20 @@ extension Change {
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
         case .revoked(let revocation): [revocation.by]
         case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []
-        // The next change of the room stores all of it again.
+        // `room` names it.
         case .roomStored, .roomForgotten: []
         case .callPlaced(let call): [call.caller, call.callee]
         case .callAccepted(_, _, let people), .callOver(_, let people): Set(people)
         case .callLogged(_, let person), .callSeen(_, let person), .callsForgotten(_, let person): [person]
+        }
+    }
+
+    /// The persistent room whose state in memory no longer agrees with storage if this change is not committed.
+    var room: RoomID? {
+        switch self {
+        case .roomStored(let room): room.id
+        case .roomForgotten(let id): id
+        default: nil
         }
     }
 }

@@ -26,6 +26,8 @@ extension Gateway {
         case drawing
         /// An operator or application requested something with the API secret.
         case operation
+        /// A person in a room uploads or downloads a file.
+        case file
     }
 
     enum Check: CaseIterable {
@@ -50,7 +52,7 @@ extension Gateway {
             case .origin: if !configuration.allows(origin: origin) { throw .forbiddenOrigin }
             case .draining: if isDraining { throw point.draining }
             case .ban: if let ban = ban(of: address) { throw .banned(ban, now: runner.now) }
-            case .rate: if let wait = helloDelay(address) { throw point.tooOften(retryAfter: wait) }
+            case .rate: if let wait = delay(of: address, at: point) { throw point.tooOften(retryAfter: wait) }
             }
         }
     }
@@ -83,6 +85,7 @@ extension Gateway.AdmissionPoint {
         case .upgrade: [.room, .origin, .draining, .ban]
         case .hello, .export, .drawing: [.rate]
         case .welcome, .transport, .operation: [.draining, .ban]
+        case .file: [.draining, .ban, .rate]
         case .handshake, .resource: [.draining, .ban, .rate, .room]
         }
     }
@@ -93,7 +96,7 @@ extension Gateway.AdmissionPoint {
         let sentence =
             switch self {
             case .handshake: "Too many connections. Close some tabs and try again."
-            case .transport, .resource, .export, .drawing, .operation:
+            case .transport, .resource, .export, .drawing, .operation, .file:
                 "Too many connections from your network. Try again later."
             case .upgrade, .hello, .welcome: "Too many connections from your network. Close some tabs and try again."
             }
@@ -106,7 +109,7 @@ extension Gateway.AdmissionPoint {
         switch self {
         case .upgrade, .hello, .welcome, .handshake, .transport:
             WireError(.draining, "The server is restarting. Try again in a moment.", retryable: true)
-        case .resource, .export, .drawing, .operation:
+        case .resource, .export, .drawing, .operation, .file:
             WireError(
                 .draining, "The server is restarting. Try again in a moment.", retryable: true,
                 retryAfter: .seconds(5))
@@ -117,7 +120,7 @@ extension Gateway.AdmissionPoint {
         let what =
             switch self {
             case .upgrade, .hello, .welcome, .handshake: "connection attempts"
-            case .transport, .resource, .export, .drawing, .operation: "requests"
+            case .transport, .resource, .export, .drawing, .operation, .file: "requests"
             }
         return WireError(
             .rateLimited, "Too many \(what) from your network. Try again in a moment.", retryable: true,

@@ -127,7 +127,8 @@ extension Gateway: ClientBudgets {
 extension AddressBudgets.Limits {
     init(_ limits: ConfabConfiguration.Limits) {
         self.init(
-            sockets: limits.socketsPerAddress, hellos: limits.hellos, messages: limits.addressMessages,
+            sockets: limits.socketsPerAddress, hellos: limits.hellos, files: limits.files,
+            messages: limits.addressMessages,
             storedBytes: Budget.Rate(
                 perSecond: Double(limits.storedPerAddressAndDay) / 86_400, burst: Double(limits.storedPerAddressAndDay)),
             inquiries: InquiryCounts.maxOfAddress, queuedBytes: limits.sendQueuesPerAddress,

@@ -197,6 +197,11 @@ final class Gateway {
     /// Takes one hello from the address's budget. Returns how long to wait if the budget is used up.
     func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
 
+    /// Takes one arrival or file from the budget that the admission point has. Returns how long to wait if it is used up.
+    func delay(of address: IPAddress, at point: AdmissionPoint) -> Duration? {
+        point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
+    }
+
     /// The key by which the rules count queue entries per address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 

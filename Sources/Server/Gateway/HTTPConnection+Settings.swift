@@ -1,3 +1,4 @@
+import NIOHTTP1
 import Signaling
 
 extension HTTPConnection {
@@ -7,6 +8,9 @@ extension HTTPConnection {
         var allowsPerch: Bool
         var messageSize: Int
         var descriptionSize: Int
+        /// Maximum bytes of a file for a room, and how long it may take to arrive.
+        var fileSize: Int
+        var fileTime: Duration
         /// How long the first request may take. Includes a TLS handshake.
         var headerTimeout: Duration
         /// How long each later request may take, and the pause before it.
@@ -17,7 +21,24 @@ extension HTTPConnection {
             allowsPerch = configuration.perch.isEnabled
             messageSize = configuration.rules.messageSize
             descriptionSize = configuration.rules.descriptionSize
+            fileSize = configuration.rules.roomFileSize
+            fileTime = configuration.rules.roomUploadTime
             headerTimeout = configuration.limits.requestHeaderTimeout
+        }
+
+        /// How long this request may take.
+        func timeLimit(_ head: HTTPRequestHead) -> Duration {
+            Self.isUpload(head) ? max(fileTime, idleTimeout) : idleTimeout
+        }
+
+        /// Maximum bytes of the body of a request to the router. A file goes to disk as it arrives.
+        func maxRoutedBytes(_ head: HTTPRequestHead) -> Int {
+            Self.isUpload(head) ? max(fileSize, HTTPConnection.maxBodyBytes) : HTTPConnection.maxBodyBytes
+        }
+
+        /// Whether the request sends a file for a room.
+        static func isUpload(_ head: HTTPRequestHead) -> Bool {
+            head.method == .PUT && head.uri.hasPrefix("/v1/rooms/") && head.uri.contains("/files/")
         }
 
         func maxBodyBytes(_ request: EndpointRequest) -> Int {

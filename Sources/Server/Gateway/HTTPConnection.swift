@@ -9,55 +9,6 @@ import Signaling
 /// request, and what happens after the last answer. It does not depend on channels. `HTTPGate` is its shell. Invariants: a
 /// request gets at most one answer, and nothing is read while a request waits for its turn.
 struct HTTPConnection {
-    enum Input: Equatable {
-        /// The client sent a part of a request.
-        case received(HTTPServerRequestPart)
-        /// The client sent something that cannot be parsed.
-        case unparsable(Refusal)
-        /// The client closed its side of the connection.
-        case inputClosed
-        /// The channel is ready to read more.
-        case read
-        /// The router wrote a part of its response.
-        case responded(HTTPServerResponsePart)
-        /// An endpoint answered its request.
-        case answered(HTTPReply)
-        /// An endpoint accepts the WebSocket handshake that it was asked to admit.
-        case accepted
-        /// The client reads its responses, or no longer does.
-        case writable(Bool)
-        /// The event loop's next turn, after `nextTurn`.
-        case turn
-        /// The server stops.
-        case quiesce
-    }
-
-    enum Output: Equatable {
-        case read
-        /// A new request begins. The client has received the answers to all earlier ones.
-        case began
-        /// Passes a part of a request to the router.
-        case route(HTTPServerRequestPart)
-        /// No more parts follow in this turn.
-        case routeComplete
-        /// Passes a complete request to its endpoint.
-        case perform(EndpointRequest, HTTPRequestHead, [UInt8])
-        case sendContinue(HTTPVersion)
-        /// Writes a part of the router's response.
-        case write(HTTPServerResponsePart)
-        /// Drops a part of the router's response, because the request was refused or answered.
-        case dropResponse
-        case answer(HTTPReply, to: HTTPRequestHead, keepsAlive: Bool)
-        case refuse(Refusal)
-        /// Accepts the WebSocket handshake. The connection is no longer HTTP.
-        case upgrade(HTTPRequestHead)
-        /// Asks for the input `turn` in the event loop's next turn.
-        case nextTurn
-        /// Closes the connection when the client has had time to read the last response.
-        case linger
-        case close
-    }
-
     /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
     /// `reading` → `answering`, `closing`; `answering` → `idle`, `upgraded`, `closing`; `switching` → `answering`, `upgraded`,
     /// `closing`. Each can time out, which leads to `closed`.
@@ -77,7 +28,12 @@ struct HTTPConnection {
     }
 
     private struct Routed {
+        let isUpload: Bool
+        let maxBodyBytes: Int
         var bodyBytes = 0
+        /// The response began before the whole file was there. The connection closes after it, so that the client need not send
+        /// the rest.
+        var isCutShort = false
         var request = Progress.started
         var response = Progress.none
         var isComplete: Bool { request == .ended && response == .ended }
@@ -254,14 +210,15 @@ struct HTTPConnection {
     private mutating func begin(_ head: HTTPRequestHead) {
         // The whole request must arrive within the idle timeout. Its parts do not extend it.
         lastActive = now
-        timeLimit = settings.idleTimeout
+        timeLimit = settings.timeLimit(head)
         outputs.append(.began)
         if head.version == .http1_1, head.headers["Host"].count != 1 { return refuse(.hostMissing) }
         let request = EndpointRequest(
             head, allowsSocketIO: settings.allowsSocketIO, allowsPerch: settings.allowsPerch)
         if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }) {
             if let request, let refusal = tooLarge(head, request, size) { return refuse(refusal) }
-            if size > Self.maxBodyBytes { return refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
+            let limit = settings.maxRoutedBytes(head)
+            if size > limit { return refuse(.bodyTooLarge(limit: limit)) }
         }
         let isLast = head.method == .CONNECT || head.headers.contains(name: "Upgrade") || lifetime == .quiescing
         if isLast, source == .open { source = .ended }
@@ -273,7 +230,8 @@ struct HTTPConnection {
                 outputs.append(.sendContinue(head.version))
             }
         } else {
-            state = .routed(Routed())
+            state = .routed(
+                Routed(isUpload: Settings.isUpload(head), maxBodyBytes: settings.maxRoutedBytes(head)))
             router = .used
             outputs.append(.route(.head(head)))
         }
@@ -287,9 +245,10 @@ struct HTTPConnection {
         case .head: break
         }
         state = .routed(routed)
-        guard routed.bodyBytes <= Self.maxBodyBytes else { return refuse(.bodyTooLarge(limit: Self.maxBodyBytes)) }
+        let limit = routed.maxBodyBytes
+        guard routed.bodyBytes <= limit else { return refuse(.bodyTooLarge(limit: limit)) }
         outputs.append(.route(part))
-        if routed.isComplete { finishRouted() }
+        if routed.isComplete { finishRouted(routed) }
     }
 
     private mutating func takeWaiting() {
@@ -335,19 +294,21 @@ struct HTTPConnection {
         lastActive = now
         routed.response = .started
         var part = part
-        if case .head(var head) = part, source == .ended {
+        if case .head = part { routed.isCutShort = routed.isUpload && routed.request != .ended }
+        if case .head(var head) = part, source == .ended || routed.isCutShort {
             head.headers.replaceOrAdd(name: "Connection", value: "close")
             part = .head(head)
         }
         if case .end = part { routed.response = .ended }
         state = .routed(routed)
         outputs.append(.write(part))
-        if routed.isComplete { finishRouted() }
+        if routed.isComplete || (routed.isCutShort && routed.response == .ended) { finishRouted(routed) }
     }
 
-    private mutating func finishRouted() {
+    private mutating func finishRouted(_ routed: Routed) {
         state = .idle
-        if source == .ended { linger() } else { yieldTurn() }
+        timeLimit = settings.idleTimeout
+        if source == .ended || routed.isCutShort { linger() } else { yieldTurn() }
     }
 
     private mutating func answer(_ reply: HTTPReply) {

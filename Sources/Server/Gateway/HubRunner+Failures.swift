@@ -1,5 +1,6 @@
 import CoreMetrics
 import Logging
+import NIOCore
 import Signaling
 import Wire
 
@@ -42,5 +43,18 @@ extension HubRunner {
             socket.close(.serviceRestart, WireError.Code.storageFailed.rawValue)
         }
         carryOut(hub.handle(.storageFailed(failure.people), now: clock.now), from: .none)
+        if !failure.rooms.isEmpty { reload(failure.rooms) }
+    }
+
+    /// Loads rooms from storage again. Waits for changes that are being stored, because a room may have made another one.
+    private func reload(_ rooms: Set<RoomID>) {
+        let runner = NIOLoopBound(self, eventLoop: eventLoop)
+        let (handler, eventLoop) = (inquiryHandler, eventLoop)
+        afterCommit {
+            Task {
+                let stored = await handler.rooms()
+                eventLoop.execute { runner.value.submit(.roomsNotStored(rooms, stored)) }
+            }
+        }
     }
 }

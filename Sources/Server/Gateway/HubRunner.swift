@@ -21,6 +21,8 @@ final class HubRunner {
     let metrics: GatewayMetrics
     let eventLoop: any EventLoop
 
+    /// The files in rooms. Set when the server starts; without it, uploads fail.
+    var roomFiles: RoomFileStore?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
     var inputs: Deque<Input> = []
@@ -240,6 +242,7 @@ final class HubRunner {
             sockets[id]?.close(code, reason)
         case .reply(let id, let reply): sockets[id]?.reply(reply)
         case .answer(let id, let reply): sockets[id]?.answer(reply)
+        case .deleteFile(let file): roomFiles?.delete(file)
         case .media(let command): media?.perform(command)
         case .inquire(let question): inquire(question)
         case .push(let identity, let notice): pushNotifier?.wake(identity, notice)

@@ -19,6 +19,18 @@ struct InquiryHandler: Sendable {
         }
     }
 
+    /// Returns the persistent rooms that can be read; none if storage cannot be read.
+    func rooms() async -> [StoredRoom] {
+        do {
+            let stored = try await storage.rooms()
+            stored.logUnreadable(logger)
+            return stored.rooms
+        } catch {
+            logger.error("The rooms could not be loaded again", metadata: ["error": "\(error)"])
+            return []
+        }
+    }
+
     private func answer(_ question: Question, now: Timestamp) async throws -> Finding {
         switch question.inquiry {
         case .person(let id, _):

@@ -40,16 +40,11 @@ struct PersonExport: Sendable {
         } catch {
             answer = EndpointAnswer(error)
         }
-        return response(answer, to: headers)
+        return answer.response(to: request, configuration)
     }
 
-    /// Answers the CORS preflight that browsers send before they send the secret to another origin.
-    func options(_ request: Request, _ context: Context) -> Response {
-        var answer = EndpointAnswer(status: 204)
-        answer.headers.add(name: "Access-Control-Allow-Methods", value: "GET")
-        answer.headers.add(name: "Access-Control-Allow-Headers", value: "Authorization")
-        answer.headers.add(name: "Access-Control-Max-Age", value: "86400")
-        return response(answer, to: HTTPHeaders(request.headers))
+    func options(_ request: Request) -> Response {
+        EndpointAnswer.preflight(methods: "GET", headers: "Authorization").response(to: request, configuration)
     }
 
     private func export(_ headers: HTTPHeaders, _ context: Context) async throws(WireError) -> [UInt8] {
@@ -80,27 +75,5 @@ struct PersonExport: Sendable {
             context.logger.error("Exporting a person failed", metadata: ["error": "\(error)"])
             throw WireError.internalError
         }
-    }
-
-    // MARK: Cross-origin requests
-
-    /// Allowing other origins is safe: requests carry no ambient authority such as cookies, only the secret.
-    private func response(_ answer: EndpointAnswer, to request: HTTPHeaders) -> Response {
-        var headers = answer.headers
-        headers.add(name: "Cache-Control", value: "no-store")
-        headers.add(name: "X-Content-Type-Options", value: "nosniff")
-        if let type = answer.contentType { headers.add(name: "Content-Type", value: type) }
-        if configuration.allowedOrigins.isEmpty {
-            headers.add(name: "Access-Control-Allow-Origin", value: "*")
-        } else {
-            headers.add(name: "Vary", value: "Origin")
-            if let origin = request.onlyOrigin, configuration.allows(request) {
-                headers.add(name: "Access-Control-Allow-Origin", value: origin)
-            }
-        }
-        return Response(
-            status: HTTPResponse.Status(code: answer.status), headers: HTTPFields(headers, splitCookie: false),
-            body: .init(byteBuffer: ByteBuffer(bytes: answer.body))
-        )
     }
 }

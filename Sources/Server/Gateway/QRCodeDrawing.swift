@@ -29,13 +29,7 @@ struct QRCodeDrawing: Sendable {
         } catch {
             answer = EndpointAnswer(error)
         }
-        answer.headers.add(name: "Cache-Control", value: "no-store")
-        answer.headers.add(name: "X-Content-Type-Options", value: "nosniff")
-        if let type = answer.contentType { answer.headers.add(name: "Content-Type", value: type) }
-        return Response(
-            status: HTTPResponse.Status(code: answer.status), headers: HTTPFields(answer.headers, splitCookie: false),
-            body: .init(byteBuffer: ByteBuffer(bytes: answer.body))
-        )
+        return answer.response()
     }
 
     private func text(in request: Request) async throws(WireError) -> String {

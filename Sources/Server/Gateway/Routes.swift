@@ -21,7 +21,8 @@ struct Routes: Sendable {
         let drawing = QRCodeDrawing(gateway: gateway, live: live)
         router.post(QRCodeDrawing.path) { request, context in try await drawing.post(request, context) }
         RoomsEndpoint(gateway: gateway, live: live).addRoutes(to: router)
-        router.on(PersonExport.path, method: .options) { request, context in export.options(request, context) }
+        RoomFilesEndpoint(gateway: gateway, live: live).addRoutes(to: router)
+        router.on(PersonExport.path, method: .options) { request, _ in export.options(request) }
         if let lan {
             router.get("/ca.crt") { _, _ in
                 Response(

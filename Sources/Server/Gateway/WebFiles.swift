@@ -86,6 +86,18 @@ struct WebFiles: Sendable {
         return parts.count == 3 && parts[1] == "room" && !parts[2].isEmpty
     }
 
+    /// Returns where the page is if the path is its address and a slash, which people and programs add; otherwise nil.
+    ///
+    /// The reference is relative, because a proxy may serve this server below a path of its own.
+    static func redirection(path: String, query: String?, _ ways: [WayIn]) -> String? {
+        guard path.hasSuffix("/") else { return nil }
+        let address = String(path.dropLast())
+        guard folderFile(address) == nil, name(of: address, ways)?.hasSuffix(".html") == true,
+            let segment = address.split(separator: "/").last
+        else { return nil }
+        return "../\(segment)" + (query.map { "?\($0)" } ?? "")
+    }
+
     private static func folderFile(_ path: String) -> String? {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
@@ -132,6 +144,9 @@ struct WebFiles: Sendable {
     ///   visitor could be made to press its buttons without seeing them.
     func response(to request: Request, framedBy origins: [String] = []) -> Response {
         guard let file = file(request.uri.path) else {
+            if let location = Self.redirection(path: request.uri.path, query: request.uri.query, ways) {
+                return Response(status: .permanentRedirect, headers: [.location: location])
+            }
             return Response(
                 status: .notFound, headers: [.contentType: "text/plain; charset=utf-8"],
                 body: .init(byteBuffer: ByteBuffer(string: "Not found. Check the URL.\n"))

@@ -23,8 +23,17 @@ extension Database {
             ])
     }
 
-    func rooms() throws -> [StoredRoom] {
-        try rows("SELECT * FROM room ORDER BY createdAt, id", []).map { try StoredRoom(row: $0) }
+    /// One row with an invalid value must not keep all other rooms from being read.
+    func rooms() throws -> StoredRooms {
+        var found = StoredRooms()
+        for row in try rows("SELECT * FROM room ORDER BY createdAt, id", []) {
+            do {
+                found.rooms.append(try StoredRoom(row: row))
+            } catch let error as StorageError {
+                found.unreadable.append(StoredRooms.Unreadable(id: try? row.id("id"), error: error))
+            }
+        }
+        return found
     }
 
     func roomsCreated(by id: IdentityID) throws -> [PersonData.CreatedRoom] {

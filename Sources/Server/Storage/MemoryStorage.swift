@@ -231,7 +231,7 @@ extension MemoryStorage {
         var held = PersonData()
         people.fill(&held, of: id)
         held.blocks = blocks[id] ?? []
-        held.rooms = try rooms().filter { $0.creator == id }.map {
+        held.rooms = try rooms().rooms.filter { $0.creator == id }.map {
             PersonData.CreatedRoom(name: $0.name, at: $0.createdAt)
         }
         held.ban = ban(of: id, at: now)
@@ -251,9 +251,9 @@ extension MemoryStorage {
         return people.openCalls
     }
 
-    public func rooms() throws -> [StoredRoom] {
+    public func rooms() throws -> StoredRooms {
         try checkOpen()
-        return keptRooms.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+        return StoredRooms(keptRooms.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) })
     }
 
     public func pushEndpoints(of id: IdentityID) throws -> [PushRegistration] {

@@ -29,7 +29,7 @@ extension SQLiteStorage {
         try await read { try $0.openCalls() }
     }
 
-    public func rooms() async throws -> [StoredRoom] {
+    public func rooms() async throws -> StoredRooms {
         try await read { try $0.rooms() }
     }
 

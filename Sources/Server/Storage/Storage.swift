@@ -71,8 +71,8 @@ public protocol Storage: Sendable {
 
     // MARK: Rooms
 
-    /// Returns the persistent rooms, oldest first.
-    func rooms() async throws -> [StoredRoom]
+    /// Returns the persistent rooms. One that cannot be read does not hide the others.
+    func rooms() async throws -> StoredRooms
 
     // MARK: Push endpoints
 

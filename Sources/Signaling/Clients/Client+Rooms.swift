@@ -13,6 +13,9 @@ extension Client {
     mutating func perform(_ verb: RoomVerb, re: UInt64, _ turn: inout Turn) {
         if case .join(let join) = verb { return self.join(join, Request(id, re), &turn) }
         guard let room else { return fail(.notInRoom, re: re, &turn) }
+        if case .set(let change) = verb, change.options.persistent == true {
+            return turn.tell(.roomRegister(.keep(id, re: re, room.name, change)))
+        }
         turn.tell(.room(room.name, .verb(id, re: re, verb)))
     }
 

@@ -155,7 +155,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case .person(let person): names[person.connection] = person.state == .left ? nil : person.displayName
         case .ended(let ended): refuse(.perchEnded(ended.reason), .forbidden, &turn)
         case .refused(let refused): refuse(WireError(refused.code, refused.message), .forbidden, &turn)
-        case .waiting, .knock, .changed, .said, .reacted: return
+        case .waiting, .knock, .changed, .said, .reacted, .upload, .fileRemoved: return
         }
     }
 

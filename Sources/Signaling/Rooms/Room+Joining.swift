@@ -13,6 +13,8 @@ extension Room {
             }
             try permit(application, &turn)
             former = try takePlace(for: applicant)
+            // After everything else, so that only those who could come in learn it.
+            try application.permitMesh(options)
             guard mustWait(applicant) else {
                 if let former { remove(former, .replaced, &turn) }
                 return enter(applicant, re: request.re, &turn)
@@ -84,8 +86,9 @@ extension Room {
 
     private func mustWait(_ applicant: RoomApplicant) -> Bool {
         guard options.lobby, !isCreator(applicant), applicant.grant == nil else { return false }
-        // Without a creator, nobody could ever open an empty room that has a lobby. But a host with a token will come.
-        return !roster.isEmpty || creator != nil || hasHostTokens
+        // Without a creator, nobody could ever open a room that has a lobby and nobody who admits people. But a host with a
+        // token will come.
+        return hasPeople || creator != nil || hasHostTokens
     }
 
     // MARK: Coming in
@@ -96,7 +99,8 @@ extension Room {
         let role: RoomRole = needsHost(applicant) || isHostByRight ? .host : applicant.grant?.role ?? .guest
         turn.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &turn.random)
-        let member = roster.insert(applicant, as: role, binding, now: turn.now)
+        let member = roster.insert(applicant, as: role, binding, &turn)
+        if role == .host, !isHostByRight, standsIn(applicant, turn) { roster.standIn(applicant.client) }
         updateState(&turn)
         turn.tell(.session(session, .room(.place(binding, role))))
         turn.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
@@ -107,6 +111,7 @@ extension Room {
         joined.admission = turn.admission(
             to: session, role.sessionRole, match: binding, for: applicant.identity)
         (joined.people, joined.chat) = (roster.people, Array(chat.lines))
+        joined.files = fileAccess(of: member, turn.rules)
         turn.send(.room(.joined(joined)), to: applicant.client)
         broadcast(.person(member.person), except: applicant.client, &turn)
         if role.moderates { sendKnocks(to: applicant.client, &turn) }
@@ -115,12 +120,18 @@ extension Room {
         for former in roster.endStandIns(except: applicant.client) { roleChanged(of: former, &turn) }
     }
 
+    /// Whether a person who becomes host does so only because they came back from a restart before the creator did.
+    private func standsIn(_ applicant: RoomApplicant, _ turn: Turn) -> Bool {
+        guard applicant.grant == nil, creator != nil, let standInsUntil else { return false }
+        return turn.now < standInsUntil
+    }
+
     /// Lets in those who wait for a room that no longer has a lobby, as many as it has places. If everyone has left a room
     /// that no creator can open, the first who waits opens it, as `mustWait` allows those who come then.
     mutating func admitWaiting(_ turn: inout Turn) {
         guard state != .over, !options.locked else { return }
         while let next = lobby.waiting.first, roster.count < options.capacity {
-            guard !options.lobby || roster.isEmpty && creator == nil else { return }
+            guard !options.lobby || !hasPeople && creator == nil else { return }
             admit(next, &turn)
         }
     }
@@ -139,6 +150,13 @@ extension Room {
     }
 }
 
+extension RoomApplication {
+    /// Throws if members of the room would see each other's addresses, and the client has not accepted that.
+    func permitMesh(_ options: RoomOptions) throws(WireError) {
+        if join.routedOnly == true, options.media == .mesh { throw .roomMesh }
+    }
+}
+
 extension WireError {
     static let noRoom = WireError(.roomNotFound, "There is no room with this name any longer. Join again to open it.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
@@ -147,5 +165,7 @@ extension WireError {
     static let roomEnded = WireError(.roomNotFound, "The room ended while you were waiting. Join it again to open it.")
     static let roomWithoutMedia = WireError(
         .mediaUnavailable, "This room needs a server that routes media, and this one does not. Use a mesh room.")
+    static let roomMesh = WireError(
+        .roomMesh, "Members of this mesh room see each other's addresses. Join without routedOnly if you accept that.")
     static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Use another room.")
 }

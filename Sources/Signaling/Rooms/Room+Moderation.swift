@@ -22,7 +22,7 @@ extension Room {
             turn.tell(.session(session, .room(.stopScreens(try target(verb, by: member)))))
         case .remove(let verb): try remove(verb, by: member, &turn)
         case .role(let verb): try setRole(verb, by: member, &turn)
-        case .join, .leave, .say, .hand, .react: return
+        case .join, .leave, .say, .hand, .react, .file, .removeFile: return
         }
     }
 

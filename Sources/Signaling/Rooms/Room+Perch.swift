@@ -24,8 +24,11 @@ extension Room {
     /// Whether the first host is missing. While only clients of PerchRTC's protocol are in the room, one of them is the host, but
     /// it cannot moderate.
     func needsHost(_ applicant: RoomApplicant) -> Bool {
-        roster.isEmpty || !applicant.isPerch && roster.members.allSatisfy(\.isPerch)
+        roster.isEmpty || !applicant.isPerch && !hasPeople
     }
+
+    /// Whether anyone is in the room who could moderate it.
+    var hasPeople: Bool { roster.members.contains { !$0.isPerch } }
 }
 
 extension Hub {

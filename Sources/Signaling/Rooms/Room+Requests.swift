@@ -12,6 +12,7 @@ extension Room {
             return turn.fail(lobby.contains(request.client) ? waiting : .notInRoom, request)
         }
         do throws(WireError) {
+            if case .file(let file) = verb { return try promiseFile(file, by: member, re: request.re, &turn) }
             try perform(verb, by: member, &turn)
         } catch {
             return turn.fail(error, request)
@@ -32,19 +33,22 @@ extension Room {
         case .react(let verb):
             try takeGesture(member, turn)
             broadcast(.reacted(.init(connection: member.client, reaction: verb.reaction)), &turn)
-        // The client's state machine sends `join` to the register, and `leave` was handled earlier.
-        case .join, .leave: return
+        case .removeFile(let verb): try removeFile(verb.id, by: member, &turn)
+        // The client's state machine sends `join` to the register. `leave` and `file` were handled earlier.
+        case .join, .leave, .file: return
         }
     }
 
     private mutating func takeGesture(_ member: RoomRoster.Member, _ turn: Turn) throws(WireError) {
-        if let wait = roster.takeGesture(member.client, turn) { throw .tooFast(wait) }
+        let wait = gestures.take(member.identity, turn.rules.roomGestures, now: turn.now)
+        if let wait { throw .tooFast(wait) }
         try charge(turn)
     }
 
     private mutating func say(_ text: String, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
-        guard options.chat else { throw WireError(.notPermitted, "The hosts turned off the chat of this room.") }
-        if let wait = roster.takeTalk(member.client, turn) { throw .tooFast(wait) }
+        guard options.chat else { throw .chatIsOff }
+        let wait = talk.take(member.identity, turn.rules.roomTalk, now: turn.now)
+        if let wait { throw .tooFast(wait) }
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: text, at: turn.now)
         // Not the size of the text: JSON writes a control character in six bytes.

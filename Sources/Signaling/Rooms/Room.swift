@@ -31,11 +31,20 @@ public struct Room: Machine, Equatable, Sendable {
     var roster = RoomRoster()
     var lobby = RoomLobby()
     var chat = RoomChat()
+    var files = RoomFiles()
     private(set) var bans = RoomBans()
     /// Whether an application made a token for a host. Then a lobby holds for everyone else, even while the room is empty.
     private(set) var hasHostTokens = false
     /// Whether storage has the room, and since when it has this state.
     private(set) var storedAt: Timestamp?
+    /// Maximum number of people with budgets of their own, twice as many as fit into a room. They are kept when a person leaves,
+    /// so that coming back does not refill them.
+    private static let maxBudgets = 2 * Limits.routedRoom
+
+    var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
+    var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
+    /// After a restart, until when people who become host because the creator is not back yet only stand in for the creator.
+    private(set) var standInsUntil: Timestamp?
     /// The budget for what one person makes the server send to all; nil if it is full.
     private var traffic: Budget?
     /// The budget for what hosts and cohosts do. It is another one, so that guests who write much cannot keep a host from
@@ -57,6 +66,7 @@ public struct Room: Machine, Equatable, Sendable {
         case .join(let application): turn.refuse(application, .noRoom)
         case .verb(let client, let re, _): turn.fail(.notInRoom, Request(client, re))
         case .operate(let request): turn.answer(request.socket, .refused(.noRoom))
+        case .notStored(let stored): if let stored { turn.tell(.roomRegister(.restore(stored))) }
         case .open, .restore, .away, .gone, .leftSession, .close: return
         }
     }
@@ -68,11 +78,15 @@ public struct Room: Machine, Equatable, Sendable {
 
     /// A timer cannot be canceled, and stays in the hub after its room has ended. A persistent room waits for a year, so it
     /// waits in steps. Otherwise a client that opens and ends many rooms would fill the memory with timers.
-    private static let longestTimer: Duration = .seconds(3600)
+    static let longestTimer: Duration = .seconds(3600)
 
-    var nextTimeout: Timestamp? { if case .empty(_, let checkAt) = state { checkAt } else { nil } }
+    var nextTimeout: Timestamp? {
+        guard case .empty(_, let checkAt) = state else { return files.nextTimeout }
+        return files.nextTimeout.map { min($0, checkAt) } ?? checkAt
+    }
 
     mutating func handleTimeout(_ turn: inout Turn) {
+        expireFiles(&turn)
         guard case .empty(let until, let checkAt) = state, checkAt <= turn.now else { return }
         let before = (roster.count, lobby.waiting.count)
         if until <= turn.now { end(&turn) } else { waitForPeople(until: until, turn) }
@@ -131,6 +145,7 @@ public struct Room: Machine, Equatable, Sendable {
         case .gone(let client): leave(client, &turn)
         case .leftSession(let client): remove(client, .removed, &turn)
         case .close: end(&turn)
+        case .notStored(let stored): reload(stored, &turn)
         }
     }
 
@@ -151,6 +166,7 @@ public struct Room: Machine, Equatable, Sendable {
         makeSession(&turn)
         // The people who were in the room when the server stopped need time to return, however old the last use is.
         let earliest = turn.now + turn.rules.roomEmptyGrace
+        standInsUntil = earliest
         waitForPeople(until: max(earliest, stored.usedAt + turn.rules.roomRetention), turn)
     }
 
@@ -168,6 +184,7 @@ public struct Room: Machine, Equatable, Sendable {
     /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
     mutating func store(_ turn: inout Turn) {
         if options.persistent, state != .over {
+            if storedAt == nil { turn.tell(.roomRegister(.persistence(name, true))) }
             storedAt = turn.now
             turn.persist(
                 .roomStored(
@@ -177,6 +194,7 @@ public struct Room: Machine, Equatable, Sendable {
                         createdAt: createdAt, usedAt: turn.now)))
         } else if storedAt != nil {
             storedAt = nil
+            turn.tell(.roomRegister(.persistence(name, false)))
             turn.persist(.roomForgotten(id))
         }
     }
@@ -241,6 +259,7 @@ public struct Room: Machine, Equatable, Sendable {
 
     /// Takes the place in the session from someone who is no longer in the room, and tells the others.
     private mutating func gone(_ member: RoomRoster.Member, _ reason: GoneReason, _ turn: inout Turn) {
+        abandonUploads(of: member.client, &turn)
         turn.tell(.client(member.client, .room(nil)))
         turn.tell(.session(session, .room(.placeClosed(member.binding, reason))))
         var person = member.person
@@ -256,6 +275,7 @@ public struct Room: Machine, Equatable, Sendable {
         guard state != .over else { return }
         state = .over
         store(&turn)
+        deleteFiles(&turn)
         for applicant in lobby.removeAll() { refuse(applicant, .roomEnded, &turn) }
         while let member = roster.members.first {
             _ = roster.remove(member.client)
@@ -264,6 +284,23 @@ public struct Room: Machine, Equatable, Sendable {
             turn.tell(.session(session, .room(.placeClosed(member.binding, .forceDisconnected))))
         }
         turn.tell(.roomRegister(.ended(name)))
+    }
+
+    /// Storage has another state than this room, because it could not store a change. Drops the room, and restores what is
+    /// stored. Everyone is disconnected, as the person whose change it was: their pages reconnect, and join again.
+    private mutating func reload(_ stored: StoredRoom?, _ turn: inout Turn) {
+        guard state != .over else { return }
+        (state, storedAt) = (.over, nil)
+        for client in roster.members.map(\.client) + lobby.removeAll().map(\.client) {
+            turn.tell(.client(client, .room(nil)))
+            turn.tell(.client(client, .expel(.storageFailed, .serviceRestart)))
+        }
+        while let member = roster.members.first {
+            _ = roster.remove(member.client)
+            turn.tell(.session(session, .room(.placeClosed(member.binding, .networkDisconnected))))
+        }
+        turn.tell(.roomRegister(.ended(name)))
+        if let stored { turn.tell(.roomRegister(.restore(stored))) }
     }
 
     mutating func ban(_ identity: IdentityID, _ turn: inout Turn) {

@@ -16,5 +16,11 @@ struct RoomChat: Equatable, Sendable {
         }
     }
 
+    /// Forgets the line of a file that was deleted.
+    mutating func remove(_ file: RoomFileID) {
+        guard let index = lines.firstIndex(where: { $0.file?.id == file }) else { return }
+        bytes -= Self.size(lines.remove(at: index))
+    }
+
     private static func size(_ line: RoomLine) -> Int { line.encodedSize }
 }

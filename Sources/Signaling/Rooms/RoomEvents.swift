@@ -20,6 +20,8 @@ public enum RoomEvent: Equatable, Sendable {
     case leftSession(ConnectionID)
     /// An operator ends the room.
     case close
+    /// A change of this room could not be stored. This is the room as storage has it; nil if it has none.
+    indirect case notStored(StoredRoom?)
 }
 
 /// What clients, operators and rooms tell the register of all rooms.
@@ -32,6 +34,10 @@ public enum RoomRegisterEvent: Equatable, Sendable {
     indirect case restore(StoredRoom)
     /// A client of this address tried a wrong password.
     case wrongPassword(address: String)
+    /// A client that is in a room asks to make it persistent. The room decides, if there may be one more.
+    indirect case keep(ConnectionID, re: UInt64, RoomName, RoomVerb.Change)
+    /// The room became persistent (true), or no longer is.
+    case persistence(RoomName, Bool)
     /// The room ended, so its name is free.
     case ended(RoomName)
 }

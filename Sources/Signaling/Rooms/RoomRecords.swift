@@ -75,3 +75,21 @@ struct RoomBans: Equatable, Sendable {
         tokens = Array((tokens + [token]).suffix(rules.roomBans))
     }
 }
+
+extension Hub {
+    /// Brings rooms in memory to the state that storage has, because their changes could not be stored.
+    mutating func reloadRooms(_ ids: Set<RoomID>, _ stored: [StoredRoom]) {
+        var names: [RoomID: RoomName] = [:]
+        rooms.forEach { room in if ids.contains(room.id) { names[room.id] = room.name } }
+        for id in ids.sorted() {
+            let kept = stored.first { $0.id == id }
+            guard let name = names[id] ?? kept?.name else { continue }
+            // A room that could not be deleted is no longer in memory: then the name is that of no room, or of another one.
+            if names[id] != nil {
+                turn.tell(.room(name, .notStored(kept)))
+            } else if let kept {
+                turn.tell(.roomRegister(.restore(kept)))
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ struct RoomRegister: Machine {
         var identity: IdentityID?
         /// Nil also after a restart: addresses are not stored.
         var address: String?
+        var isPersistent = false
     }
 
     /// Maximum number of addresses with a separate budget for passwords. Further ones share one budget.
@@ -18,6 +19,9 @@ struct RoomRegister: Machine {
     private var rooms: [RoomName: Creator] = [:]
     private var perPerson: [IdentityID: Int] = [:]
     private var perAddress: [String: Int] = [:]
+    /// The persistent rooms that people created, and those of them by address.
+    private var persistent = 0
+    private var persistentPerAddress: [String: Int] = [:]
     private var guesses = BudgetTable<String>(maxKeys: Self.maxAddresses)
 
     init() {}
@@ -39,9 +43,20 @@ struct RoomRegister: Machine {
         case .restore(let stored):
             guard rooms[stored.name] == nil else { return }
             add(stored.name, Creator(identity: stored.creator))
+            setPersistent(true, stored.name)
             turn.tell(.room(stored.name, .restore(stored)))
         case .wrongPassword(let address):
             _ = guesses.take(address, turn.rules.roomPasswordGuesses, now: turn.now)
+        case .keep(let client, let re, let name, let change):
+            do throws(WireError) {
+                if let room = rooms[name], room.identity != nil, !room.isPersistent {
+                    try permitPersistent(room.address, turn)
+                }
+            } catch {
+                return turn.fail(error, Request(client, re))
+            }
+            turn.tell(.room(name, .verb(client, re: re, .set(change))))
+        case .persistence(let name, let isPersistent): setPersistent(isPersistent, name)
         case .ended(let name): forget(name)
         }
     }
@@ -57,8 +72,12 @@ struct RoomRegister: Machine {
         }
         let applicant = application.applicant
         try permitRoom(applicant, turn)
-        if application.join.options?.persistent == true, let error = turn.permit.refusal(of: .optional) { throw error }
+        if application.join.options?.persistent == true {
+            if let error = turn.permit.refusal(of: .optional) { throw error }
+            try permitPersistent(applicant.address, turn)
+        }
         let settings = try RoomSettings(application.join.options, &turn)
+        try application.permitMesh(settings.options)
         let name = application.join.name ?? unusedName(&turn)
         add(name, Creator(identity: applicant.identity, address: applicant.address))
         // The identity of a client of PerchRTC's protocol proves nothing, so it has no privileges.
@@ -78,6 +97,9 @@ struct RoomRegister: Machine {
         let name: RoomName
         switch request.action {
         case .create(let wish): name = try create(wish, &turn)
+        case .file(let room, _, let action):
+            guard rooms[room] != nil else { throw action.missing }
+            name = room
         case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
             guard rooms[room] != nil else { throw WireError(.roomNotFound, "There is no room with this name.") }
             name = room
@@ -131,6 +153,30 @@ struct RoomRegister: Machine {
         }
     }
 
+    /// Persistent rooms may stay for a year. So people can fill only a part of the server with them, and an address only a small
+    /// part of that: otherwise nobody could open a room any longer.
+    private func permitPersistent(_ address: String?, _ turn: Turn) throws(WireError) {
+        let fromAddress = address.flatMap { persistentPerAddress[$0] } ?? 0
+        guard fromAddress < turn.rules.persistentRoomsPerAddress, persistent < turn.rules.maxPersistentRooms else {
+            throw WireError(
+                .rateLimited, "There are too many rooms that stay when they are empty. Use one that ends.",
+                retryable: true, retryAfter: turn.rules.roomEmptyGrace)
+        }
+    }
+
+    /// Rooms of the operators do not count.
+    private mutating func setPersistent(_ isPersistent: Bool, _ name: RoomName) {
+        guard let room = rooms[name], room.identity != nil, room.isPersistent != isPersistent else { return }
+        rooms[name]?.isPersistent = isPersistent
+        persistent += isPersistent ? 1 : -1
+        guard let address = room.address else { return }
+        if isPersistent {
+            persistentPerAddress[address, default: 0] += 1
+        } else {
+            Self.release(address, in: &persistentPerAddress)
+        }
+    }
+
     private func unusedName(_ turn: inout Turn) -> RoomName {
         var name = RoomName.random(using: &turn.random)
         while rooms[name] != nil { name = RoomName.random(using: &turn.random) }
@@ -138,6 +184,7 @@ struct RoomRegister: Machine {
     }
 
     private mutating func forget(_ name: RoomName) {
+        setPersistent(false, name)
         guard let creator = rooms.removeValue(forKey: name) else { return }
         if let identity = creator.identity { Self.release(identity, in: &perPerson) }
         if let address = creator.address { Self.release(address, in: &perAddress) }

@@ -10,6 +10,8 @@ public struct RoomRequest: Equatable, Sendable {
         case close(RoomName)
         /// Makes a token for joining.
         case token(RoomName, RoomTokenRequest)
+        /// A person sends or downloads a file of the room. The secret in the request allows it, not that of the API.
+        case file(RoomName, RoomFileID, RoomFileAction)
         /// Lists rooms, from the one after this one on; nil for the first page.
         case list(after: RoomCursor?, limit: Int)
     }
@@ -26,6 +28,7 @@ public enum RoomReply: Equatable, Sendable {
     indirect case room(RoomDescription)
     case rooms(RoomList)
     case token(RoomToken)
+    case file(RoomFileFacts)
     case closed
     case refused(WireError)
 }
@@ -65,6 +68,7 @@ extension Room {
         switch action {
         case .change(_, let changes): try change(changes, &turn)
         case .token(_, let wish): return .token(try makeToken(wish, &turn))
+        case .file(_, let id, let action): return try perform(action, id, &turn)
         case .close:
             end(&turn)
             return .closed

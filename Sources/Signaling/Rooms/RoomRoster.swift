@@ -9,14 +9,14 @@ struct RoomRoster: Equatable, Sendable {
         let identity: IdentityID
         /// What the client's token for the session is bound to.
         let binding: MatchID
+        /// The bearer token with which the client downloads files of the room.
+        let fileKey: RoomFileKey
         /// Identifies the token with which an application let the person in; nil without one.
         let token: [UInt8]?
         /// The role in that token; nil without one, or after a host chose the role.
         fileprivate var granted: RoomRole?
         /// What the others see.
         fileprivate(set) var person: RoomPerson
-        fileprivate var talk: Budget?
-        fileprivate var gestures: Budget?
         /// Whether this is a client of PerchRTC's protocol, which cannot moderate.
         var isPerch: Bool { client.isPerch }
 
@@ -37,16 +37,24 @@ struct RoomRoster: Equatable, Sendable {
 
     // MARK: Joining and leaving
 
-    mutating func insert(_ applicant: RoomApplicant, as role: RoomRole, _ binding: MatchID, now: Timestamp) -> Member {
+    mutating func insert(
+        _ applicant: RoomApplicant, as role: RoomRole, _ binding: MatchID, _ turn: inout Turn
+    ) -> Member {
         var person = RoomPerson()
         (person.connection, person.displayName, person.role) = (applicant.client, applicant.name, role)
-        person.since = now
+        person.since = turn.now
         person.state = applicant.isAway ? .reconnecting : .connected
         let member = Member(
             client: applicant.client, identity: applicant.identity, binding: binding,
-            token: applicant.grant?.fingerprint, granted: applicant.grant?.role, person: person)
+            fileKey: .random(using: &turn.random), token: applicant.grant?.fingerprint, granted: applicant.grant?.role,
+            person: person)
         members.append(member)
         return member
+    }
+
+    /// Notes that a person is host only until a host by right comes, and then a guest.
+    mutating func standIn(_ client: ConnectionID) {
+        if let index = index(client) { members[index].granted = .guest }
     }
 
     mutating func remove(_ client: ConnectionID) -> Member? { index(client).map { members.remove(at: $0) } }
@@ -108,15 +116,5 @@ struct RoomRoster: Equatable, Sendable {
         guard let index = index(client), (members[index].person.handAt != nil) != raised else { return false }
         members[index].person.handAt = raised ? now : nil
         return true
-    }
-
-    // MARK: Budgets
-
-    mutating func takeTalk(_ client: ConnectionID, _ turn: Turn) -> Duration? {
-        index(client).flatMap { members[$0].talk.take(turn.rules.roomTalk, now: turn.now) }
-    }
-
-    mutating func takeGesture(_ client: ConnectionID, _ turn: Turn) -> Duration? {
-        index(client).flatMap { members[$0].gestures.take(turn.rules.roomGestures, now: turn.now) }
     }
 }

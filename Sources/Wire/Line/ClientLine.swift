@@ -85,6 +85,9 @@ public struct ClientLine: Sendable {
     /// The number of requests that have neither been answered nor failed, including requests that are waiting for a connection.
     public var unansweredCount: Int { exchange.unansweredCount }
 
+    /// When the next attempt to connect begins; nil unless the client line is waiting for that time.
+    public var nextAttempt: Timestamp? { if case .waiting(let until, _) = state { until } else { nil } }
+
     private var socket: Socket? {
         switch state {
         case .opening(let socket, _), .greeting(let socket, _), .connected(let socket, _): socket

@@ -16,6 +16,10 @@ public enum RoomNotice: Equatable, Sendable, MessageSet {
     case said(RoomLine)
     /// A person reacted. Also sent to that person.
     case reacted(Reacted)
+    /// The client may upload a file. Answers `file`.
+    case upload(Upload)
+    /// A file was deleted. The chat no longer has its line.
+    case fileRemoved(FileRemoved)
     /// The client is no longer in the room, although it did not leave.
     case ended(Ended)
 
@@ -29,6 +33,8 @@ public enum RoomNotice: Equatable, Sendable, MessageSet {
         case .person(let payload): try visitor.message("room.person", payload)
         case .said(let payload): try visitor.message("room.said", payload)
         case .reacted(let payload): try visitor.message("room.reacted", payload)
+        case .upload(let payload): try visitor.message("room.upload", payload)
+        case .fileRemoved(let payload): try visitor.message("room.fileRemoved", payload)
         case .ended(let payload): try visitor.message("room.ended", payload)
         }
     }
@@ -42,6 +48,8 @@ public enum RoomNotice: Equatable, Sendable, MessageSet {
         .init("room.person", Self.person),
         .init("room.said", Self.said),
         .init("room.reacted", Self.reacted),
+        .init("room.upload", Self.upload),
+        .init("room.fileRemoved", Self.fileRemoved),
         .init("room.ended", Self.ended),
     ]
 }
@@ -76,6 +84,8 @@ extension RoomNotice {
         public var people: [RoomPerson] = []
         /// The last messages of the chat, oldest first.
         public var chat: [RoomLine] = []
+        /// How to send and download files; nil if the server does not take any.
+        public var files: RoomFileAccess?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.re(&re)
@@ -85,6 +95,7 @@ extension RoomNotice {
             try coder.nested("options", &options)
             try coder.list("people", &people)
             try coder.list("chat", &chat)
+            try coder.nested("files", &files)
         }
     }
 

@@ -78,7 +78,8 @@ public struct RoomChanges: Payload, Hashable {
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.choice("media", &media)
-        try coder.integer("capacity", &capacity, in: 1...Limits.routedRoom)
+        // The maximum depends on the room, and the room refuses a larger number with its own error.
+        try coder.integer("capacity", &capacity, in: 1...Int(UInt16.max))
         try coder.bool("locked", &locked)
         try coder.bool("lobby", &lobby)
         try coder.string("password", &password, max: Limits.roomPassword)
@@ -133,14 +134,20 @@ public struct RoomLine: Payload, Hashable {
     public var text = ""
     /// When the server received it.
     public var at = Timestamp(milliseconds: 0)
+    /// The file that the person sent, whose name is the text; nil for a message.
+    public var file: RoomFile?
     public init() {}
-    public init(connection: ConnectionID, displayName: String, text: String, at: Timestamp) {
+    public init(
+        connection: ConnectionID, displayName: String, text: String, at: Timestamp, file: RoomFile? = nil
+    ) {
         (self.connection, self.displayName, self.text, self.at) = (connection, displayName, text, at)
+        self.file = file
     }
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.id("connectionId", &connection)
         try coder.string("displayName", &displayName, max: Limits.name)
         try coder.string("text", &text, max: Limits.roomText)
         try coder.timestamp("at", &at)
+        try coder.nested("file", &file)
     }
 }

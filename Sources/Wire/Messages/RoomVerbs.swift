@@ -3,7 +3,8 @@
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
-    /// `room_banned`, `media_unavailable`, `not_permitted` or `rate_limited`, or with a `token_*` error for a bad token.
+    /// `room_banned`, `room_mesh`, `media_unavailable`, `not_permitted` or `rate_limited`, or with a `token_*` error for a bad
+    /// token.
     case join(Join)
     /// Leaves the room, or stops waiting. Answered with `ok`.
     case leave
@@ -31,6 +32,12 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     case hand(Hand)
     /// Shows a reaction to everyone in the room. Answered with `ok`, or with `rate_limited`.
     case react(React)
+    /// Asks to send a file to everyone in the room. Answered with ``RoomNotice/upload(_:)``, or with `not_permitted`,
+    /// `invalid_name`, `message_too_large`, `storage_full` or `rate_limited`.
+    case file(File)
+    /// Deletes a file. The person who sent it, hosts and cohosts only. Answered with `ok`, or with `not_permitted` or
+    /// `not_found`.
+    case removeFile(RemoveFile)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
         switch self {
@@ -46,6 +53,8 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
         case .say(let payload): try visitor.message("room.say", payload)
         case .hand(let payload): try visitor.message("room.hand", payload)
         case .react(let payload): try visitor.message("room.react", payload)
+        case .file(let payload): try visitor.message("room.file", payload)
+        case .removeFile(let payload): try visitor.message("room.removeFile", payload)
         }
     }
 
@@ -62,6 +71,8 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
         .init("room.say", Self.say),
         .init("room.hand", Self.hand),
         .init("room.react", Self.react),
+        .init("room.file", Self.file),
+        .init("room.removeFile", Self.removeFile),
     ]
 }
 
@@ -79,6 +90,8 @@ extension RoomVerb {
         public var token: String?
         /// The options to create the room with. Ignored if the room exists.
         public var options: RoomChanges?
+        /// True to get `room_mesh` instead of joining, or creating, a room whose members see each other's addresses.
+        public var routedOnly: Bool?
         public init() {}
         public init(
             name: RoomName?, displayName: String, password: String? = nil, token: String? = nil,
@@ -94,6 +107,7 @@ extension RoomVerb {
             try coder.string("password", &password, max: Limits.roomPassword)
             try coder.string("token", &token, max: Limits.token)
             try coder.nested("options", &options)
+            try coder.bool("routedOnly", &routedOnly)
         }
     }
 

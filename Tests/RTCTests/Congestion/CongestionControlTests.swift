@@ -178,6 +178,16 @@ struct CongestionControlTests {
         }
     }
 
+    @Test("a queue that a TCP-like flow leaves behind is drained", arguments: 1...6 as ClosedRange<UInt64>)
+    func tcpEnds(seed: UInt64) throws {
+        var conditions = Conditions(700)
+        (conditions.tcpFrom, conditions.tcpUntil, conditions.queue) = (10_000, 40_000, 300)
+        let path = try run("tcp-ends", conditions, seconds: 80, seed: seed)
+        let delay = path.mean(\.delay, from: 50, to: 80)
+        #expect(delay < 60, "seed \(seed): \(delay) ms")
+        #expect(path.mean(\.arrived, from: 60, to: 80) > 450, "seed \(seed)")
+    }
+
     @Test("an estimate at its lowest rises again, even with nothing but padding to send")
     func lowest() throws {
         var conditions = Conditions(steps: [(0, 5000), (5000, 40), (15_000, 5000)])
@@ -193,6 +203,28 @@ struct CongestionControlTests {
         conditions.queue = 1000
         let path = try run("slow-from-the-beginning", conditions, seconds: 20)
         #expect(path.mean(\.estimate, from: 0.4, to: 0.8) < 700)
+    }
+
+    @Test("a link that lets bursts pass shows only short queues after probes", arguments: 1...3 as ClosedRange<UInt64>)
+    func bursts(seed: UInt64) throws {
+        var conditions = Conditions(steps: [(0, 3000), (5000, 500)])
+        (conditions.queue, conditions.burst) = (1000, 10_000)
+        let path = try run("bursts", conditions, seconds: 60, seed: seed)
+        let delays = path.samples.filter { $0.at > 15 }.map(\.delay).sorted()
+        #expect(delays[delays.count * 95 / 100] < 180, "seed \(seed)")
+        #expect((delays.last ?? 0) < 250, "seed \(seed)")
+        #expect(path.mean(\.arrived, from: 15, to: 60) > 300, "seed \(seed)")
+    }
+
+    @Test(
+        "a path that becomes much slower is noticed by the first report that shows it",
+        arguments: 1...3 as ClosedRange<UInt64>)
+    func slowed(seed: UInt64) throws {
+        var conditions = Conditions(steps: [(0, 5000), (5000, 500)])
+        conditions.queue = 1000
+        let path = try run("slowed", conditions, seconds: 10, source: 2000, seed: seed)
+        let longest = path.samples.filter { $0.at > 5 }.map(\.delay).max() ?? 0
+        #expect(longest < 800, "seed \(seed)")
     }
 
     @Test("a limit that was not needed for long is forgotten")

@@ -21,7 +21,9 @@ final class SimulatedPath {
         var lateFeedback = 0.0
         /// How many bytes may pass at once after a pause (the burst of a token bucket).
         var burst = 1500
+        /// The times in milliseconds between which the TCP-like flow sends.
         var tcpFrom: Int?
+        var tcpUntil: Int?
         /// The times, in milliseconds, at which the receiver, or a radio link before it, holds everything back. What was held
         /// back arrives within some milliseconds after that, and a report is sent in the middle of it.
         var isStalled: (Int) -> Bool = { _ in false }
@@ -88,7 +90,7 @@ final class SimulatedPath {
     func run(seconds: Int) {
         for _ in 0..<seconds * 1000 {
             send()
-            if let from = conditions.tcpFrom, time >= from { sendTCP() }
+            if let from = conditions.tcpFrom, time >= from, time < conditions.tcpUntil ?? .max { sendTCP() }
             serve()
             deliver()
             if time % 100 == 99 { note() }

@@ -61,9 +61,13 @@ final class SimulatedGallery {
     }
 
     /// Puts a watcher behind a slow link, or, with nil, ends that.
-    func squeeze(_ watcher: Int, to bitsPerSecond: Int64?, queue: MediaInterval = .milliseconds(300)) throws {
+    func squeeze(
+        _ watcher: Int, to bitsPerSecond: Int64?, queue: MediaInterval = .milliseconds(300), burst: Int = 0
+    ) throws {
         let address = try #require(watchers[watcher].receive).address
-        room.network.links[address] = bitsPerSecond.map { SimulatedLink(bitsPerSecond: $0, longestQueue: queue) }
+        room.network.links[address] = bitsPerSecond.map {
+            SimulatedLink(bitsPerSecond: $0, longestQueue: queue, burst: burst)
+        }
     }
 
     func link(_ watcher: Int) throws -> SimulatedLink? {

@@ -54,6 +54,7 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         case .export: [Entrance("the export of a person", door, export)]
         case .drawing: [Entrance("the drawing of a QR code", door, drawing)]
         case .operation: [Entrance("the list of rooms", door, operation)]
+        case .file: [Entrance("a file in a room", door, file)]
         }
     }
 
@@ -148,6 +149,16 @@ struct Entrance: Sendable, CustomTestStringConvertible {
         return {
             let answer = try await place.ask("GET", "/v1/rooms", originHeader(origin))
             return answer.code.map(WireError.Code.init(rawValue:))
+        }
+    }
+
+    private static func file(_ server: TestServer, _ origin: String?) throws -> Knock {
+        let place = try RoomsPlace(server)
+        return {
+            // There is no such file, so an admitted client gets an error about that.
+            let path = "/v1/rooms/Tea/files/\(RoomFileID(high: 1, low: 1))"
+            let answer = try await place.ask("GET", path, originHeader(origin))
+            return answer.code == "not_found" ? nil : answer.code.map(WireError.Code.init(rawValue:))
         }
     }
 

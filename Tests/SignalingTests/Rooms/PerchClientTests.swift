@@ -106,6 +106,20 @@ import Wire
         #expect(second.take().contains(.message("offer", connection: "c1", from: "iPhone~2", text: "o")))
     }
 
+    @Test func aLobbyThatOnlyPhonesAreInLetsPeopleInAsAnEmptyRoomDoes() throws {
+        let phone = stage.arrivePerch("Amy")
+        let host = stage.arrive(address: "h")
+        #expect(host.open(as: "Hal")?.room?.joined?.role == .host)
+        #expect(host.set { $0.lobby = true }?.type == "ok")
+        let waiting = stage.arrive(address: "w")
+        #expect(waiting.open(as: "Wes")?.type == "room.waiting")
+        host.leaveRoom()
+        #expect(waiting.takeRooms().compactMap(\.joined).map(\.role) == [.host], "a phone could not admit anyone")
+        waiting.leaveRoom()
+        #expect(stage.arrive(address: "x").open(as: "Xia")?.room?.joined?.role == .host)
+        #expect(phone.closeCode == nil)
+    }
+
     // MARK: With native clients
 
     @Test(arguments: [true, false])

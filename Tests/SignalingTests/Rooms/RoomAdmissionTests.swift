@@ -14,6 +14,43 @@ import Wire
         (ada, bob, eve) = (stage.arrive(address: "a"), stage.arrive(address: "b"), stage.arrive(address: "e"))
     }
 
+    // MARK: Mesh
+
+    @Test func whoAcceptsOnlyRoutedMediaIsToldBeforeJoiningAMeshRoom() {
+        ada.open(with: RoomChanges { $0.media = .mesh })
+        ada.take()
+        #expect(bob.open(routedOnly: true)?.errorCode == .roomMesh)
+        #expect(ada.take() == [], "nobody in the room notices")
+        #expect(bob.write("hello")?.errorCode == .notJoined)
+        #expect(bob.open()?.room?.joined?.options.media == .mesh)
+    }
+
+    @Test func whoAcceptsOnlyRoutedMediaJoinsAndCreatesRoutedRooms() {
+        #expect(ada.open(routedOnly: true)?.room?.joined?.options.media == .routed)
+        #expect(bob.open(routedOnly: true)?.room?.joined?.role == .guest)
+    }
+
+    @Test func aMeshRoomIsNotCreatedForThoseWhoAcceptOnlyRoutedMedia() {
+        let mesh = RoomChanges { $0.media = .mesh }
+        #expect(ada.open(with: mesh, routedOnly: true)?.errorCode == .roomMesh)
+        #expect(stage.hub.roomCount == 0)
+        let unrouted = Stage()
+        #expect(unrouted.arrive().open(routedOnly: true)?.errorCode == .roomMesh, "such a server has only mesh rooms")
+        #expect(unrouted.hub.roomCount == 0)
+    }
+
+    /// Otherwise a person who guesses names would learn how media travels in other people's rooms.
+    @Test func onlyThoseWhoCouldComeInLearnThatARoomIsAMesh() {
+        ada.open(with: RoomChanges { ($0.media, $0.password, $0.capacity) = (.mesh, "open sesame", 2) })
+        #expect(bob.open(routedOnly: true)?.errorCode == .roomPassword)
+        #expect(bob.open(password: "open barley", routedOnly: true)?.errorCode == .roomPassword)
+        #expect(bob.open(password: "open sesame", routedOnly: true)?.errorCode == .roomMesh)
+        bob.open(password: "open sesame")
+        #expect(eve.open(password: "open sesame", routedOnly: true)?.errorCode == .roomFull)
+        ada.set { $0.locked = true }
+        #expect(eve.open(password: "open sesame", routedOnly: true)?.errorCode == .roomLocked)
+    }
+
     // MARK: Lobby
 
     @Test func aLobbyLetsPeopleKnockAndHostsAdmit() throws {

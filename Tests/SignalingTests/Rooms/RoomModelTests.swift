@@ -22,7 +22,9 @@ import Wire
             "let in", "resumed", "resumed too late", "restarted", "restored", "ended removed", "ended closed",
             "join: room_full",
             "join: room_locked", "join: room_password", "join: room.waiting", "join: room.joined", "screen: shared",
-            "dead token: token_match_ended",
+            "dead token: token_match_ended", "phone: joined", "phone: media_unavailable", "join: storage_full",
+            "upload: complete", "upload: canceled", "downloaded", "dead key refused", "room.removeFile: ok",
+            "room.removeFile: not_permitted",
         ] { #expect(world.figures[kind, default: 0] > 0 || events < 10_000, "\(kind) never happened") }
     }
 }

@@ -54,6 +54,63 @@ import Wire
         #expect(arrive(as: ada).open(RoomName("Stand-Up"))?.room?.joined?.role == .host, "on another device too")
     }
 
+    /// The page of a guest may be faster than that of the host.
+    @Test func whoComesBackBeforeTheCreatorIsHostOnlyUntilThen() throws {
+        ada.open(with: Self.persistent)
+        bob.open(as: "Bob")
+        stage.restart()
+        let guest = arrive(as: bob)
+        #expect(guest.open(as: "Bob")?.room?.joined?.role == .host, "a room needs a host")
+        guest.take()
+        let host = arrive(as: ada)
+        #expect(host.open()?.room?.joined?.role == .host)
+        let changed = guest.takeRooms().compactMap(\.person).first { $0.connection == guest.connection }
+        #expect(changed?.role == .guest)
+        #expect(guest.remove(host)?.errorCode == .notPermitted)
+    }
+
+    @Test func whoOpensARestoredRoomLaterStaysHost() {
+        ada.open(with: Self.persistent)
+        stage.restart()
+        stage.pass(stage.rules.roomEmptyGrace + .seconds(1))
+        let guest = arrive(as: bob)
+        guest.open(as: "Bob")
+        guest.take()
+        arrive(as: ada).open()
+        let changed = guest.takeRooms().compactMap(\.person).first { $0.connection == guest.connection }
+        #expect(changed == nil)
+    }
+
+    @Test func persistentRoomsLeaveRoomForOthers() {
+        let stage = Stage { rules in
+            rules.routesMedia = true
+            (rules.maxRooms, rules.maxPersistentRooms, rules.persistentRoomsPerAddress) = (10, 3, 2)
+        }
+        func open(_ name: String, from address: String, persistent: Bool = true) -> ServerMessage? {
+            stage.arrive(address: address).open(RoomName(name), with: RoomChanges { $0.persistent = persistent })
+        }
+        #expect(open("1", from: "a")?.room?.joined != nil)
+        #expect(open("2", from: "a")?.room?.joined != nil)
+        #expect(open("3", from: "a")?.errorCode == .rateLimited, "one address takes only some of them")
+        #expect(open("3", from: "b")?.room?.joined != nil)
+        #expect(open("4", from: "c")?.errorCode == .rateLimited)
+        let host = stage.arrive(address: "d")
+        #expect(host.open(RoomName("5"))?.room?.joined != nil, "rooms that end can still be opened")
+        #expect(host.set { $0.persistent = true }?.errorCode == .rateLimited, "nor can such a room become persistent")
+        stage.handle(.closeRoom(RoomName("3") ?? .unset))
+        #expect(host.set { $0.persistent = true }?.type == "ok")
+        #expect(host.set { $0.persistent = false }?.type == "ok")
+        #expect(open("4", from: "c")?.room?.joined != nil, "the place is free again")
+        stage.restart()
+        #expect(open("6", from: "e")?.errorCode == .rateLimited, "rooms from before a restart count")
+        var operators = RoomCreationRequest()
+        operators.name = RoomName("7")
+        guard case .room? = stage.operate(.create(operators)) else {
+            Issue.record("operators are not limited by this")
+            return
+        }
+    }
+
     @Test func thePasswordSurvivesAndIsNotStored() throws {
         ada.open(with: RoomChanges { ($0.persistent, $0.password) = (true, "open sesame") })
         let password = try #require(stored?.password)
@@ -103,6 +160,42 @@ import Wire
         ada.open(with: Self.persistent)
         stage.handle(.closeRoom(.standUp))
         #expect(stage.archive.rooms.isEmpty)
+    }
+
+    // MARK: Failures
+
+    @Test func aRoomWhoseChangeWasNotStoredIsAsStorageHasIt() throws {
+        ada.open(with: Self.persistent)
+        bob.open(as: "Bob")
+        let before = try #require(stored)
+        ada.set { $0.locked = true }
+        ada.remove(bob, ban: true)
+        let other = stage.arrive(address: "o")
+        other.open(RoomName("other"))
+        stage.handle(.roomsNotStored([before.id], [before]))
+        #expect(ada.closeCode == .serviceRestart, "her page reconnects and joins again")
+        #expect(other.closeCode == nil)
+        #expect(stage.hub.roomCount == 2)
+        let guest = arrive(as: bob)
+        #expect(guest.open(as: "Bob")?.room?.joined?.options.locked == false, "neither lock nor ban was stored")
+        #expect(arrive(as: ada).open()?.room?.joined?.role == .host)
+    }
+
+    @Test func aRoomThatWasNeverStoredEndsIfItCannotBe() throws {
+        ada.open(with: Self.persistent)
+        let id = try #require(stored).id
+        stage.handle(.roomsNotStored([id], []))
+        #expect(stage.hub.roomCount == 0)
+        #expect(arrive(as: bob).open(as: "Bob")?.room?.joined?.role == .host, "the name is free")
+    }
+
+    @Test func aRoomThatCouldNotBeDeletedExistsAgain() throws {
+        ada.open(with: Self.persistent)
+        let before = try #require(stored)
+        stage.handle(.closeRoom(.standUp))
+        #expect(stage.hub.roomCount == 0)
+        stage.handle(.roomsNotStored([before.id], [before]))
+        #expect(stage.hub.hasRoom(.standUp))
     }
 
     // MARK: Retention

@@ -48,6 +48,22 @@ import Wire
         #expect(lines.count == 1, "JSON writes a control character in six bytes")
     }
 
+    @Test func comingBackOrUsingAnotherDeviceDoesNotRefillABudget() {
+        while bob.write("x")?.type == "ok" {}
+        while bob.react("👋")?.type == "ok" {}
+        bob.leaveRoom()
+        bob.open(as: "Bob")
+        #expect(bob.write("x")?.errorCode == .rateLimited)
+        #expect(bob.react("👋")?.errorCode == .rateLimited)
+        #expect(bob.raise()?.errorCode == .rateLimited, "it is the same budget")
+        let device = stage.arrive(bob.identity, address: bob.address)
+        device.open(as: "Bob")
+        #expect(device.write("x")?.errorCode == .rateLimited)
+        #expect(eve.write("x")?.type == "ok")
+        stage.pass(.seconds(1))
+        #expect(bob.write("x")?.type == "ok")
+    }
+
     @Test func guestsWhoWriteMuchDoNotKeepAHostFromRemovingThem() throws {
         let room = try StandUp(
             Stage { ($0.routesMedia, $0.sessionTraffic) = (true, .init(perSecond: 1, burst: 3000)) })

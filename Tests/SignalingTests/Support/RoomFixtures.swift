@@ -39,12 +39,12 @@ extension Guest {
     /// Asks to join a room and returns the answer.
     @discardableResult func open(
         _ name: RoomName? = .standUp, as displayName: String = "Ada", password: String? = nil, token: String? = nil,
-        with options: RoomChanges? = nil
+        with options: RoomChanges? = nil, routedOnly: Bool? = nil
     ) -> ServerMessage? {
-        ask(
-            .room(
-                .join(
-                    .init(name: name, displayName: displayName, password: password, token: token, options: options))))
+        var join = RoomVerb.Join(
+            name: name, displayName: displayName, password: password, token: token, options: options)
+        join.routedOnly = routedOnly
+        return ask(.room(.join(join)))
     }
 
     @discardableResult func leaveRoom() -> ServerMessage? { ask(.room(.leave)) }

@@ -18,8 +18,12 @@ extension RoomWorld {
         case 530..<570: useDeadToken()
         case 570..<580: closeRoom()
         case 580..<582: restart()
-        case 582..<640: enterSession()
+        case 582..<587: changeStorage()
+        case 587..<607: dial()
+        case 607..<617: hangUp()
+        case 617..<640: enterSession()
         case 640..<720: media()
+        case 720..<790: file()
         default: request()
         }
         settle()
@@ -27,6 +31,7 @@ extension RoomWorld {
 
     private mutating func settle() {
         hear()
+        hearPhones()
         // People who do not come back. Their connection ends later.
         let grace = stage.rules.resumeGrace
         for visitor in visitors.filter({ $0.droppedAt.map { $0 + grace <= stage.now } ?? false }) where chance(20) {
@@ -70,9 +75,35 @@ extension RoomWorld {
     private mutating func restart() {
         for visitor in visitors { over(visitor) }
         stage.restart()
+        phones = []
         for visitor in visitors { visitor.droppedAt = stage.now }
         if stage.hub.roomCount > 0 { count("restored") }
         count("restarted")
+    }
+
+    /// The disk is full, or has space again.
+    private mutating func changeStorage() {
+        let full = WireError(.storageFull, "The disk is full.", retryable: true)
+        stage.permit = stage.permit == .all ? .essential(full) : .all
+        count("storage changed")
+    }
+
+    // MARK: Phones
+
+    private mutating func dial() {
+        guard phones.count < 6, let name = Self.names.randomElement(using: &random) else { return }
+        let user = ["iPhone", "Pad"].randomElement(using: &random) ?? "iPhone"
+        let isNew = !stage.hub.hasRoom(name)
+        let guest = stage.arrivePerch(
+            user, room: "\(name)", chance(50) ? .flat : .layered, address: "\(phones.count % 3)")
+        phones.append((guest, name))
+        if isNew { creators[name] = nil }
+    }
+
+    private mutating func hangUp() {
+        guard let index = phones.indices.randomElement(using: &random) else { return }
+        phones.remove(at: index).guest.leave()
+        count("hung up")
     }
 
     // MARK: Rooms
@@ -86,6 +117,7 @@ extension RoomWorld {
         if chance(20) { options.lobby = true }
         if chance(10) { options.password = Self.password }
         if chance(10) { options.persistent = true }
+        if chance(40) { options.media = .mesh }
         let isNew = !stage.hub.hasRoom(name)
         if isNew { creators[name] = visitor.guest.identity }
         let password = chance(50) ? (chance(80) ? Self.password : "wrong") : nil
@@ -151,19 +183,60 @@ extension RoomWorld {
         count("screen: \(answer?.errorCode?.rawValue ?? "shared")")
     }
 
+    // MARK: Files
+
+    private mutating func file() {
+        guard let visitor = anyone({ $0.isLive && $0.view != nil }), let view = visitor.view else { return }
+        let shown = view.files.sorted().randomElement(using: &random)
+        switch (Int.random(in: 0..<4, using: &random), shown) {
+        case (0, let id?): download(id, visitor, view)
+        case (1, let id?):
+            let answer = visitor.guest.ask(.room(.removeFile(.init(id: id))))
+            count("room.removeFile: \(answer?.errorCode?.rawValue ?? "ok")")
+            if answer?.errorCode == .notFound { fail("the chat shows a file that does not exist") }
+        default: upload(visitor, view)
+        }
+    }
+
+    /// Some uploads never begin, and some never end.
+    private mutating func upload(_ visitor: Visitor, _ view: View) {
+        let size = Int.random(in: 1...1 << 20, using: &random)
+        let answer = visitor.guest.ask(.room(.file(.init(name: "a.txt", size: size))))
+        count("room.file: \(answer?.errorCode?.rawValue ?? "ok")")
+        guard case .room(.upload(let upload))? = answer, chance(80) else { return }
+        let began = stage.operate(.file(view.name, upload.id, .begin(upload.secret)))
+        if began != .file(RoomFileFacts(name: "a.txt", size: size)) { return fail("an upload could not begin") }
+        guard chance(80) else { return }
+        let isComplete = chance(80)
+        let ended = stage.operate(.file(view.name, upload.id, .end(upload.secret, isComplete: isComplete)))
+        count("upload: \(isComplete ? ended?.errorCode?.rawValue ?? "complete" : "canceled")")
+    }
+
+    private mutating func download(_ id: RoomFileID, _ visitor: Visitor, _ view: View) {
+        guard let key = view.fileKey else { return fail("a member has no key for files") }
+        let found = stage.operate(.file(view.name, id, .download(key)))
+        if found?.errorCode != nil { fail("a member cannot download a file that the chat shows") }
+        guard let dead = visitor.deadKeys.randomElement(using: &random) else { return count("downloaded") }
+        let refused = stage.operate(.file(view.name, id, .download(dead)))
+        if refused?.errorCode != .notFound { fail("a dead key downloads a file") }
+        count("dead key refused")
+    }
+
     // MARK: Requests in a room
 
     private mutating func request() {
         guard let visitor = anyone({ $0.isLive && $0.view != nil }), let view = visitor.view else { return }
         let others = visitors.filter { $0.view?.name == view.name || $0.waitsFor == view.name }
         guard let other = others.randomElement(using: &random) else { return }
-        let verb = verb(about: other.connection)
+        let phone = view.people.keys.filter(\.isPhone).sorted().randomElement(using: &random)
+        let target = chance(20) ? phone ?? other.connection : other.connection
+        let verb = verb(about: target)
         let role = view.people[visitor.connection]?.role ?? .guest
         guard let answer = visitor.guest.ask(.room(verb)) else { return fail("\(verb) was not answered") }
         count("\(ClientMessage.room(verb).type): \(answer.errorCode?.rawValue ?? "ok")")
         guard answer.type == "ok" else { return }
         judge(verb, by: role)
-        if case .remove(let remove) = verb, remove.ban == true {
+        if case .remove(let remove) = verb, remove.ban == true, !target.isPhone {
             banned[view.name, default: []].insert(other.guest.identity)
             count("banned")
         }

@@ -11,6 +11,8 @@ extension RoomWorld {
         let (rooms, sessions) = (stage.hub.roomCount, stage.hub.sessionCount)
         if occupied.count > rooms { fail("\(occupied.count) rooms have people, and \(rooms) exist") }
         if sessions > rooms { fail("\(sessions) sessions of \(rooms) rooms are left") }
+        let bytes = stage.hub.roomFigures.storedFileBytes
+        if bytes < 0 || (rooms == 0 && bytes > 0) { fail("\(rooms) rooms have \(bytes) bytes of files") }
     }
 
     private mutating func judge(_ visitor: Visitor) {
@@ -25,7 +27,8 @@ extension RoomWorld {
     private mutating func judge(_ name: RoomName) {
         let inside = visitors.filter { $0.isLive && $0.view?.name == name }
         guard let first = inside.first?.view else { return }
-        if !first.people.values.contains(where: { $0.role == .host }) { fail("\(name) has no host") }
+        let hosts = first.people.values.filter { $0.role == .host && !$0.connection.isPhone }
+        if hosts.isEmpty { fail("\(name) has no host who can moderate") }
         for visitor in inside {
             guard let view = visitor.view else { continue }
             if view.people != first.people { fail("two see different people in \(name): \(difference(view, first))") }
@@ -45,7 +48,7 @@ extension RoomWorld {
         switch verb {
         case .admit, .deny, .set, .mute, .stopShare, .remove: if role == .guest { fail("a guest moderated: \(verb)") }
         case .role: if role != .host { fail("a \(role) changed roles") }
-        case .join, .leave, .say, .hand, .react: break
+        case .join, .leave, .say, .hand, .react, .file, .removeFile: break
         }
     }
 

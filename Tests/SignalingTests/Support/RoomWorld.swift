@@ -13,6 +13,9 @@ struct RoomWorld: RandomWorld {
         var people: [ConnectionID: RoomPerson]
         var options: RoomOptions
         var admission: Admission
+        var fileKey: RoomFileKey?
+        /// The files that the chat shows.
+        var files: Set<RoomFileID>
     }
 
     /// A client, with the state that its page would show.
@@ -23,6 +26,8 @@ struct RoomWorld: RandomWorld {
         var droppedAt: Timestamp?
         /// Tokens of places that are over.
         var dead: [Admission] = []
+        /// The file keys of these places.
+        var deadKeys: [RoomFileKey] = []
 
         init(_ guest: Guest) { self.guest = guest }
         var isLive: Bool { guest.socket != nil }
@@ -35,6 +40,8 @@ struct RoomWorld: RandomWorld {
     let stage: Stage
     var random: SeededGenerator
     var visitors: [Visitor] = []
+    /// Clients of PerchRTC's protocol, with the room in which each believes to be.
+    var phones: [(guest: PerchGuest, room: RoomName)] = []
     let identities: [IdentityID]
     var figures: [String: Int] = [:]
     private var found: String?
@@ -70,9 +77,23 @@ struct RoomWorld: RandomWorld {
 
     // MARK: What clients hear
 
+    /// Phones hear who is in the room. Those that were refused or removed are gone.
+    mutating func hearPhones() {
+        for (guest, _) in phones {
+            for heard in guest.take() {
+                if case .refused(let code) = heard { count("phone: \(code)") }
+                if case .peers = heard { count("phone: joined") }
+            }
+        }
+        phones.removeAll { $0.guest.closeCode != nil }
+    }
+
     /// The visitor is no longer in a room.
     func over(_ visitor: Visitor) {
-        if let view = visitor.view { visitor.dead = (visitor.dead + [view.admission]).suffix(4) }
+        if let view = visitor.view {
+            visitor.dead = (visitor.dead + [view.admission]).suffix(4)
+            visitor.deadKeys = (visitor.deadKeys + [view.fileKey].compactMap { $0 }).suffix(4)
+        }
         (visitor.view, visitor.waitsFor) = (nil, nil)
     }
 
@@ -100,8 +121,10 @@ struct RoomWorld: RandomWorld {
             if visitor.view?.name != ended.name { fail("a room ended that the client is not in") }
             over(visitor)
             count("ended \(ended.reason)")
-        case .knock, .said, .reacted:
+        case .knock, .said, .reacted, .upload, .fileRemoved:
             if visitor.view == nil { fail("\(ServerMessage.room(notice).type) outside of a room") }
+            if case .said(let line) = notice, let file = line.file { visitor.view?.files.insert(file.id) }
+            if case .fileRemoved(let file) = notice { visitor.view?.files.remove(file.id) }
         }
     }
 
@@ -113,12 +136,20 @@ struct RoomWorld: RandomWorld {
         if people[visitor.connection]?.role != joined.role { fail("a person got a role that others do not see") }
         if people.count > joined.options.capacity { fail("\(people.count) of \(joined.options.capacity) are in") }
         let options = joined.options
-        visitor.view = View(name: joined.name, people: people, options: options, admission: joined.admission)
+        visitor.view = View(
+            name: joined.name, people: people, options: options, admission: joined.admission,
+            fileKey: joined.files?.key, files: Set(joined.chat.compactMap { $0.file?.id }))
         visitor.waitsFor = nil
-        // Who came in without asking a host must have been allowed to.
-        guard joined.re != nil, people.count > 1 else { return }
+        // Who came in without asking a host must have been allowed to. Phones can admit nobody.
+        let others = people.keys.filter { $0 != visitor.connection && !$0.isPhone }
+        guard joined.re != nil, !others.isEmpty else { return }
         let isCreator = creators[joined.name] == visitor.guest.identity
         if !isCreator, options.lobby || options.locked { fail("a person came in past the lobby or the lock") }
         if !isCreator, joined.role != .guest { fail("a stranger came in as \(joined.role)") }
     }
+}
+
+extension ConnectionID {
+    /// Whether this is a client of PerchRTC's protocol: their ids are the highest (`PerchPair`).
+    var isPhone: Bool { high == .max }
 }

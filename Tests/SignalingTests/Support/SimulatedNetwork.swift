@@ -218,7 +218,7 @@ final class SimulatedNetwork {
                     continue
                 }
                 breakDown(socket)
-            case .persist, .media, .reply, .answer, .inquire, .push: break
+            case .persist, .media, .reply, .answer, .inquire, .push, .deleteFile: break
             }
         }
     }

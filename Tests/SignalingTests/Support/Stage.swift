@@ -94,6 +94,7 @@ final class Stage {
             case .inquire(let question): questions.append(question)
             case .push(let identity, let notice): pushes.append((identity, notice))
             case .media(let command): note(command)
+            case .deleteFile: break
             case .reply(let socket, let reply): replies[socket, default: []].append(reply)
             case .answer(let socket, let reply): answers[socket, default: []].append(reply)
             case .transmit(let socket, let bytes):

@@ -1,5 +1,7 @@
 // The text chat: the log and the composer. Text of other people is written only with `textContent`, so links are not links.
-import { box, button, byId, enable, setText, show } from '../shared/dom.js';
+import { box, button, byId, enable, setAttribute, setText, show } from '../shared/dom.js';
+import { FileView } from './file-view.js';
+import { showsName } from './words.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').ChatLine} ChatLine */
@@ -15,8 +17,12 @@ export class ChatView {
   #atEnd = true;
   #time;
 
-  /** @param {import('./strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch */
-  constructor(strings, dispatch) {
+  /**
+   * @param {import('./strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch
+   * @param {import('./file-view.js').Files} files
+   */
+  constructor(strings, dispatch, files) {
+    this.files = new FileView(strings, files);
     this.strings = strings;
     this.dispatch = dispatch;
     this.#time = new Intl.DateTimeFormat(document.documentElement.lang, { hour: 'numeric', minute: '2-digit' });
@@ -61,25 +67,35 @@ export class ChatView {
   }
 
   /** @param {State} state */
-  render({ lines, room }) {
+  render(state) {
+    const { lines, room } = state;
+    this.files.render(state);
     const isOn = room?.options.chat ?? false;
     enable(button('send'), isOn);
     enable(this.#message, isOn);
     show(box('log-hint'), lines.length === 0 || !isOn);
     setText(box('log-hint'), isOn ? this.strings.room.chatEmpty : this.strings.room.chatOff);
-    this.#renderLines(lines);
+    this.#renderLines(lines, (room?.role ?? 'guest') !== 'guest');
   }
 
-  /** @param {ChatLine[]} lines */
-  #renderLines(lines) {
+  /** @param {ChatLine[]} lines @param {boolean} moderates */
+  #renderLines(lines, moderates) {
     const kept = new Set(lines.map(({ id }) => id));
     for (const [id, element] of this.#shown) {
       if (kept.has(id)) continue;
+      const hadFocus = element.contains(document.activeElement);
       element.remove();
       this.#shown.delete(id);
+      if (hadFocus) this.#log.focus({ preventScroll: true });
     }
     const added = lines.filter(({ id }) => !this.#shown.has(id));
-    for (const line of added) this.#append(line, lines[lines.indexOf(line) - 1]);
+    for (const line of added) this.#append(line);
+    // Also of lines that were shown before: the line above them may be gone, which had the name.
+    for (const [index, line] of lines.entries()) {
+      setAttribute(/** @type {Element} */ (this.#shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
+    }
+    // Roles change while lines are shown.
+    for (const { id, file, mine } of lines) if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), mine || moderates);
     if (added.at(-1)?.mine) this.#atEnd = true;
     if (added.length) this.#follow();
   }
@@ -88,18 +104,18 @@ export class ChatView {
     if (this.#atEnd) this.#log.scrollTop = this.#log.scrollHeight;
   }
 
-  /** @param {ChatLine} line @param {ChatLine | undefined} before the line above */
-  #append(line, before) {
+  /** @param {ChatLine} line */
+  #append(line) {
     const element = document.createElement('p');
     element.className = line.mine ? 'line me' : 'line';
     const who = document.createElement('span');
-    // A sighted reader needs the name only once for several lines.
-    who.className = line.mine || before?.connectionId === line.connectionId ? 'unseen' : 'who';
     who.textContent = `${this.strings.room.sentBy(line.mine ? this.strings.you : line.name)} `;
-    const words = document.createElement('span');
-    words.className = 'words';
-    words.dir = 'auto';
-    words.textContent = line.text;
+    const words = line.file ? this.files.element(line) : document.createElement('span');
+    if (!line.file) {
+      words.className = 'words';
+      words.dir = 'auto';
+      words.textContent = line.text;
+    }
     const time = document.createElement('time');
     time.dateTime = new Date(line.at).toISOString();
     time.textContent = this.#time.format(line.at);

@@ -1,7 +1,7 @@
 // The dialogs: inviting, the settings of the room and of this device, the list of keys, and questions.
 import { box, button, byId, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from '../shared/qr.js';
-import { candidates, protocols, rates, sizes } from './settings.js';
+import { candidates, codecChoices, codecsToSend, protocols, rates, sizes } from './settings.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Dialog} Dialog */
@@ -85,6 +85,8 @@ export class Dialogs {
     const { words } = this;
     this.#fill('size', sizes.map((size) => [size, size.replace('x', ' × ')]), settings.size, (size) => ({ size }));
     this.#fill('rate', rates.map((rate) => [String(rate), String(rate)]), String(settings.rate), (rate) => ({ rate: Number(rate) }));
+    this.#fillCodecs('video', words.videoCodecNames, settings.videoCodec, (videoCodec) => ({ videoCodec }));
+    this.#fillCodecs('audio', words.audioCodecNames, settings.audioCodec, (audioCodec) => ({ audioCodec }));
     this.#fill('candidates', candidates.map((name) => [name, words.candidateNames[name]]), settings.candidates, (is) => ({ candidates: is }));
     this.#fill('protocol', protocols.map((name) => [name, words.protocolNames[name]]), settings.protocol, (protocol) => ({ protocol }));
   }
@@ -94,6 +96,17 @@ export class Dialogs {
     const select = byId(`setting-${name}`, HTMLSelectElement);
     select.append(...choices.map(([value, text]) => new Option(text, value, value === chosen, value === chosen)));
     select.addEventListener('change', () => this.dispatch({ type: 'settings', change: change(select.value) }));
+  }
+
+  /** @param {'video' | 'audio'} kind @param {Record<string, string>} names @param {string} chosen @param {(value: string) => object} change */
+  #fillCodecs(kind, names, chosen, change) {
+    const choices = codecChoices(names, codecsToSend(kind), this.words.codecMissing);
+    this.#fill(`${kind}-codec`, choices.map(({ value, text }) => [value, text]), chosen, change);
+    const select = byId(`setting-${kind}-codec`, HTMLSelectElement);
+    for (const [index, { isMissing }] of choices.entries()) select.options[index].disabled = isMissing;
+    const tell = () => show(box(`${kind}-codec-hint`), select.selectedOptions[0]?.disabled === true);
+    select.addEventListener('change', tell);
+    tell();
   }
 
   #setUpKeys() {

@@ -7,7 +7,7 @@ import { recentRooms } from '../shared/recent-rooms.js';
 import { closeMenus } from '../shared/rows.js';
 import { run } from '../shared/run.js';
 import { fillIn } from '../shared/strings.js';
-import { arrivalIn } from './address.js';
+import { arrivalIn, namesItsHolder } from './address.js';
 import { Dialogs } from './dialogs.js';
 import { Hearing } from './hearing.js';
 import { listenToKeys } from './keys.js';
@@ -23,9 +23,11 @@ import { initialState, step } from './state.js';
 import { roomStringsFor } from './strings.js';
 import { View } from './view.js';
 
-const arrival = arrivalIn(location);
-// The token must not stay in the address: it would be in the history, and in the links that the user copies.
-if (arrival.token !== null) history.replaceState(history.state, '', location.pathname + location.search);
+const arrival = arrivalIn(location, history.state);
+// The token must not stay in the address, from which users copy links. The history's entry keeps it for a reload.
+if (arrival.token !== null) history.replaceState({ token: arrival.token }, '', location.pathname + location.search);
+// A new invitation to the same room, opened in this tab.
+window.addEventListener('hashchange', () => { if (arrivalIn(location).token !== null) location.reload(); });
 const { guest } = arrival;
 const { language, strings } = roomStringsFor(navigator.languages);
 document.documentElement.lang = language;
@@ -48,8 +50,13 @@ const preview = new Preview(strings, dispatch, deviceMemory(guest), {
 const server = new Server(identityMemory(guest), dispatchOfServer, arrival.token);
 const screen = new Screen(dispatch, (publisher) => server.wish((room) => room.publish(publisher)));
 const view = new View(strings, dispatch);
-const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(streamId));
-const panel = new PanelView(strings, dispatch);
+const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(streamId), () => inviteLink());
+const panel = new PanelView(strings, dispatch, {
+  send: async (file, transfer) => server.room?.files.send(file, transfer),
+  fetch: async (fileId) => server.room?.files.fetch(fileId),
+  remove: (fileId) => server.wish((room) => room.files.remove(fileId)),
+  failed: (error) => dispatch({ type: 'refused', ...error }),
+});
 const dialogs = new Dialogs(strings, dispatch, () => inviteLink());
 
 /** @type {Record<string, (effect: any) => void>} */
@@ -91,7 +98,10 @@ const carryOut = {
 };
 
 const machine = run({
-  state: initialState({ address: arrival.name, kept: memory.recall(), guest, hasToken: arrival.token !== null, mesh: arrival.mesh }),
+  state: initialState({
+    address: arrival.name, kept: memory.recall(), guest, hasToken: arrival.token !== null, isNamed: namesItsHolder(arrival.token), mesh: arrival.mesh,
+    isFramed: window.parent !== window,
+  }),
   step,
   carryOut,
   draw(state) {

@@ -10,11 +10,14 @@ import { isHost } from './room-state.js';
 /** @typedef {import('./panel-items.js').Row} Row */
 
 export class PanelView {
-  /** @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch */
-  constructor(strings, dispatch) {
+  /**
+   * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
+   * @param {import('./file-view.js').Files} files
+   */
+  constructor(strings, dispatch, files) {
     this.words = strings.room;
     this.dispatch = dispatch;
-    this.chat = new ChatView(strings, dispatch);
+    this.chat = new ChatView(strings, dispatch, files);
     button('panel-close').addEventListener('click', () => dispatch({ type: 'panel', is: document.body.dataset.panel }));
     button('mute-all').addEventListener('click', () => dispatch({ type: 'muteOther', connectionId: null }));
     button('open-options').addEventListener('click', () => dispatch({ type: 'dialog', is: 'options' }));
@@ -37,6 +40,8 @@ export class PanelView {
   #renderPeople(state) {
     const { room, knocks } = state;
     if (!room) return;
+    const panel = box('panel-people');
+    const hadFocus = panel.contains(document.activeElement);
     show(box('knocks-section'), knocks.length > 0);
     showRows(box('knocks'), knocks, ({ connectionId }) => connectionId, (knock) => this.#knockRow(knock));
     const shares = new Set(state.streams.filter(({ isScreen }) => isScreen).map(({ connectionId }) => connectionId));
@@ -47,6 +52,8 @@ export class PanelView {
     showRows(box('people'), rows, ({ connectionId }) => connectionId, (row) => this.#row(row));
     show(button('mute-all'), isHost(state) && room.people.length > 1);
     show(button('open-options'), isHost(state));
+    // The row with the focus is gone.
+    if (hadFocus && !panel.contains(document.activeElement)) (box('knocks').querySelector('button') ?? box('panel')).focus({ preventScroll: true });
   }
 
   /** @param {State} state @param {string} connectionId */

@@ -51,6 +51,7 @@ export const handlers = {
   roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true } }, []]),
   role: inside((state, { role }) => roleChanged(state, role)),
   said: inside((state, { line }) => said(state, line)),
+  fileRemoved: inside((state, { fileId }) => [{ ...state, lines: state.lines.filter(({ file }) => file?.fileId !== fileId) }, []]),
   reacted: inside(reacted),
   knock: inside(knock),
   stream: inside((state, { stream }) => [{ ...state, streams: upsert(state.streams, stream) }, []]),
@@ -182,10 +183,10 @@ function streamGone(state, streamId) {
 // ---- Chat and reactions
 
 /** @param {State & {room: Room}} state @param {import('./types.js').Line} line @returns {Step} */
-function said(state, { connectionId, displayName: name, text, at }) {
+function said(state, { connectionId, displayName: name, text, at, file }) {
   const mine = connectionId === state.room.me;
   const id = state.lineCount + 1;
-  const lines = [...state.lines, { id, connectionId, name, text, at, mine }].slice(-keptLines);
+  const lines = [...state.lines, { id, connectionId, name, text, at, mine, ...(file ? { file } : {}) }].slice(-keptLines);
   const next = { ...state, lines, lineCount: id };
   // The log itself announces a line while it is shown.
   if (mine || state.panel === 'chat') return [next, []];

@@ -18,6 +18,8 @@ export class Server {
   /** @type {Room | null} */
   room = null;
   #forgotIdentity = false;
+  /** Whether the server has accepted the identity: then an error of a token is about another one. */
+  #isConnected = false;
   #speaker = new ActiveSpeaker();
   /** Sessions whose streams are followed. */
   #followed = new WeakSet();
@@ -26,7 +28,7 @@ export class Server {
   /** @type {import('./types.js').Settings | null} */
   #settings = null;
 
-  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {string | null} token names the user instead of the identity */
+  /** @param {IdentityMemory} identity @param {Dispatch} dispatch @param {string | null} token an application's, for the room */
   constructor(identity, dispatch, token) {
     this.identity = identity;
     this.dispatch = dispatch;
@@ -40,16 +42,23 @@ export class Server {
     old?.leave();
     this.#settings = settings;
     const iceConfig = iceConfigOf(settings);
-    const client = new Client(this.token === null ? { identity: this.identity.recall(), iceConfig } : { token: this.token, iceConfig });
+    const client = new Client({ identity: this.identity.recall(), iceConfig });
     this.#client = client;
+    this.#isConnected = false;
     this.#rooms = new Rooms(client, { iceConfig, subscriberOptions: { fitMode: 'contain' } });
     /** @param {string} event @param {(event: any) => void} listen called only for events of the current client */
     const on = (event, listen) => client.on(event, (/** @type {any} */ detail) => {
       if (client === this.#client) listen(detail ?? {});
     });
     on('identity', ({ secret }) => this.identity.remember(secret));
-    on('connected', ({ resumed }) => this.dispatch({ type: 'connected', resumed }));
-    on('reconnecting', () => this.dispatch({ type: 'reconnecting' }));
+    on('connected', ({ resumed }) => {
+      this.#isConnected = true;
+      this.dispatch({ type: 'connected', resumed });
+    });
+    on('reconnecting', () => {
+      this.#isConnected = false;
+      this.dispatch({ type: 'reconnecting' });
+    });
     on('restarted', () => this.dispatch({ type: 'restarted' }));
     on('closed', ({ code, error }) => this.#closed(error?.code ?? String(code), error?.message));
     // `closed` reports the failure; ignore the rejection.
@@ -59,7 +68,7 @@ export class Server {
   /** @param {string} code @param {string | undefined} message */
   #closed(code, message) {
     // The stored identity belongs to another server, or to a data directory that is gone.
-    const mayForget = this.token === null && isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity;
+    const mayForget = !this.#isConnected && isIdentityLost(code) && this.identity.recall() && !this.#forgotIdentity;
     if (mayForget && this.#settings) {
       this.#forgotIdentity = true;
       this.identity.remember(null);
@@ -75,7 +84,9 @@ export class Server {
   async join(join) {
     const rooms = this.#rooms;
     try {
-      const room = await /** @type {Rooms} */ (rooms).join(join, { onWaiting: () => { if (rooms === this.#rooms) this.dispatch({ type: 'waiting' }); } });
+      const room = await /** @type {Rooms} */ (rooms).join({ ...join, token: this.token ?? undefined }, {
+        onWaiting: () => { if (rooms === this.#rooms) this.dispatch({ type: 'waiting' }); },
+      });
       if (rooms === this.#rooms) this.#enter(room);
     } catch (error) {
       if (rooms === this.#rooms) this.dispatch({ type: 'joinRefused', ...described(error) });
@@ -99,6 +110,7 @@ export class Server {
       changed: tell(({ options }) => ({ type: 'changed', options })),
       person: tell(({ person }) => ({ type: 'person', person, me: room.connectionId })),
       said: tell(({ line }) => ({ type: 'said', line })),
+      fileRemoved: tell(({ fileId }) => ({ type: 'fileRemoved', fileId })),
       reacted: tell(({ connectionId, reaction }) => ({ type: 'reacted', connectionId, reaction })),
       knock: tell((knock) => ({ type: 'knock', ...knock })),
       role: tell(({ role }) => ({ type: 'role', role })),
@@ -216,7 +228,7 @@ export class Server {
 /** @param {Room} room @returns {import('./types.js').Room} */
 function snapshot(room) {
   const { name, role, options, connectionId: me } = room;
-  return { name, role, options, me, people: [...room.people.values()], away: false };
+  return { name, role, options, me, people: [...room.people.values()], away: false, maxFileSize: room.files.maxSize };
 }
 
 /** @param {any} error */

@@ -6,9 +6,12 @@ export const sizes = ['352x288', '480x360', '640x480', '960x540', '1280x720', '1
 export const rates = [15, 20, 24, 30];
 export const candidates = /** @type {const} */ (['any', 'local', 'stun', 'turn']);
 export const protocols = /** @type {const} */ (['any', 'udp', 'tcp']);
+const videoCodecs = /** @type {const} */ (['any', 'vp8', 'h264']);
+/** PerchRTC's other choice was iSAC, which browsers no longer have. G.722 is the other one for wideband speech. */
+const audioCodecs = /** @type {const} */ (['any', 'opus', 'g722']);
 
 /** @type {Settings} */
-export const usual = { candidates: 'any', protocol: 'any', size: '640x480', rate: 30 };
+export const usual = { candidates: 'any', protocol: 'any', size: '640x480', rate: 30, videoCodec: 'any', audioCodec: 'any' };
 
 /** @param {any} kept what the browser has stored, which may be anything @returns {Settings} */
 export function knownSettings(kept) {
@@ -18,15 +21,45 @@ export function knownSettings(kept) {
   return {
     candidates: oneOf(candidates, given.candidates, usual.candidates),
     protocol: oneOf(protocols, given.protocol, usual.protocol), size: oneOf(sizes, given.size, usual.size), rate: oneOf(rates, given.rate, usual.rate),
+    videoCodec: oneOf(videoCodecs, given.videoCodec, usual.videoCodec), audioCodec: oneOf(audioCodecs, given.audioCodec, usual.audioCodec),
   };
+}
+
+/**
+ * Returns the names of the codecs that this browser can send, in lower case; null if it does not say.
+ * @param {'audio' | 'video'} kind
+ * @param {{getCapabilities?: (kind: string) => {codecs: {mimeType: string}[]} | null}} [sender]
+ * @returns {string[] | null}
+ */
+export function codecsToSend(kind, sender = globalThis.RTCRtpSender) {
+  const codecs = sender?.getCapabilities?.(kind)?.codecs ?? [];
+  return codecs.length ? codecs.map(({ mimeType }) => mimeType.split('/')[1].toLowerCase()) : null;
+}
+
+/**
+ * Returns the choices of a codec. One that this browser cannot send, such as H.264 in Firefox until it has downloaded it, stays
+ * in the list. If it is the chosen one, the SDK sends another.
+ * @param {Record<string, string>} names
+ * @param {string[] | null} sendable
+ * @param {(name: string) => string} missing the text of a codec that is missing
+ */
+export function codecChoices(names, sendable, missing) {
+  return Object.entries(names).map(([value, name]) => {
+    const isMissing = value !== 'any' && sendable !== null && !sendable.includes(value);
+    return { value, text: isMissing ? missing(name) : name, isMissing };
+  });
 }
 
 /**
  * Returns the options of the SDK's publisher.
  * @param {Settings} settings
  */
-export function publisherOptions({ size, rate }) {
-  return { resolution: size, frameRate: rate };
+export function publisherOptions({ size, rate, videoCodec, audioCodec }) {
+  return {
+    resolution: size, frameRate: rate,
+    ...videoCodec === 'any' ? {} : { videoCodec },
+    ...audioCodec === 'any' ? {} : { audioCodec },
+  };
 }
 
 /**

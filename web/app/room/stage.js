@@ -30,11 +30,13 @@ export class Stage {
   /**
    * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
    * @param {(streamId: string | null) => import('../../lib/session/subscriber.js').Subscriber | null} subscriberOf
+   * @param {() => string} link returns the link of the invitation
    */
-  constructor(strings, dispatch, subscriberOf) {
+  constructor(strings, dispatch, subscriberOf, link) {
     this.strings = strings;
     this.dispatch = dispatch;
     this.subscriberOf = subscriberOf;
+    this.link = link;
     this.#self = new SelfView(strings, dispatch, () => { if (this.#state) this.render(this.#state); });
     new ResizeObserver(() => { if (this.#state) this.render(this.#state); }).observe(this.#stage);
     button('page-back').addEventListener('click', () => this.#turn(-1));
@@ -135,7 +137,7 @@ export class Stage {
   /** @param {State} state @param {Tile[]} tiles */
   #renderAlone(state, tiles) {
     show(box('alone'), tiles.length === 0);
-    setText(box('alone-link'), location.origin + location.pathname);
+    setText(box('alone-link'), this.link());
   }
 
   /**
@@ -146,6 +148,8 @@ export class Stage {
     const [first] = knocks;
     const card = box('knock');
     const isShown = Boolean(first) && panel !== 'people';
+    // The focus would be lost with the card.
+    if (!isShown && card.contains(document.activeElement)) box('room').focus({ preventScroll: true });
     show(card, isShown);
     if (!isShown) return;
     card.dataset.connection = first.connectionId;

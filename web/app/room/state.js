@@ -30,13 +30,13 @@ const nothing = {
 };
 
 /**
- * @param {{address: string, kept: Remembered, guest?: boolean, hasToken?: boolean, mesh?: boolean}} arrival
+ * @param {{address: string, kept: Remembered, guest?: boolean, hasToken?: boolean, isNamed?: boolean, mesh?: boolean, isFramed?: boolean}} arrival
  * @returns {State}
  */
-export function initialState({ address, kept, guest = false, hasToken = false, mesh = false }) {
+export function initialState({ address, kept, guest = false, hasToken = false, isNamed = false, mesh = false, isFramed = false }) {
   return {
-    link: { is: 'connecting' }, guest, address, mesh, hasToken, kept, used: kept.settings, password: '', asksPassword: false,
-    media: { is: 'off' }, muted: false, cameraOff: false, sound: 'unknown', place: { is: 'before' }, trouble: null, passing: null,
+    link: { is: 'connecting' }, guest, address, mesh, hasToken, isNamed, isFramed, kept, used: kept.settings, password: '',
+    asksPassword: false, media: { is: 'off' }, muted: false, cameraOff: false, sound: 'unknown', place: { is: 'before' }, trouble: null, passing: null,
     lineCount: 0, reactionCount: 0, knockedAt: -Infinity, ...nothing,
   };
 }
@@ -147,7 +147,7 @@ function begin(state) {
   const isReady = state.link.is === 'online' && state.media.is !== 'asking';
   if (state.place.is !== 'joining' || state.place.sent || !isReady) return unchanged(state);
   const { address: name, kept, password, mesh } = state;
-  const join = { name, displayName: kept.name.trim(), password: password || undefined, options: mesh ? { media: 'mesh' } : undefined };
+  const join = { name, displayName: kept.name.trim(), password: password || undefined, ...mesh ? { options: { media: 'mesh' } } : { routedOnly: true } };
   return [{ ...state, place: { is: 'joining', sent: true } }, [{ do: 'join', join }]];
 }
 
@@ -166,8 +166,7 @@ function joined(state, { room, chat }) {
     { ...line, id: lineCount += 1, name: displayName, mine: false }));
   const entered = {
     ...state, ...nothing, place: /** @type {Place} */ ({ is: 'in' }), room, lines, lineCount, password: '', asksPassword: false, panel: state.panel,
-    // People who came by a link that does not say so learn it now.
-    mesh: isMesh, trouble: isMesh && !state.mesh ? { code: 'mesh_room', message: '' } : null,
+    mesh: isMesh, trouble: null,
   };
   return [entered, [...(state.media.is === 'on' ? [{ do: 'publish' }] : []), { do: 'focus', on: 'room' }]];
 }
@@ -187,6 +186,10 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
   if (state.place.is !== 'joining' && state.place.is !== 'waiting') return unchanged(state);
   // The connection was replaced by another one before the server answered.
   if (code === 'connection_restarted') return begin({ ...state, place: { is: 'joining', sent: false } });
+  // The link did not say so. The user has to read it before the next press.
+  if (code === 'room_mesh') {
+    return [{ ...state, place: { is: 'before' }, mesh: true, trouble: { code, message } }, [{ do: 'focus', on: 'join' }]];
+  }
   if (!correctable.includes(code)) return over(state, code, message);
   const trouble = { code, message, ...(retryAfterMs ? { until: now + retryAfterMs, seconds: Math.ceil(retryAfterMs / 1000) } : {}) };
   const before = { ...state, place: /** @type {Place} */ ({ is: 'before' }), trouble };

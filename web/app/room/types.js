@@ -26,13 +26,14 @@
  * @property {Options} options
  * @property {Person[]} people everyone, in the order of joining
  * @property {boolean} away our place is being restored
+ * @property {number} maxFileSize 0: the server takes no files
  */
 /**
  * @typedef {{streamId: string, connectionId: string, isScreen: boolean, hasAudio: boolean, hasVideo: boolean, aspect: number | null,
  *   isLive: boolean, isSilent: boolean}} Stream
  *   a stream of another person. isLive: media arrives; isSilent: the browser blocks its sound until the user clicks
  */
-/** @typedef {{id: number, connectionId: string, name: string, text: string, at: number, mine: boolean}} ChatLine */
+/** @typedef {{id: number, connectionId: string, name: string, text: string, at: number, mine: boolean, file?: {fileId: string, size: number}}} ChatLine */
 /** @typedef {{connectionId: string, displayName: string}} Knock */
 /** @typedef {{id: number, connectionId: string, reaction: string}} Reaction shown on a tile for a few seconds */
 /** @typedef {'auto' | 'grid' | 'speaker'} LayoutChoice */
@@ -49,6 +50,8 @@
  * @property {'any' | 'udp' | 'tcp'} protocol
  * @property {string} size of the camera's video, such as `640x480`
  * @property {number} rate frames per second
+ * @property {'any' | 'vp8' | 'h264'} videoCodec to send, if the others have it
+ * @property {'any' | 'opus' | 'g722'} audioCodec to send in mesh rooms; routed rooms have only Opus
  */
 /**
  * @typedef {object} Remembered
@@ -64,7 +67,9 @@
  * @property {boolean} guest
  * @property {string} address the room's name in the address
  * @property {boolean} mesh whether members see each other's addresses, as far as is known
- * @property {boolean} hasToken whether an application sent the user here with a token, which names them
+ * @property {boolean} hasToken whether an application sent the user here with a token
+ * @property {boolean} isNamed whether the token names the user
+ * @property {boolean} isFramed whether another page shows this one
  * @property {Remembered} kept
  * @property {Settings} used the settings of the connection and the camera in use
  * @property {string} password what the user typed

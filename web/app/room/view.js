@@ -3,7 +3,7 @@
 import { box, button, byId, enable, input, moveInto, setAttribute, setText, show, showWays } from '../shared/dom.js';
 import { hasPip } from './pip.js';
 import { handIsRaised, isHost, mayShare } from './room-state.js';
-import { deviceHint, endingOf, mediaWays, noticeOf, screenOf, statusOf } from './words.js';
+import { deviceHint, endingOf, maySeeRooms, mediaWays, noticeOf, screenOf, statusOf } from './words.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */
@@ -135,8 +135,9 @@ export class View {
     show(box('mesh-note'), state.mesh);
     show(box('form'), !isWaiting);
     show(box('waiting'), isWaiting);
-    show(box('name-field'), !state.hasToken);
-    show(box('token-note'), state.hasToken);
+    show(box('name-field'), !state.isNamed);
+    show(box('token-note'), state.isNamed);
+    show(box('other-rooms'), maySeeRooms(state));
     show(box('password-field'), state.asksPassword);
     const password = input('password');
     if (state.password === '' && password.value !== '') password.value = '';
@@ -191,6 +192,7 @@ export class View {
   /** @param {State} state */
   #renderBar(state) {
     const { popup, panel, sharing, room } = state;
+    const before = document.body.dataset.popup;
     setAttribute(document.body, 'data-popup', popup);
     if (!room) return;
     setAttribute(button('share'), 'aria-pressed', String(sharing === 'on'));
@@ -212,6 +214,20 @@ export class View {
     this.#renderCount(box('waiting-count'), button('people-button'), state.knocks.length, this.strings.room.waitingCount);
     show(button('more-options'), isHost(state));
     show(button('pip'), hasPip());
+    if (before && before !== popup) this.#keepFocus(before, popup);
+  }
+
+  /**
+   * A popup that closes takes the focus with it. Moves the focus to the popup that was opened from it, or to the button that
+   * opened it.
+   * @param {string} before the popup that closed @param {State['popup']} popup the open one
+   */
+  #keepFocus(before, popup) {
+    if (isRendered(document.activeElement)) return;
+    const opened = popup ? [...box(`popup-${popup}`).querySelectorAll('button')] : [];
+    // On a phone, the buttons of two popups are in a third one.
+    const next = [...opened, button(before), button('more')].find(isRendered);
+    next?.focus({ preventScroll: true });
   }
 
   /** @param {HTMLElement} badge @param {HTMLElement} owner @param {number} count @param {(count: number) => string} words */
@@ -222,3 +238,6 @@ export class View {
     setAttribute(owner, 'title', count > 0 ? `${name}: ${words(count)}` : name);
   }
 }
+
+/** @param {Element | null} element */
+const isRendered = (element) => element !== null && element.getClientRects().length > 0;

@@ -17,6 +17,12 @@ export function screenOf({ place }) {
   return place.is === 'over' ? 'over' : 'before';
 }
 
+/**
+ * Returns whether a line of the chat shows its sender's name. A sighted reader needs it only once for several lines.
+ * @param {import('./types.js').ChatLine} line @param {import('./types.js').ChatLine | undefined} above the line above it
+ */
+export const showsName = (line, above) => !line.mine && (above === undefined || above.mine || above.connectionId !== line.connectionId);
+
 /** @param {State} state @param {Strings} strings @returns {Status} */
 export function statusOf(state, strings) {
   const words = strings.room.status;
@@ -53,10 +59,12 @@ function insideStatus(state, words) {
  * @param {State} state @param {Strings} strings @returns {Notice | null}
  */
 export function noticeOf(state, strings) {
-  const { link, media, trouble } = state;
+  const { link, media, trouble, place } = state;
+  // The end of the visit says it already.
+  if (place.is === 'over' && isOfToken(place.why)) return null;
   if (link.is === 'closed') return closedNotice(link, strings);
   if (trouble) return { text: troubleText(trouble, strings), ways: ['dismiss'], tone: 'warn' };
-  if (state.place.is !== 'in') return null;
+  if (place.is !== 'in') return null;
   if (state.streams.some(({ isSilent }) => isSilent)) return { text: strings.silent, ways: ['unblock'], tone: 'warn' };
   if (media.is === 'failed') return { text: strings.room.media[media.why], ways: mediaWays(media.why), tone: 'warn' };
   const lost = lostText(state, strings);
@@ -83,13 +91,13 @@ function troubleText({ code, message, seconds }, strings) {
 
 /** @param {{code: string, message: string}} link @param {Strings} strings @returns {Notice} */
 function closedNotice({ code, message }, strings) {
-  const text = strings.room.troubles[/** @type {'token_expired'} */ (code)] ?? strings.troubles[/** @type {'replaced'} */ (code)];
+  const text = tokenText(code, strings) ?? strings.troubles[/** @type {'replaced'} */ (code)];
   switch (code) {
     case 'version_unsupported': return { text, ways: ['reload'], tone: 'bad' };
     // The server's message says when the ban ends.
     case 'banned': return { text: message ? `${text} ${message}` : text, ways: [], tone: 'bad' };
     case 'forbidden_origin': return { text, ways: [], tone: 'bad' };
-    default: return { text: text ?? (message || strings.troubles.connect_failed), ways: code.startsWith('token_') ? [] : ['retryLink'], tone: 'bad' };
+    default: return { text: text ?? (message || strings.troubles.connect_failed), ways: isOfToken(code) ? [] : ['retryLink'], tone: 'bad' };
   }
 }
 
@@ -97,12 +105,41 @@ function closedNotice({ code, message }, strings) {
  * Returns how the visit ended, and what to do next.
  * @param {State} state @param {Strings} strings @returns {{title: string, text: string, ways: Way[]} | null}
  */
-export function endingOf({ place }, strings) {
+export function endingOf(state, strings) {
+  const { place } = state;
   if (place.is !== 'over') return null;
-  const known = strings.room.over[/** @type {'left'} */ (place.why)];
-  const [title, text] = known ?? [strings.room.over.unknown[0], place.message || strings.room.over.unknown[1]];
-  return { title, text, ways: final.includes(place.why) ? ['otherRooms'] : ['again', 'otherRooms'] };
+  const words = strings.room.over;
+  const [title, text] = invitationEnding(state, place, strings) ?? words[/** @type {'left'} */ (place.why)]
+    ?? [words.unknown[0], place.message || words.unknown[1]];
+  const isFinal = final.includes(place.why) || isOfToken(place.why) || (state.hasToken && place.why === 'removed');
+  /** @type {Way[]} */
+  const ways = isFinal ? [] : ['again'];
+  return { title, text, ways: maySeeRooms(state) ? [...ways, 'otherRooms'] : ways };
 }
+
+/**
+ * Returns how a visit ended that began with the token of an application, if its end is another one than without a token.
+ * @param {State} state @param {{why: string, message: string}} place @param {Strings} strings
+ */
+function invitationEnding({ hasToken }, { why, message }, strings) {
+  const words = strings.room.over;
+  if (isOfToken(why)) return [words.invitation[0], tokenText(why, strings) ?? (message || words.invitation[1])];
+  if (!hasToken) return null;
+  if (why === 'removed') return [words.removed[0], words.invitation[1]];
+  return why === 'room_not_found' ? words.roomEnded : null;
+}
+
+/** @param {string} code */
+const isOfToken = (code) => code.startsWith('token_');
+
+/** @param {string} code @param {Strings} strings */
+const tokenText = (code, strings) => strings.room.troubles[/** @type {'token_expired'} */ (code)];
+
+/**
+ * Whether to lead to the other rooms. An application's user did not choose this one, and the list cannot be shown in a frame.
+ * @param {State} state
+ */
+export const maySeeRooms = ({ hasToken, isFramed }) => !hasToken && !isFramed;
 
 /**
  * Returns what is wrong with the microphone or the camera in one sentence, or an empty text. Shown under the level meter.

@@ -2,6 +2,9 @@
 
 const maxCharacters = 64;
 const maxBytes = 256;
+/** Characters that cannot be shown, except those that are parts of emoji and of some scripts. */
+const forbidden = /[/\p{Cc}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?![\u200c\u200d\u{e0020}-\u{e007f}])\p{Cf}/u;
+const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
  * Checks the name of a room that somebody typed.
@@ -12,7 +15,6 @@ export function roomNameIn(text) {
   const name = text.trim().normalize('NFC');
   if (name === '') return { error: 'nameMissing' };
   const isTooLong = [...name].length > maxCharacters || new TextEncoder().encode(name).length > maxBytes;
-  // Control characters, and those that change the direction of text.
-  if (isTooLong || name === '.' || name === '..' || /[/\p{Cc}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/u.test(name)) return { error: 'nameInvalid' };
+  if (isTooLong || name === '.' || name === '..' || forbidden.test(name) || !visible.test(name)) return { error: 'nameInvalid' };
   return { name };
 }

@@ -100,6 +100,8 @@ export function menu(label, items) {
   box.className = 'more-menu';
   box.append(...items.map(([text, press], index) => rowButton({ does: `menu-${index}`, text, className: '' }, () => {
     details.open = false;
+    // The item is hidden now, so a dialog that it opens could not return the focus to it.
+    summary.focus({ preventScroll: true });
     press();
   })));
   details.append(summary, box);

@@ -12,7 +12,7 @@ import { boolean, integer, list, object, oneOf, optional, string } from './kinds
  * @typedef {{connectionId: string, displayName: string, role: RoomRole, state: 'connected' | 'reconnecting' | 'left',
  *   since: number, handAt?: number}} RoomPerson
  */
-/** @typedef {{connectionId: string, displayName: string, text: string, at: number}} RoomLine */
+/** @typedef {{connectionId: string, displayName: string, text: string, at: number, file?: {fileId: string, size: number}}} RoomLine */
 
 const media = oneOf('routed', 'mesh');
 const share = oneOf('all', 'hosts');
@@ -28,7 +28,9 @@ const person = {
   connectionId: string, displayName: string, role, state: oneOf('connected', 'reconnecting', 'left'), since: integer,
   handAt: optional(integer),
 };
-const line = { connectionId: string, displayName: string, text: string, at: integer };
+const line = {
+  connectionId: string, displayName: string, text: string, at: integer, file: optional(object({ fileId: string, size: integer })),
+};
 const ofConnection = { connectionId: string };
 const ofOneOrAll = { connectionId: optional(string) };
 
@@ -36,7 +38,7 @@ const ofOneOrAll = { connectionId: optional(string) };
 export const clientAboutRooms = {
   'room.join': {
     name: optional(string), displayName: string, password: optional(string), token: optional(string),
-    options: optional(changes),
+    options: optional(changes), routedOnly: optional(boolean),
   },
   'room.leave': {},
   'room.admit': ofConnection,
@@ -49,13 +51,15 @@ export const clientAboutRooms = {
   'room.say': { text: string },
   'room.hand': { raised: boolean },
   'room.react': { reaction: string },
+  'room.file': { name: string, size: integer },
+  'room.removeFile': { fileId: string },
 };
 
 /** @type {Record<string, Members>} */
 export const serverAboutRooms = {
   'room.joined': {
     re: optional(integer), name: string, sessionId: string, token: string, role, options, people: list(object(person)),
-    chat: list(object(line)),
+    chat: list(object(line)), files: optional(object({ path: string, key: string, maxSize: integer })),
   },
   'room.waiting': { re: integer, name: string },
   'room.refused': { name: string, code: string, message: string },
@@ -64,5 +68,7 @@ export const serverAboutRooms = {
   'room.person': person,
   'room.said': line,
   'room.reacted': { connectionId: string, reaction: string },
+  'room.upload': { re: integer, fileId: string, path: string, secret: string },
+  'room.fileRemoved': { fileId: string },
   'room.ended': { name: string, reason: oneOf('removed', 'banned', 'closed', 'replaced') },
 };

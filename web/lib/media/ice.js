@@ -122,6 +122,28 @@ export function withProtocol(sdp, protocol) {
   return sdp.replace(/^a=candidate:\S+ \S+ (\S+) .*\r?\n/gim, (line, transport) => (transport.toLowerCase() === protocol ? line : ''));
 }
 
+/**
+ * True if the settings allow this candidate of another browser: the configuration only limits our own. TCP is not checked, because
+ * a relay that is reached over TCP has a candidate with UDP.
+ * @param {string} candidate as in a description, without `a=` @param {IceConfig} [config]
+ */
+export function isChosen(candidate, config = {}) {
+  const { candidates, protocol } = config;
+  const [, transport, type] = /^candidate:\S+ \S+ (\S+) .*? typ (\S+)/i.exec(candidate) ?? [];
+  if (type === undefined) return true;
+  if (candidates === 'local' && type !== 'host') return false;
+  if (candidates === 'stun' && type === 'relay') return false;
+  return protocol !== 'udp' || transport.toLowerCase() === 'udp';
+}
+
+/**
+ * Leaves only those candidates in another browser's description.
+ * @param {string} sdp @param {IceConfig} [config]
+ */
+export function withChosen(sdp, config) {
+  return sdp.replace(/^a=(candidate:[^\r\n]*)\r?\n/gim, (line, candidate) => (isChosen(candidate, config) ? line : ''));
+}
+
 /** @param {IceInfo} info @returns {RTCIceServer[]} the TURN servers */
 export function relaysOf({ servers }) {
   return servers.filter(({ urls }) => [urls].flat().some((url) => /^turns?:/i.test(url)));

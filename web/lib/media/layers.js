@@ -2,6 +2,7 @@
 // subscriber. Only the layers that the server requests are encoded. A publisher starts with the largest layer alone, which is
 // enough for a call between two people.
 
+import { codecOf } from './codecs.js';
 import { isScreen, isTrack } from './constraints.js';
 
 /** Maximum bitrate of a video. It is enough for faces, while browsers would use up to 2.5 Mbit/s. */
@@ -44,14 +45,31 @@ export const encodingsOf = (layers) => layers.map((layer) => ({ ...layer }));
  * @property {boolean} [scalableScreenshare] true: use simulcast for screens too
  */
 
+/** The first version of Firefox that sends more than one layer of H.264. */
+const firefoxWithLayers = 136;
+
+/**
+ * Whether the browser sends several layers of a codec. If it sends one although more were negotiated, the server might ask for
+ * another one and get none.
+ * @param {string | undefined} codec in lower case; undefined for the usual one
+ * @param {string} [userAgent]
+ */
+export function sendsLayers(codec, userAgent = globalThis.navigator?.userAgent ?? '') {
+  if (codec === undefined || codec === 'vp8') return true;
+  // Chromium puts the layers of VP9 and AV1 into one stream, and Firefox has none.
+  if (codec !== 'h264') return false;
+  const [, version] = /\bFirefox\/(\d+)/.exec(userAgent) ?? [];
+  return version === undefined || Number(version) >= firefoxWithLayers;
+}
+
 /**
  * The layers of a publisher's video.
- * @param {ScalableOptions & import('./constraints.js').SourceOptions} options
+ * @param {ScalableOptions & import('./constraints.js').SourceOptions & import('./codecs.js').CodecOptions} options
  * @param {MediaStreamTrack | null} track the video track, if there is one
  * @returns {Layers}
  */
-export function layersOf({ scalableVideo = true, scalableScreenshare = false, videoSource, resolution = '640x480' }, track) {
-  if (!scalableVideo || videoSource === null || videoSource === false) return single;
+export function layersOf({ scalableVideo = true, scalableScreenshare = false, videoSource, resolution = '640x480', ...codecs }, track) {
+  if (!scalableVideo || videoSource === null || videoSource === false || !sendsLayers(codecOf('video', codecs))) return single;
   if (isScreen(videoSource) && !scalableScreenshare) return single;
   const known = track ?? (isTrack(videoSource) ? videoSource : null);
   const [wide, high] = resolution.split('x').map(Number);

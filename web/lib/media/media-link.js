@@ -4,6 +4,7 @@
 
 import { Timers } from '../clock.js';
 import { ConfabError } from '../errors.js';
+import { codecOf, preferCodec, withCodecsFirst } from './codecs.js';
 import { DownlinkEstimate } from './estimate.js';
 import { mediaConfiguration, relaysOf, withProtocol } from './ice.js';
 import { activate, encodingsOf, single, wantedAtFirst } from './layers.js';
@@ -23,7 +24,7 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
 /**
  * The transceivers for a publisher's tracks.
  * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean,
- *   layers: import('./layers.js').Layers, wanted: string[], opus: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
+ *   layers: import('./layers.js').Layers, wanted: string[], encoding: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
  */
 /**
  * The transceivers for a stream of the server.
@@ -54,6 +55,12 @@ const parkMs = 3000;
 const preparedSlots = 2;
 /** Maximum number of places. Each needs two media sections, which stays below the server's limit of 256 per description. */
 const maxPlaces = 100;
+
+/**
+ * What the encoders read in the answer.
+ * @param {Pick<Source, 'sending'>} source
+ */
+const encodingOf = ({ sending = {} }) => JSON.stringify([opusParameters(sending), codecOf('audio', sending), codecOf('video', sending)]);
 
 export class MediaLink {
   #client;
@@ -90,7 +97,7 @@ export class MediaLink {
       offered: (isRenewed) => this.#offered(side, isRenewed),
       // Chromium plays one channel of audio only, unless its own offer says otherwise.
       write: side === 'receive' ? (sdp) => withOpusParameters(sdp, () => ({ stereo: 1 })) : undefined,
-      read: (sdp) => withProtocol(side === 'send' ? this.#withSound(sdp) : sdp, iceConfig?.protocol),
+      read: (sdp) => withProtocol(side === 'send' ? this.#withEncoding(sdp) : sdp, iceConfig?.protocol),
       answered: () => { if (side === 'send') this.#outgoing.forEach((outgoing) => this.#activate(outgoing)); },
       closed: () => this.#closed(side),
       changed: () => { if (side === 'receive') this.#users.forEach((user) => user.changed()); },
@@ -186,8 +193,11 @@ export class MediaLink {
     const { transceivers, source, isSending, tracks } = outgoing;
     if (!transceivers) return;
     this.#activate(outgoing);
-    // Another source wants other sound, which the encoder reads in the answer.
-    if (isSending && outgoing.mids !== null && outgoing.opus !== opusOf(source)) this.#sides.send.negotiate();
+    // Another source wants other sound or other codecs, which the encoders read in the answer.
+    if (isSending && outgoing.mids !== null && outgoing.encoding !== encodingOf(source)) {
+      this.#preferCodecs(outgoing);
+      this.#sides.send.negotiate();
+    }
     for (const kind of /** @type {const} */ (['audio', 'video'])) {
       const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
       // Compare with our own record, because `sender.track` lags behind the most recent `replaceTrack`.
@@ -270,7 +280,7 @@ export class MediaLink {
     this.#assertRoom(this.#outgoing);
     /** @type {Outgoing} */
     const outgoing = {
-      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, layers, wanted: wantedAtFirst, opus: '{}',
+      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, layers, wanted: wantedAtFirst, encoding: encodingOf({}),
       activated: Promise.resolve(), transceivers: null, mids: null, tracks: {},
     };
     this.#outgoing.push(outgoing);
@@ -280,15 +290,21 @@ export class MediaLink {
   }
 
   /**
-   * Returns the server's answer with what each source wants of its encoder of audio.
+   * Returns the server's answer with what each source wants of its encoders. The server lists the codec first that most
+   * subscribers decode, so a publisher's own preference is set here.
    * @param {string} sdp
    */
-  #withSound(sdp) {
-    for (const outgoing of this.#outgoing) outgoing.opus = opusOf(outgoing.source);
-    return withOpusParameters(sdp, (mid) => {
-      const { source } = this.#outgoing.find(({ mids }) => mids?.audioMid === mid) ?? {};
-      return opusParameters(source?.sending ?? {});
-    });
+  #withEncoding(sdp) {
+    for (const outgoing of this.#outgoing) outgoing.encoding = encodingOf(outgoing.source);
+    const sendingAt = (/** @type {string} */ wanted) => (
+      this.#outgoing.find(({ mids }) => mids?.audioMid === wanted || mids?.videoMid === wanted)?.source.sending ?? {});
+    const tuned = withOpusParameters(sdp, (mid) => opusParameters(sendingAt(mid)));
+    return withCodecsFirst(tuned, (kind, mid) => codecOf(kind, sendingAt(mid)));
+  }
+
+  /** @param {Outgoing} outgoing */
+  #preferCodecs({ transceivers, source: { sending = {} } }) {
+    for (const kind of /** @type {const} */ (['audio', 'video'])) preferCodec(transceivers?.[kind], kind, sending);
   }
 
   #addSlot() {
@@ -339,6 +355,7 @@ export class MediaLink {
     };
     outgoing.wanted = wantedAtFirst;
     outgoing.tracks = { audio: null, video: null };
+    this.#preferCodecs(outgoing);
     this.refresh(outgoing);
   }
 
@@ -360,6 +377,3 @@ export class MediaLink {
     this.#slots = [];
   }
 }
-
-/** @param {Source} source */
-const opusOf = ({ sending = {} }) => JSON.stringify(opusParameters(sending));

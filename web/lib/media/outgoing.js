@@ -1,11 +1,14 @@
 // The streams that are sent to one other connection, with their tracks and senders.
 
+import { preferCodec } from './codecs.js';
+
 /** @typedef {{audio: boolean, video: boolean}} Wanted */
 /**
  * A stream being sent, with its tracks and senders by kind.
  * @typedef {object} Outgoing
  * @property {MediaStream} container
  * @property {Wanted} wanted
+ * @property {import('./codecs.js').CodecOptions} codecs
  * @property {Map<string, MediaStreamTrack | null>} tracks
  * @property {Map<string, RTCRtpSender>} senders
  */
@@ -57,8 +60,9 @@ export class OutgoingStreams {
    * @param {string} streamId
    * @param {MediaStreamTrack[]} tracks
    * @param {Wanted} wanted
+   * @param {import('./codecs.js').CodecOptions} [codecs]
    */
-  send(streamId, tracks, wanted) {
+  send(streamId, tracks, wanted, codecs = {}) {
     const known = this.#streams.get(streamId);
     if (known) {
       known.wanted = wanted;
@@ -67,7 +71,7 @@ export class OutgoingStreams {
     }
     const outgoing = {
       // Only the id of this container is used. Each peer has a separate container, so renaming is unambiguous.
-      container: new this.#rtc.MediaStream(), wanted,
+      container: new this.#rtc.MediaStream(), wanted, codecs,
       tracks: new Map(tracks.map((track) => [track.kind, /** @type {MediaStreamTrack | null} */ (track)])),
       senders: new Map(),
     };
@@ -100,8 +104,11 @@ export class OutgoingStreams {
   #addTracks(outgoing) {
     for (const [kind, track] of this.#connection ? outgoing.tracks : []) {
       if (track === null || outgoing.senders.has(kind)) continue;
-      const sender = /** @type {RTCPeerConnection} */ (this.#connection).addTrack(track, outgoing.container);
+      const connection = /** @type {RTCPeerConnection} */ (this.#connection);
+      const sender = connection.addTrack(track, outgoing.container);
       outgoing.senders.set(kind, sender);
+      const transceiver = connection.getTransceivers().find((one) => one.sender === sender);
+      preferCodec(transceiver, /** @type {import('./codecs.js').Kind} */ (kind), outgoing.codecs);
       if (this.#effective(outgoing, kind) === null) this.#swap(sender, null);
     }
   }

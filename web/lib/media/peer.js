@@ -89,12 +89,10 @@ export class Peer {
 
   /**
    * Starts sending a stream, or updates which of its tracks are sent.
-   * @param {string} streamId
-   * @param {MediaStreamTrack[]} tracks
-   * @param {import('./outgoing.js').Wanted} wanted
+   * @param {Parameters<OutgoingStreams['send']>} stream
    */
-  send(streamId, tracks, wanted) {
-    this.#outgoing.send(streamId, tracks, wanted);
+  send(...stream) {
+    this.#outgoing.send(...stream);
   }
 
   /**

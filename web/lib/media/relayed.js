@@ -1,6 +1,8 @@
 // Relayed media (protocol §4): one peer connection with each other connection of the session that subscribes to us, or to which
 // we subscribe.
 
+import { codecOf, withCodecsFirst } from './codecs.js';
+import { isChosen, withChosen } from './ice.js';
 import { Peer } from './peer.js';
 import { opusParameters, tune, withOpusParameters } from './sending.js';
 
@@ -35,7 +37,7 @@ export class RelayedTransport {
   publish(streamId, source) {
     this.#published.set(streamId, source);
     for (const [connectionId, wanted] of this.#subscribers.get(streamId) ?? []) {
-      this.#peer(connectionId).send(streamId, source.tracks(), wanted);
+      this.#peer(connectionId).send(streamId, source.tracks(), wanted, source.sending);
     }
   }
 
@@ -95,7 +97,8 @@ export class RelayedTransport {
     if (message.type === 'session.subscribed') this.#subscribed(streamId, connectionId, message);
     if (message.type === 'session.unsubscribed') this.#unsubscribed(streamId, connectionId);
     // Ignore late messages of a connection that is no longer relevant.
-    if (message.type === 'session.negotiate' && this.#isRelated(from)) this.#peer(from).receive(this.#read(message));
+    if (message.type !== 'session.negotiate' || !this.#isRelated(from)) return;
+    if (isChosen(message.candidate?.candidate ?? '', this.#options.iceConfig)) this.#peer(from).receive(this.#read(message));
   }
 
   /** @param {string} connectionId */
@@ -143,7 +146,7 @@ export class RelayedTransport {
     subscribers.set(connectionId, { audio, video });
     this.#subscribers.set(streamId, subscribers);
     const source = this.#published.get(streamId);
-    if (source) this.#peer(connectionId).send(streamId, source.tracks(), { audio, video });
+    if (source) this.#peer(connectionId).send(streamId, source.tracks(), { audio, video }, source.sending);
   }
 
   /** @param {string} streamId @param {string} connectionId */
@@ -154,7 +157,7 @@ export class RelayedTransport {
   }
 
   /**
-   * Sets in the other end's description what our encoder of audio should send.
+   * Sets in the other end's description what our encoders should send.
    * @param {Message} message
    */
   #read(message) {
@@ -162,7 +165,10 @@ export class RelayedTransport {
     if (!description) return message;
     const published = [...this.#published].filter(([streamId]) => this.#subscribers.get(streamId)?.has(from));
     const parameters = Object.assign({}, ...published.map(([, { sending = {} }]) => opusParameters(sending)));
-    return { ...message, description: { ...description, sdp: withOpusParameters(description.sdp, () => parameters) } };
+    const reachable = withChosen(description.sdp, this.#options.iceConfig);
+    const sdp = withCodecsFirst(withOpusParameters(reachable, () => parameters), (kind) => (
+      published.map(([, { sending = {} }]) => codecOf(kind, sending)).find((codec) => codec !== undefined)));
+    return { ...message, description: { ...description, sdp } };
   }
 
   /** @param {string} connectionId @param {string} streamId */

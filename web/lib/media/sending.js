@@ -6,7 +6,7 @@ import { maxVideoBitrate } from './layers.js';
 /** @typedef {'very-low' | 'low' | 'medium' | 'high'} Priority */
 /** @typedef {'' | 'motion' | 'detail' | 'text'} ContentHint */
 /**
- * OpenTok's names, except for the last two, which are those of WebRTC.
+ * OpenTok's names, except for `degradationPreference`, `networkPriority` and the codecs, which are those of WebRTC.
  * @typedef {object} SendingOptions
  * @property {number} [audioBitrate] of Opus at most, 6000 to 510000 bit/s
  * @property {boolean} [enableStereo] send two channels, if the source has two. Turn off the audio processing, which makes one of them
@@ -16,6 +16,9 @@ import { maxVideoBitrate } from './layers.js';
  * @property {ContentHint} [videoContentHint] what the video shows: 'motion' keeps it smooth, 'detail' and 'text' keep it sharp
  * @property {RTCDegradationPreference} [degradationPreference] what to keep on a slow network
  * @property {{audio?: Priority, video?: Priority}} [networkPriority] what to send first, and what to give more of the bitrate
+ * @property {import('./codecs.js').VideoCodec} [videoCodec] the codec to send if both sides have it; set before publishing.
+ *   Simulcast needs VP8 or H.264, and in Firefox before 136 VP8
+ * @property {import('./codecs.js').AudioCodec} [audioCodec] a routed session has only Opus
  */
 /** @typedef {{maxBitrate?: number, maxFramerate?: number, priority?: Priority, networkPriority?: Priority}} Encoding */
 

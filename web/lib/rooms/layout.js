@@ -155,7 +155,7 @@ function columnsFor({ width, height }, gap, tiles) {
  */
 function strips({ viewport, gap }, tiles) {
   const isWide = viewport.width >= viewport.height;
-  const matches = tiles.map(({ aspect }) => (aspect >= 1) === isWide);
+  const matches = tiles.map(({ aspect }) => (aspectOf(aspect, 9 / 16) >= 1) === isWide);
   const isMixed = tiles.length === 2 && matches[0] !== matches[1];
   const shares = isMixed ? matches.map((does) => (does ? matchingShare : 1 - matchingShare)) : equal(tiles.length);
   return split(isWide ? viewport.width : viewport.height, gap, shares).map(({ start, size }, index) => ({

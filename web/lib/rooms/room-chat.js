@@ -26,16 +26,28 @@ export class RoomChat {
     }
   }
 
+  /** @param {string} fileId a file that was deleted */
+  removeFile(fileId) {
+    const index = this.lines.findIndex(({ file }) => file?.fileId === fileId);
+    if (index < 0) return;
+    this.#bytes -= sizeOf(this.lines[index]);
+    this.lines.splice(index, 1);
+  }
+
   /**
-   * Adds the lines that a rejoined room has, except those that are known. A room that began again has none of ours, which stay.
+   * Adds the lines that a rejoined room has, except those that are known. A room that began again has none of ours, which stay:
+   * except those of files, because nobody can save a file that the room no longer lists.
    * @param {RoomLine[]} lines
-   * @returns {RoomLine[]} those that were not known
+   * @returns {{fresh: RoomLine[], removed: string[]}} the lines that were not known, and the ids of files that are gone
    */
   catchUp(lines) {
+    const listed = new Set(lines.map(({ file }) => file?.fileId));
+    const removed = this.lines.flatMap(({ file }) => (file && !listed.has(file.fileId) ? [file.fileId] : []));
+    for (const fileId of removed) this.removeFile(fileId);
     const known = new Set(this.lines.map(keyOf));
     const fresh = lines.filter((line) => !known.has(keyOf(line)));
     for (const line of fresh) this.add(line);
-    return fresh;
+    return { fresh, removed };
   }
 }
 

@@ -6,6 +6,7 @@ import { ConfabError } from '../errors.js';
 import { Emitter } from '../events.js';
 import { KeptPublishers } from './kept-publishers.js';
 import { RoomChat } from './room-chat.js';
+import { RoomFiles } from './room-files.js';
 import { RoomMedia } from './room-media.js';
 
 /** @typedef {import('../line/room-messages.js').RoomOptions} RoomOptions */
@@ -24,6 +25,7 @@ import { RoomMedia } from './room-media.js';
  * @property {import('../media/peer.js').Rtc} [rtc]
  * @property {import('../clock.js').Clock} [clock]
  * @property {() => number} [random]
+ * @property {typeof import('./room-files.js').sendFile} [sendFile]
  */
 /**
  * @typedef {object} RoomHost
@@ -34,7 +36,7 @@ import { RoomMedia } from './room-media.js';
  * @property {() => void} expelled this place in the room no longer works: join the room again
  * @property {() => void} over the room ended here
  */
-/** @typedef {{name: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[]}} Joined */
+/** @typedef {{name: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[], files?: import('./room-files.js').FileAccess}} Joined */
 
 /** How long to wait for `room.ended` after the session ended, before joining the session again (milliseconds). */
 const sessionPauseMs = 1000;
@@ -45,7 +47,7 @@ const controls = new WeakMap();
 export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room));
 
 /**
- * Events: `changed {options}`, `person {person}` (joined, left, reconnecting, hand, role), `said {line}`, `reacted
+ * Events: `changed {options}`, `person {person}` (joined, left, reconnecting, hand, role), `said {line}`, `fileRemoved {fileId}`, `reacted
  * {connectionId, reaction}`, `knock {connectionId, displayName, waiting}`, `role {role}` (this person's own), `subscriber
  * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
  * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
@@ -64,6 +66,8 @@ export class Room extends Emitter {
   /** @type {'joining' | 'joined' | 'ended'} `joining` → `joined` → `ended`; `joining` → `ended` */
   #state = 'joining';
   #handRaised = false;
+  /** Sends and fetches the files of the chat. */
+  files = new RoomFiles((verb, members) => this.#request(verb, members), () => this.#host);
   name = '';
   /** @type {RoomRole} */
   role = 'guest';
@@ -203,10 +207,10 @@ export class Room extends Emitter {
     return this.#request('room.react', { reaction });
   }
 
-  /** @param {string} verb @param {Record<string, unknown>} members @returns {Promise<void>} */
+  /** @param {string} verb @param {Record<string, unknown>} members @returns {Promise<any>} the answer */
   async #request(verb, members) {
     if (this.isOver) throw new ConfabError({ code: 'not_joined', message: 'You are no longer in the room. Join it again.' });
-    await this.#host.client.request(verb, members);
+    return this.#host.client.request(verb, members);
   }
 
   // ---- Joining, and joining again
@@ -223,9 +227,12 @@ export class Room extends Emitter {
     this.knocks.clear();
     this.#state = 'joined';
     this.#changed(options);
+    this.files.access = joined.files ?? null;
     this.#takePeople(people, isFirst);
     this.#takeRole(joined.role);
-    for (const line of this.#chat.catchUp(chat)) if (!isFirst) this.emit('said', { line });
+    const { fresh, removed } = this.#chat.catchUp(chat);
+    for (const fileId of removed) this.emit('fileRemoved', { fileId });
+    for (const line of fresh) if (!isFirst) this.emit('said', { line });
     await this.#beginMedia(sessionId);
     if (this.#handRaised && !this.isOver) this.#request('room.hand', { raised: true }).catch(() => {});
   }
@@ -327,6 +334,9 @@ export class Room extends Emitter {
       case 'room.said':
         this.#chat.add(members);
         return this.emit('said', { line: members });
+      case 'room.fileRemoved':
+        this.#chat.removeFile(members.fileId);
+        return this.emit('fileRemoved', members);
       case 'room.reacted': return this.emit('reacted', members);
       case 'room.knock': return this.#knock(members);
       case 'room.ended': return this.#end(members.reason);

@@ -14,7 +14,9 @@ import { controlOf, Room } from './room.js';
  * @property {string} [name] default: a random one
  * @property {string} [displayName] default: the server makes one
  * @property {string} [password]
+ * @property {string} [token] an application's token for the room, also for joining again
  * @property {RoomChanges} [options] of the room, if this creates it
+ * @property {boolean} [routedOnly] reject with `room_mesh` instead of joining a room whose members see each other's addresses
  */
 /**
  * @typedef {object} Attempt
@@ -57,6 +59,8 @@ export class Rooms extends Emitter {
   #stays = 0;
   /** @type {string | undefined} the room's password, for joining again */
   #password;
+  /** @type {string | undefined} the application's token, for joining again */
+  #token;
   /** Settles when the server has answered all that was sent about rooms. */
   #quiet = Promise.resolve();
 
@@ -118,6 +122,7 @@ export class Rooms extends Emitter {
   #begin(attempt) {
     this.#attempt = attempt;
     this.#password = attempt.request.password ?? attempt.request.options?.password;
+    this.#token = attempt.request.token;
     this.#send(attempt);
   }
 
@@ -130,8 +135,9 @@ export class Rooms extends Emitter {
       // Another call has sent it in the meantime.
       if (attempt !== this.#attempt || attempt.phase !== 'idle') return;
       attempt.phase = 'asking';
-      const { name, displayName = '', password, options } = attempt.request;
-      const answer = this.#client.request('room.join', { name, displayName, password: password || undefined, options });
+      const { name, displayName = '', password, token, options, routedOnly } = attempt.request;
+      const answer = this.#client.request(
+        'room.join', { name, displayName, password: password || undefined, token, options, routedOnly });
       this.#quiet = answer.then(() => {}, () => {});
       await answer;
     } catch (error) {
@@ -232,9 +238,16 @@ export class Rooms extends Emitter {
     const password = this.#password;
     // If the room is gone, it is created again as it was, but not locked: everyone else must come in again too.
     const { password: hasPassword, locked: _locked, ...options } = room.options;
+    // A host who does not know the password must not open the room to everyone.
+    const secrecy = password ? { password } : { lobby: true };
     /** @type {Attempt} */
     const attempt = {
-      request: { name: room.name, displayName: room.me?.displayName, password, options: { ...options, ...hasPassword && password ? { password } : {} } },
+      request: {
+        name: room.name, displayName: room.me?.displayName, password, token: this.#token,
+        options: { ...options, ...hasPassword ? secrecy : {} },
+        // The room may be gone, and another one have its name, to which the user has not agreed.
+        routedOnly: options.media === 'routed' ? true : undefined,
+      },
       room,
       phase: 'idle',
       backoff: this.#newBackoff(),

@@ -310,6 +310,7 @@ export class SessionCore {
       get connectionId() { return session.connection?.connectionId ?? ''; },
       request: (type, members) => this.request(type, members),
       configuration: async () => iceConfiguration(await client.ice.current(), iceConfig),
+      iceConfig,
       clock,
       rtc: rtc ?? globalThis,
       failed: (error) => session.dispatch(new OTEvent('mediaFault', { error })),

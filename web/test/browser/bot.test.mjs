@@ -1,5 +1,5 @@
-// `confab bot`, the client without a browser: a page meets it, sees its video, gets answers, and is recorded. ffmpeg reads the
-// recordings.
+// `confab bot`, a client of the Swift SDK: a page meets it, and each receives the media of the other. The page gets answers, and is
+// recorded. ffmpeg reads the recordings.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
@@ -37,6 +37,12 @@ function startBot(t, server, ...args) {
 async function stop(bot) {
   const { code } = await bot.kill('SIGINT');
   assert.equal(code, 0, `the bot ended with status ${code}:\n${bot.tail()}`);
+}
+
+/** Returns how much the bot has received of each stream that has ended. */
+function received(bot) {
+  const lines = bot.log.map((line) => line.match(/Received (\d+) video frames and (\d+) audio packets/)).filter(Boolean);
+  return lines.map(([, frames, packets]) => ({ frames: Number(frames), packets: Number(packets) }));
 }
 
 /** Decodes a video file. Returns the red, green and blue of each frame's middle pixel. */
@@ -95,12 +101,17 @@ test('a page meets the bot in the roulette, sees its film, gets answers, and is 
   await reads(page, '[bot] Hello! I am a bot: I play a video and repeat what you write. Nice to see you.');
   await write(page, 'Is anybody there?');
   await reads(page, '[bot] You wrote: Is anybody there?');
+  t.diagnostic(`the page decoded ${await framesRise(page, { by: 30 })} frames of the bot`);
   await keepReceiving(page);
   await recordings(directory, 15);
 
   // After the bot leaves, the user waits for the next partner.
   await page.click('button', 'Stop');
   await bot.line(/The partner left/, lineTimeout);
+  await bot.line(/Received \d+ video frames/, lineTimeout);
+  const [fromPage] = received(bot);
+  t.diagnostic(`the bot received ${fromPage.frames} video frames and ${fromPage.packets} audio packets`);
+  assert.ok(fromPage.frames >= 15 && fromPage.packets >= 15);
   const green = await arrive(t, await chromium(), server.url, { color: 'green' });
   await begin(green);
   await see(green, sampleColor);

@@ -85,6 +85,17 @@ export async function soundArrives(page, { by = 25, timeout } = {}) {
   }, { timeout });
 }
 
+/** Waits until the page receives video without sound: this many frames are decoded while no audio packet arrives. */
+export function soundStops(page, { frames = 10 } = {}) {
+  let [packets, from] = [-1, 0];
+  return page.until(`${frames} frames are decoded without any sound`, async () => {
+    const now = await page.evaluate(receivedMedia);
+    if (now.audioPackets !== packets) [packets, from] = [now.audioPackets, now.framesDecoded];
+    if (now.framesDecoded - from < frames) throw new NotYet(`${now.framesDecoded - from} so far, after ${packets} packets of sound`);
+    return true;
+  });
+}
+
 /**
  * Writes a video file for `launchChromium({picture})`: one color with a moving block near the top.
  *

@@ -70,17 +70,19 @@ export class Child {
   /**
    * @param {string} command
    * @param {string[]} args
-   * @param {{env?: Record<string, string | undefined>, cwd?: string, machine?: import('./namespace.mjs').Machine}} [options]
-   *   `machine`: where to run it, instead of here
+   * @param {{env?: Record<string, string | undefined>, cwd?: string, input?: boolean, machine?: import('./namespace.mjs').Machine}}
+   *   [options] `input`: whether it reads from `write`; `machine`: where to run it, instead of here
    */
-  constructor(command, args, { env = {}, cwd, machine } = {}) {
+  constructor(command, args, { env = {}, cwd, input = false, machine } = {}) {
     this.name = path.basename(command);
     this.process = spawn(...(machine?.inside(command, args) ?? [command, args]), {
       cwd,
       env: { ...process.env, ...env },
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     });
+    // A child that has ended reads nothing more. The test learns it from its log.
+    this.process.stdin?.on('error', () => {});
     this.exited = new Promise((resolve) => {
       this.process.once('error', (error) => resolve(this.#end({ code: null, signal: null, error })));
       this.process.once('exit', (code, signal) => resolve(this.#end({ code, signal })));
@@ -97,6 +99,11 @@ export class Child {
     this.log.push(line);
     if (this.log.length > keptLines) this.log.shift();
     for (const watch of this.#watchers) watch(line);
+  }
+
+  /** Writes a line to its standard input, which `input` has to allow. @param {string} line */
+  write(line) {
+    this.process.stdin.write(`${line}\n`);
   }
 
   #end(how) {

@@ -24,6 +24,7 @@ export const endings = {
   locked: 'This room is locked',
   removed: 'A host removed you from the room',
   refused: 'A host did not let you in',
+  invitation: 'You cannot join with this invitation',
 };
 
 /**
@@ -165,6 +166,63 @@ export function reads(page, text) {
     return true;
   });
 }
+
+/** Sends a file from the chat. @param {string} name @param {number[]} bytes */
+export async function sendFile(page, name, bytes) {
+  await openChat(page);
+  await page.find('button', 'Send a file');
+  await page.evaluate((fileName, content) => {
+    const chosen = new DataTransfer();
+    chosen.items.add(new File([new Uint8Array(content)], fileName));
+    const picker = document.getElementById('file-input');
+    picker.files = chosen.files;
+    picker.dispatchEvent(new Event('change'));
+  }, name, bytes);
+}
+
+/** Drops files on an element. Returns whether the page handles it itself. @param {string} selector @param {string[]} names */
+export function drop(page, selector, ...names) {
+  return page.evaluate((where, fileNames) => {
+    const dataTransfer = new DataTransfer();
+    for (const name of fileNames) dataTransfer.items.add(new File(['x'], name));
+    return !document.querySelector(where).dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+  }, selector, names);
+}
+
+/** Saves the last file of the chat, and returns what the browser would write: its name, type and bytes. */
+export async function saveFile(page) {
+  await page.evaluate(() => {
+    window.saved = null;
+    const make = URL.createObjectURL;
+    let last;
+    URL.createObjectURL = (blob) => {
+      last = blob;
+      return make.call(URL, blob);
+    };
+    // Instead of a download, which would leave a file on this machine.
+    HTMLAnchorElement.prototype.click = async function () {
+      const bytes = [...new Uint8Array(await last.arrayBuffer())];
+      window.saved = { name: this.download, type: last.type, bytes };
+    };
+    [...document.querySelectorAll('#log .file-link:not(.file-remove)')].at(-1).click();
+  });
+  await page.waitFor('the file is saved', () => window.saved !== null);
+  return page.evaluate('window.saved');
+}
+
+/** Presses the button that removes the last file of the chat. */
+export async function removeFile(page) {
+  await page.waitFor('the last file can be removed', () => {
+    const remove = [...document.querySelectorAll('#log .file-remove')].at(-1);
+    if (!remove?.checkVisibility()) return false;
+    remove.focus();
+    remove.click();
+    return true;
+  });
+}
+
+/** Waits until the chat has no file. */
+export const hasNoFile = (page) => page.waitFor('the chat has no file', () => document.querySelector('#log .file-link') === null);
 
 /**
  * Lets several people join who only send a picture, all in one page, because a page for each would be too much for a test.

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { failMedia, source } from './in-page.mjs';
-import { approach, come, crowd, endings, ended, moderate, press, reads, says, seesAll, setOption } from './roommate.mjs';
+import { failMedia, notAskedYet, source } from './in-page.mjs';
+import { approach, come, crowd, endings, ended, moderate, press, reads, says, seesAll, sendFile, setOption } from './roommate.mjs';
 import { inspect, looks, screenshotFolder } from './screenshots.mjs';
 import { repository } from './server.mjs';
 import { serve } from './stranger.mjs';
@@ -36,7 +36,7 @@ test('the page looks right before the room, without a camera, with a password, a
   await press(page, { name: 'Bob' });
   await page.find('textbox', 'Password');
   await looksRight(t, page, 'password');
-  const blind = await approach(t, browser, url, { room: 'other', label: 'a blind', scripts: [source(failMedia, 'NotAllowedError')] });
+  const blind = await approach(t, browser, url, { room: 'other', label: 'a blind', scripts: [source(notAskedYet), source(failMedia, 'NotAllowedError')] });
   await press(blind, { name: 'Eve' });
   await blind.waitFor('it says that the camera is blocked', () => /are blocked for this page/.test(document.body.innerText));
   await looksRight(t, blind, 'camera-refused');
@@ -64,6 +64,21 @@ test('the room looks right: alone, with others, its panels, its dialogs and a kn
   await page.press('Enter');
   await reads(page, 'long enough');
   await looksRight(t, page, 'chat');
+  await sendFile(other, 'Plan for the summer party – with the list of everyone who brings something (final).pdf', Array(1_234_567).fill(7));
+  await reads(page, 'final');
+  await sendFile(page, 'photo.jpg', Array(70_000).fill(7));
+  await reads(page, 'photo.jpg');
+  await looksRight(t, page, 'files');
+  await holdUploads(page);
+  await sendFile(page, 'A film of the garden, which is long enough to need a while.mp4', Array(70_000).fill(7));
+  await page.find('button', 'Cancel the file');
+  await looksRight(t, page, 'sending');
+  await page.resize(390, 780);
+  const cancel = await (await page.find('button', 'Cancel the file')).evaluate(function () { return this.getBoundingClientRect().right; });
+  assert.ok(cancel <= 390, `a long name pushes the button out of the panel, to ${cancel}`);
+  await page.resize(1280, 720);
+  await page.click('button', 'Cancel the file');
+  await page.waitFor('the upload is canceled', () => document.getElementById('file-progress').hidden);
   await page.click('button', 'Invite');
   await page.waitFor('the QR code is shown', "document.querySelector('#invite-qr img')?.naturalWidth > 0");
   await looksRight(t, page, 'invite');
@@ -89,6 +104,12 @@ test('the room looks right: alone, with others, its panels, its dialogs and a kn
   await moderate(page, 'Bob', 'Remove');
   await page.find('dialog');
   await looksRight(t, page, 'remove');
+  await page.press('Escape');
+  // The chat covers the room on a phone, but not the knock.
+  await page.resize(390, 780);
+  await page.click('button', 'Chat');
+  await page.click('button', 'Deny');
+  await ended(third, endings.refused);
 });
 
 test('a room can be used with the keyboard alone', async (t) => {
@@ -119,7 +140,20 @@ test('a room can be used with the keyboard alone', async (t) => {
   await page.press('Enter');
   await reads(other, 'typed, not a shortcut: m');
   await page.press('Escape');
-  await page.waitFor('the panel is closed and its button has the focus', "document.activeElement.id === 'chat'");
+  await focusIsOn(page, 'chat');
+
+  await tabTo(page, 'button', 'React');
+  await page.press('Enter');
+  await tabTo(page, 'button', 'React with applause');
+  await page.press('Enter');
+  await focusIsOn(page, 'react');
+  await tabTo(page, 'button', 'More');
+  await page.press('Enter');
+  await tabTo(page, 'button', 'Keyboard shortcuts');
+  await page.press('Enter');
+  await page.find('dialog');
+  await page.press('Escape');
+  await focusIsOn(page, 'more');
   await tabTo(page, 'button', 'Raise hand');
   await page.press('Enter');
   await other.waitForStatus(/Ann.* raised a hand/);
@@ -127,6 +161,21 @@ test('a room can be used with the keyboard alone', async (t) => {
   await page.press('Enter');
   await ended(page, endings.left);
 });
+
+/** Lets uploads of this page send nothing, and shows two fifths of their progress. */
+function holdUploads(page) {
+  return page.evaluate(() => {
+    XMLHttpRequest.prototype.send = function () {
+      this.upload.dispatchEvent(new ProgressEvent('progress', { loaded: 2, total: 5 }));
+      this.abort = () => this.dispatchEvent(new ProgressEvent('abort'));
+    };
+  });
+}
+
+/** Waits until what the user did has closed, and the button that opened it has the focus. */
+function focusIsOn(page, id) {
+  return page.waitFor(`the focus is on "${id}"`, (wanted) => document.activeElement?.id === wanted && !document.querySelector('dialog[open]'), { args: [id] });
+}
 
 function pressedIs(page, name, value) {
   return page.waitFor(`${name} is ${value}`, (label, wanted) => [...document.querySelectorAll('button')].some((element) => (

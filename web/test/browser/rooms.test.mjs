@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { soundArrives } from './media.mjs';
-import { approach, come, endings, ended, enter, leave, moderate, openChat, press, reads, says, seesAll, setOption, setPassword, write } from './roommate.mjs';
+import { approach, come, drop, endings, ended, enter, hasNoFile, leave, moderate, openChat, press, reads, removeFile, saveFile, says, seesAll, sendFile, setOption, setPassword, write } from './roommate.mjs';
 import { assertNoComplaints, assertNothingThrown, serve } from './stranger.mjs';
-import { testInFull } from './tier.mjs';
+import { isFull, testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -42,6 +42,72 @@ test('three people in one room see and hear each other, chat, and a late one rea
   assertNoComplaints(one, other, third);
 });
 
+test('a file that one person sends is saved by another with the same bytes, until a host removes it', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const one = await come(t, browser, url, ann);
+  const other = await come(t, browser, url, bob);
+  const bytes = Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256);
+  await sendFile(other, 'plan <b>für</b> Mai.html', bytes);
+  await openChat(one);
+  await Promise.all([one, other].map((page) => reads(page, 'plan _b_für__b_ Mai.html')));
+  const saved = await saveFile(one);
+  assert.deepEqual([saved.name, saved.type], ['plan _b_für__b_ Mai.html', 'application/octet-stream']);
+  assert.deepEqual(saved.bytes, bytes);
+  const third = await come(t, browser, url, cat);
+  await openChat(third);
+  await reads(third, 'plan _b_für__b_ Mai.html');
+  assert.equal(await third.evaluate("document.querySelector('#log .file-remove').checkVisibility()"), false, 'guests remove only their own');
+  await write(one, 'Thank you');
+  await write(other, 'You are welcome', one, third);
+  await sendFile(other, 'again.txt', [1]);
+  await reads(one, 'again.txt');
+  await write(other, 'One more', one, third);
+  const named = (page) => page.evaluate("[...document.querySelectorAll('#log .line .who')].map((who) => who.textContent.replace(/[^a-z]/gi, ''))");
+  assert.deepEqual(await named(third), ['Bob', 'Ann', 'Bob'], 'a name stands above all lines of a person');
+  await removeFile(one);
+  assert.ok(await one.evaluate("document.activeElement.id === 'log'"), 'the focus is not lost with the button');
+  await removeFile(one);
+  await Promise.all([one, other, third].map(hasNoFile));
+  assert.deepEqual(await named(third), ['Ann', 'Bob'], 'the lines that stay keep a name');
+  assertNoComplaints(one, other, third);
+});
+
+test('a file that is dropped on the chat is sent, beside it nothing happens, and two at once are refused with a sentence', async (t) => {
+  const { url } = await serve(t);
+  const page = await come(t, await chromium(), url, ann);
+  await openChat(page);
+  await page.find('button', 'Send a file');
+  assert.ok(await drop(page, '#stage', 'beside.txt'), 'the browser would show the file instead of the page');
+  assert.ok(await drop(page, '#log', 'one.txt', 'two.txt'));
+  await page.until('it says that it takes one at a time', async () => /one file/.test(await page.alerts()));
+  assert.ok(await drop(page, '#log', 'three.txt'));
+  await reads(page, 'three.txt');
+  assert.equal(await page.evaluate("document.querySelectorAll('#log .line').length"), 1);
+});
+
+test('a link to a mesh room that does not say so shows it before joining', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const one = await approach(t, browser, url, { ...ann, label: 'Ann' });
+  await one.goto(`${url}/room/${room}?media=mesh`);
+  await one.find('button', 'Join');
+  await enter(one, ann);
+  const other = await approach(t, browser, url, { ...bob, label: 'Bob' });
+  await press(other, bob);
+  await other.until('it says that members see addresses', async () => /IP addresses/.test(await other.alerts()));
+  assert.equal(await one.evaluate("document.querySelectorAll('.person-tile:not([hidden])').length"), 0, 'nobody came in');
+  await enter(other, {});
+  await everyoneSeesEveryone([{ page: one, ...ann }, { page: other, ...bob }]);
+});
+
+test('the address of a room with a slash at its end leads to the room', async (t) => {
+  const { url } = await serve(t);
+  const answer = await fetch(`${url}/room/Tea%20at%205/?guest=1`);
+  assert.deepEqual([answer.status, answer.url], [200, `${url}/room/Tea%20at%205?guest=1`]);
+  assert.equal((await fetch(`${url}/room/a/b/`)).status, 404);
+});
+
 test('two tabs of one browser with one name are two people, and each sees the other', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
@@ -61,6 +127,32 @@ test('a full room refuses the next person with a sentence, until there is a plac
   await leave(other);
   await third.click('button', 'Join again');
   await Promise.all([seesAll(one, { Cat: 'blue' }), seesAll(third, { Ann: 'red' })]);
+});
+
+test('the holder of an application\'s token comes in with its name and role, past the password and the lobby, also after a reload', async (t) => {
+  const server = await serve(t);
+  const browser = await chromium();
+  await server.command('room', 'create', room, '--password', 'tea', '--lobby');
+  const token = await server.command('room', 'token', room, '--role', 'host', '--display-name', 'Dr. Ada');
+  const page = await browser.newPage({ color: 'red', label: 'Ada' });
+  t.after(() => page.close());
+  await page.goto(`${server.url}/room/${room}#token=${token}`);
+  await page.find('button', 'Join');
+  assert.ok(!await page.has('textbox', 'Your name'), 'the token has the name');
+  assert.ok(!await page.has('link', 'Other rooms'), 'an application chose the room');
+  assert.equal(await page.evaluate('location.hash'), '', 'the token is not in the address');
+  await enter(page);
+  await page.reload();
+  await enter(page);
+  await page.click('button', 'People');
+  await page.waitFor('the name and role of the token are shown', () => /Dr\. Ada \(you\)\s*Host/.test(document.getElementById('people').innerText));
+  await page.close();
+  const bad = await browser.newPage({ color: 'green', label: 'Eve' });
+  t.after(() => bad.close());
+  await bad.goto(`${server.url}/room/${room}#token=${token.slice(0, -4)}AAAA`);
+  await press(bad);
+  await ended(bad, endings.invitation);
+  assertNothingThrown(bad);
 });
 
 test('in a lobby people wait until the host admits or denies them', async (t) => {
@@ -151,7 +243,9 @@ async function joinWithToken() {
   }
 }
 
-test('the host hands over, and the new host decides', async (t) => {
+testInFull('the host hands over, and the new host decides',
+  'RoomModerationTests; unit-app/room-inside; rooms.test.mjs "the host mutes and removes a guest, whose token no longer works, '
+  + 'and a new host follows one who leaves"', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
   const host = await come(t, browser, url, ann);
@@ -178,19 +272,21 @@ test('from the page of a room, two tabs see each other after one press each', as
   await second.waitFor('the first person is seen', "document.querySelector('.person-tile video')?.videoWidth > 0");
 });
 
-testInFull('six people see each other, in twelve rounds of leaving and joining again in random order',
-  'rooms.test.mjs "three people in one room see and hear each other, chat, and a late one reads what was written"; '
-  + 'unit/rooms-recovery', { timeout: 900_000 }, async (t) => {
+const rounds = isFull ? 12 : 4;
+
+test(`six people see each other, in ${rounds} rounds of leaving and joining again in random order`, { timeout: 900_000 }, async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
   const seed = Number(process.env.CONFAB_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.diagnostic(`seed ${seed}`);
   const random = randomFrom(seed);
+  const whole = stopwatch();
   const names = { Ann: 'red', Bob: 'green', Cat: 'blue', Dan: 'yellow', Eve: 'cyan', Fay: 'magenta' };
-  const people = [];
-  for (const [name, color] of Object.entries(names)) people.push({ name, color, page: await come(t, browser, url, { name, color, room }) });
+  const people = await Promise.all(Object.entries(names).map(async ([name, color]) => (
+    { name, color, page: await come(t, browser, url, { name, color, room }) })));
   await everyoneSeesEveryone(people);
-  for (let round = 1; round <= 12; round += 1) {
+  t.diagnostic(`all six saw each other after ${whole()}`);
+  for (let round = 1; round <= rounds; round += 1) {
     const time = stopwatch();
     // Each leaves and comes back on their own, so all orders and overlaps occur.
     const order = [...people].map((one) => ({ one, at: random() })).sort((a, b) => a.at - b.at).map(({ one }) => one);
@@ -202,6 +298,7 @@ testInFull('six people see each other, in twelve rounds of leaving and joining a
     await everyoneSeesEveryone(people);
     t.diagnostic(`round ${round}: ${order.map(({ name }) => name).join(', ')} after ${time()}`);
   }
+  t.diagnostic(`everything took ${whole()}`);
   assertNothingThrown(...people.map(({ page }) => page));
 });
 

@@ -11,7 +11,7 @@ test('Join opens the camera, and asks the server when the camera is open', () =>
   assert.deepEqual(machine.wanted, ['openMedia']);
   assert.equal(machine.state.place.is, 'joining');
   machine.tell('mediaOn', { camera: true });
-  assert.deepEqual(joinOf(machine), { name: 'garden', displayName: 'Robin', password: undefined, options: undefined });
+  assert.deepEqual(joinOf(machine), { name: 'garden', displayName: 'Robin', password: undefined, routedOnly: true });
 });
 
 test('Join before the connection is ready takes effect when it is', () => {
@@ -139,6 +139,15 @@ test('settings of the network make a new connection at the next join, and those 
   assert.deepEqual(machine.tell('connected', { resumed: false }).wanted, ['join']);
 });
 
+test('a preferred codec is remembered, and used for the next join by opening the camera again', () => {
+  const machine = new RoomMachine().inside().tell('settings', { change: { videoCodec: 'h264' } });
+  assert.deepEqual(machine.wanted, ['remember']);
+  assert.equal(machine.effect('remember').kept.settings.videoCodec, 'h264');
+  assert.deepEqual(machine.tell('leave').tell('again').wanted, ['openMedia']);
+  assert.deepEqual(machine.tell('mediaOn', { camera: true }).wanted, ['join']);
+  assert.deepEqual(machine.tell('leave').tell('again').wanted, ['join'], 'the camera already sends it');
+});
+
 test('in the room, settings wait until the next join', () => {
   const machine = new RoomMachine().inside().tell('settings', { change: { rate: 15 } });
   assert.deepEqual(machine.wanted, ['remember']);
@@ -151,10 +160,14 @@ test('a link to a mesh room asks for a mesh room, and says so first', () => {
   assert.deepEqual(joinOf(machine).options, { media: 'mesh' });
 });
 
-test('a person who comes to a mesh room by another link learns inside that members see each other’s addresses', () => {
-  const { state } = new RoomMachine().inside({ changes: { media: 'mesh' } });
-  assert.deepEqual([state.mesh, state.trouble.code], [true, 'mesh_room']);
-  assert.equal(new RoomMachine({ mesh: true }).inside({ changes: { media: 'mesh' } }).state.trouble, null);
+test('a person who comes to a mesh room by another link learns before joining that members see each other’s addresses', () => {
+  const machine = new RoomMachine().joining();
+  assert.deepEqual([joinOf(machine).routedOnly, joinOf(machine).options], [true, undefined]);
+  machine.tell('joinRefused', { code: 'room_mesh', message: '' });
+  assert.deepEqual([machine.state.place.is, machine.state.mesh, machine.state.trouble.code], ['before', true, 'room_mesh']);
+  assert.deepEqual(machine.effects, [{ do: 'focus', on: 'join' }]);
+  machine.tell('join');
+  assert.deepEqual([joinOf(machine).routedOnly, machine.state.trouble], [undefined, null]);
 });
 
 test('Mute and Camera off need no device that is not there', () => {

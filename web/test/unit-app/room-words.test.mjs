@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
-import { arrivalIn } from '../../app/room/address.js';
+import { arrivalIn, namesItsHolder } from '../../app/room/address.js';
 import { Hearing } from '../../app/room/hearing.js';
-import { iceConfigOf, knownSettings, publisherOptions, usual } from '../../app/room/settings.js';
+import { codecChoices, codecsToSend, iceConfigOf, knownSettings, publisherOptions, usual } from '../../app/room/settings.js';
 import { ActiveSpeaker } from '../../app/room/speaker.js';
 import { roomStringsFor } from '../../app/room/strings.js';
-import { deviceHint, endingOf, noticeOf, statusOf } from '../../app/room/words.js';
+import { deviceHint, endingOf, noticeOf, showsName, statusOf } from '../../app/room/words.js';
 import { bob, RoomMachine, stream } from './room-machine.mjs';
 
 const { strings } = roomStringsFor(['en']);
@@ -30,8 +30,8 @@ test('the status line follows a visit', () => {
 
 test('every end of a visit has a title, a sentence and a next step', () => {
   const reasons = [
-    'left', 'removed', 'banned', 'closed', 'replaced', 'room_full', 'room_locked', 'room_refused', 'room_banned', 'room_not_found', 'media_unavailable',
-    'not_permitted', 'connectionLost', 'something_new',
+    'left', 'removed', 'banned', 'closed', 'replaced', 'room_full', 'room_locked', 'room_refused', 'room_banned', 'room_mesh', 'room_not_found',
+    'media_unavailable', 'not_permitted', 'connectionLost', 'something_new',
   ];
   for (const reason of reasons) {
     const { title, text, ways } = endingOf(new RoomMachine().inside().tell('ended', { reason }).state, strings);
@@ -69,6 +69,24 @@ test('an invitation that no longer works is explained, and is not tried again', 
   }
 });
 
+test('a join that is refused because of the invitation ends the visit, says why once, and leads to no other room', () => {
+  const arrival = { hasToken: true, isNamed: true };
+  for (const code of ['token_expired', 'token_revoked', 'token_room', 'token_of_tomorrow']) {
+    const { state } = new RoomMachine(arrival).joining().tell('joinRefused', { code, message: 'Ask for another.' }).tell('closed', { code, message: '' });
+    const { title, text, ways } = endingOf(state, strings);
+    assert.ok(/invitation/.test(title) && /[Aa]sk for/.test(text), code);
+    assert.deepEqual([ways, noticeOf(state, strings)], [[], null], code);
+  }
+  const ended = (reason) => endingOf(new RoomMachine(arrival).inside().tell('ended', { reason }).state, strings);
+  assert.deepEqual([ended('removed').ways, ended('left').ways, ended('room_not_found').ways], [[], ['again'], []]);
+  assert.match(ended('removed').text, /no longer works/);
+  assert.match(ended('room_not_found').title, /has ended/);
+});
+
+test('a page in a frame does not lead to the list of rooms, which cannot be shown there', () => {
+  assert.deepEqual(endingOf(new RoomMachine({ isFramed: true }).inside().tell('leave').state, strings).ways, ['again']);
+});
+
 test('the names that tests and users rely on do not change', () => {
   const { join, leave, shareScreen, raiseHand, chat, people, layout, invite, admit, deny, remove, yourName, password } = strings.room;
   assert.deepEqual(
@@ -89,8 +107,21 @@ test('the address names the room, and a token in it is not sent to servers', () 
   const at = (href) => arrivalIn(new URL(href, 'https://confab.example'));
   assert.equal(at('/room/Caf%C3%A9%20am%20See').name, 'Café am See');
   assert.equal(at('/room/Cafe\u0301').name, 'Café', 'in the form that the server compares');
+  assert.equal(at('/room/%20Clinic').name, ' Clinic', 'a space is part of the name, as for the server');
   assert.equal(at('/room/%E0%A4%A').name, '%E0%A4%A', 'what cannot be decoded is the name itself');
   assert.deepEqual(at('/room/a?guest=1&media=mesh#token=t0k.en'), { name: 'a', guest: true, mesh: true, token: 't0k.en' });
+});
+
+test('a token outlives a reload, and a newer one in the address replaces it', () => {
+  const at = (href, kept) => arrivalIn(new URL(href, 'https://confab.example'), kept).token;
+  assert.deepEqual([at('/room/a', { token: 'old' }), at('/room/a#token=new', { token: 'old' })], ['old', 'new']);
+  assert.deepEqual([at('/room/a', null), at('/room/a', { token: 7 }), at('/room/a', 'token')], [null, null, null]);
+});
+
+test('the name is asked unless the token sets it', () => {
+  const token = (claims) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
+  assert.equal(namesItsHolder(token({ name: 'Dr. Ádá ✓?>' })), true);
+  for (const other of [token({ role: 'host' }), token({ name: '' }), 'no token', null]) assert.equal(namesItsHolder(other), false);
 });
 
 test('stored settings that are unknown are the usual ones', () => {
@@ -99,6 +130,35 @@ test('stored settings that are unknown are the usual ones', () => {
   assert.deepEqual(iceConfigOf(usual), {});
   assert.deepEqual(iceConfigOf({ ...usual, candidates: 'stun', protocol: 'udp' }), { candidates: 'stun', protocol: 'udp' });
   assert.deepEqual(publisherOptions({ ...usual, size: '352x288', rate: 15 }), { resolution: '352x288', frameRate: 15 });
+  assert.deepEqual(knownSettings({ videoCodec: 'h264', audioCodec: 'isac' }), { ...usual, videoCodec: 'h264' });
+  const { videoCodec, audioCodec } = publisherOptions({ ...usual, videoCodec: 'h264', audioCodec: 'g722' });
+  assert.deepEqual([videoCodec, audioCodec], ['h264', 'g722']);
+});
+
+test('a line of the chat shows its sender unless the line above is by the same one, also when that line is removed', () => {
+  const line = (connectionId, more = {}) => ({ connectionId, displayName: connectionId, text: 'x', at: 0, ...more });
+  const machine = new RoomMachine().inside();
+  for (const said of [line('ann'), line('bob', { file: { fileId: 'plan', size: 1 } }), line('bob')]) machine.tell('said', { line: said });
+  const shown = () => machine.state.lines.map((one, index, lines) => [one.connectionId, showsName(one, lines[index - 1])]);
+  assert.deepEqual(shown(), [['ann', true], ['bob', true], ['bob', false]]);
+  machine.tell('fileRemoved', { fileId: 'plan' });
+  assert.deepEqual(shown(), [['ann', true], ['bob', true]], 'otherwise it would seem to be by Ann');
+  machine.tell('said', { line: line(machine.state.room.me) });
+  assert.deepEqual(shown().at(-1), [machine.state.room.me, false]);
+});
+
+test('the codecs that this browser cannot send say so, and only they cannot be chosen', () => {
+  const names = { any: 'Any', vp8: 'VP8', h264: 'H.264' };
+  const missing = (name) => `${name}, not here`;
+  const browser = (...types) => ({ getCapabilities: (kind) => ({ codecs: types.map((type) => ({ mimeType: `${kind}/${type}` })) }) });
+  const choices = (sender) => codecChoices(names, codecsToSend('video', sender), missing);
+  assert.deepEqual(choices(browser('VP8', 'rtx', 'H264', 'H264')), [
+    { value: 'any', text: 'Any', isMissing: false }, { value: 'vp8', text: 'VP8', isMissing: false }, { value: 'h264', text: 'H.264', isMissing: false },
+  ]);
+  assert.deepEqual(choices(browser('VP8', 'VP9')).at(-1), { value: 'h264', text: 'H.264, not here', isMissing: true }, 'Firefox without OpenH264');
+  for (const silent of [undefined, {}, { getCapabilities: () => null }, browser()]) {
+    assert.ok(choices(silent).every(({ isMissing }) => !isMissing), 'a browser that does not say what it sends');
+  }
 });
 
 test('a microphone that was heard is silent only if it gives nothing at all', () => {

@@ -41,8 +41,10 @@ test('a typed room name is checked before the room is opened', () => {
   assert.deepEqual(roomNameIn('  Book club '), { name: 'Book club' });
   assert.deepEqual(roomNameIn('Cafe\u0301'), { name: 'Café' });
   assert.deepEqual(roomNameIn('x'.repeat(64)), { name: 'x'.repeat(64) });
+  for (const name of ['👩‍💻', '🏴\u{e0067}\u{e0062}\u{e007f}', 'می\u200cخواهم']) assert.deepEqual(roomNameIn(name), { name });
   for (const text of ['', '  ']) assert.deepEqual(roomNameIn(text), { error: 'nameMissing' });
-  for (const text of ['a/b', '.', '..', 'x'.repeat(65), '👩‍👩‍👧‍👧'.repeat(12), 'a\u202eb', 'a\u0007b']) {
+  const invalid = ['a/b', '.', '..', 'x'.repeat(65), '👩‍👩‍👧‍👧'.repeat(12), 'a\u202eb', 'a\u0007b', 'a\u200bb', 'a\ufeffb', 'a\ue000', '\u2800', '\u200d'];
+  for (const text of invalid) {
     assert.deepEqual(roomNameIn(text), { error: 'nameInvalid' }, text);
   }
 });

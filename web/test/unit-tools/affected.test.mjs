@@ -252,7 +252,10 @@ describe('In this checkout', () => {
   ));
   const files = ['web/app/', 'web/lib/', 'web/socket.io/', 'web/test/', 'Sources/Server/Gateway/'].flatMap(filesIn);
   const read = (/** @type {string} */ file) => readFileSync(new URL(file, root), 'utf8');
-  const real = [target('Server', 'regular', 'Sources/Server'), target('Command', 'executable', 'Sources/Command', 'Server')];
+  const real = [
+    target('Server', 'regular', 'Sources/Server'), target('Command', 'executable', 'Sources/Command', 'Server'),
+    target('AppHost', 'executable', 'Tests/AppHost'),
+  ];
   const browser = (/** @type {string} */ file) => affected({ changed: [file], targets: real, files, read })
     .browser.map((test) => test.replace(/.*\/|\.test\.mjs/g, ''));
 
@@ -271,6 +274,10 @@ describe('In this checkout', () => {
   test('the tests behind nginx are affected like those without it', () => {
     const tests = browser('web/app/strangers/setup.css');
     assert.ok(tests.includes('roulette') && tests.includes('roulette-nginx'), tests.join());
+  });
+
+  test('the program with the app\'s model affects the tests with a phone', () => {
+    assert.deepEqual(browser('Tests/AppHost/AppHost.swift'), ['app-calls']);
   });
 
   test('only tests of the test tools and of HAProxy need no server', () => {

@@ -1,9 +1,11 @@
 // A clock that advances only when a test advances it.
 
-/** Runs everything that is ready to run without time passing. */
-export async function settled() {
-  for (let turn = 0; turn < 60; turn += 1) await Promise.resolve();
-}
+/**
+ * Runs everything that is ready to run without time passing: an immediate runs after all promises. Waiting for many promises instead
+ * takes much longer, because node's test runner follows each of them.
+ * @returns {Promise<void>}
+ */
+export const settled = () => new Promise((resolve) => { setImmediate(() => resolve()); });
 
 export class FakeClock {
   #now = 0;

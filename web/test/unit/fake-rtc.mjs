@@ -55,7 +55,7 @@ export class FakePeerConnection {
   localDescription = null;
   /** @type {any} */
   remoteDescription = null;
-  /** @type {{track: any, media: any, replaceTrack: (track: any) => Promise<void>, getStats: () => Promise<Map<string, object>>}[]} */
+  /** @type {{track: any, media: any, codecs: any[] | null, replaceTrack: (track: any) => Promise<void>, getStats: () => Promise<Map<string, object>>}[]} */
   senders = [];
   /** @type {{track: any, getStats: () => Promise<Map<string, object>>}[]} */
   receivers = [];
@@ -97,7 +97,7 @@ export class FakePeerConnection {
   /** @param {any} track @param {any} media */
   addTrack(track, media) {
     const sender = {
-      track, media, getStats: async () => new Map(),
+      track, media, codecs: /** @type {any[] | null} */ (null), getStats: async () => new Map(),
       replaceTrack: async (/** @type {any} */ other) => { sender.track = other; },
     };
     this.senders.push(sender);
@@ -113,7 +113,10 @@ export class FakePeerConnection {
 
   /** All transceivers of a kind. */
   getTransceivers() {
-    return [...this.senders.map(({ track }) => ({ receiver: { track: { kind: track?.kind } } })), ...this.transceivers];
+    const sending = this.senders.map((sender) => ({
+      sender, receiver: { track: { kind: sender.track?.kind } }, setCodecPreferences: (/** @type {any[]} */ codecs) => { sender.codecs = codecs; },
+    }));
+    return [...sending, ...this.transceivers];
   }
 
   /** @param {string} kind @param {any} init */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { activate, encodingsOf, layersOf, single, three, two } from '../../lib/media/layers.js';
+import { activate, encodingsOf, layersOf, sendsLayers, single, three, two } from '../../lib/media/layers.js';
 import { preferredFrameRate, preferredResolution, priorityOf, together } from '../../lib/media/preference.js';
 import { FakeTrack } from './fake-page.mjs';
 
@@ -46,6 +46,23 @@ describe('Layers', () => {
     assert.equal(layersOf({ scalableVideo: false }, track(1280, 720)), single);
     assert.equal(layersOf({ videoSource: 'screen' }, track(1920, 1080)), single);
     assert.equal(layersOf({ videoSource: 'screen', scalableScreenshare: true }, track(1920, 1080)), three);
+  });
+});
+
+describe('Layers of a preferred codec', () => {
+  const firefox = (/** @type {number} */ version) => `Mozilla/5.0 (X11; Linux x86_64; rv:${version}.0) Gecko/20100101 Firefox/${version}.0`;
+  const chromium = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
+
+  test('are sent only where the browser encodes several of that codec', () => {
+    for (const agent of [firefox(128), chromium, '']) assert.ok(sendsLayers('vp8', agent) && sendsLayers(undefined, agent), agent);
+    assert.deepEqual([firefox(128), firefox(135), firefox(136), chromium, ''].map((agent) => sendsLayers('h264', agent)), [false, false, true, true, true]);
+    for (const codec of ['vp9', 'av1']) assert.deepEqual([firefox(140), chromium].map((agent) => sendsLayers(codec, agent)), [false, false]);
+  });
+
+  test('are one where the server could turn off the only one that is sent', () => {
+    assert.equal(layersOf({ videoCodec: 'vp9' }, track(1280, 720)), single);
+    assert.equal(layersOf({ videoCodec: 'vp8' }, track(1280, 720)), three);
+    assert.equal(layersOf({ videoCodec: 'h264' }, track(1280, 720)), three, 'in any browser but an old Firefox');
   });
 });
 

@@ -22,6 +22,7 @@ describe('auto', () => {
     ['two wide ones on a tall screen halve it', 600, 1000, [1.3, 1.3], [[0, 0, 600, 500], [0, 500, 600, 500]]],
     ['the wide one of two is larger on a wide screen', 1000, 600, [0.6, 1.3], [[0, 0, 450, 600], [450, 0, 550, 600]]],
     ['the tall one of two is larger on a tall screen', 600, 1000, [0.6, 1.3], [[0, 0, 600, 550], [0, 550, 600, 450]]],
+    ['one of unknown size counts as wide', 600, 1000, [NaN, 1.3], [[0, 0, 600, 500], [0, 500, 600, 500]]],
     ['three are equal strips along the long axis', 900, 600, [1, 1, 1], [[0, 0, 300, 600], [300, 0, 300, 600], [600, 0, 300, 600]]],
     ['four are a grid', 800, 600, [1.3, 1.3, 1.3, 1.3], [[0, 0, 400, 300], [400, 0, 400, 300], [0, 300, 400, 300], [400, 300, 400, 300]]],
   ])) {

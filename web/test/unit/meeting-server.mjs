@@ -11,6 +11,8 @@ const moderates = (/** @type {any} */ person) => person.role !== 'guest';
 /** @typedef {{name: string, sessionId: string, options: any, password: string, people: any[], chat: any[], waiting: any[], banned: Set<string>}} Place */
 
 export class MeetingServer extends FakeRoom {
+  /** @type {string[]} names of files that were announced */
+  fileNames = [];
   /** @type {Map<string, Place>} */
   rooms = new Map();
   mediaMode = 'routed';
@@ -175,13 +177,14 @@ export class MeetingServer extends FakeRoom {
     this.tellAll(place, { type: 'room.person', ...this.seen(person) });
   }
 
-  'room.join'(/** @type {any} */ from, /** @type {any} */ { name = 'abc-defg-hij', displayName, password = '', options = {} }) {
+  'room.join'(/** @type {any} */ from, /** @type {any} */ { name = 'abc-defg-hij', displayName, password = '', options = {}, routedOnly }) {
     if (this.placeOf(from)) throw refusal('already_joined');
     const place = this.rooms.get(name.toLowerCase()) ?? this.open(name, options);
     if (place.banned.has(from.device)) throw refusal('room_banned');
     if (place.options.locked) throw refusal('room_locked', { retryable: true });
     if (place.password !== password && place.people.length > 0) throw refusal('room_password', { retryable: true });
     if (place.people.length >= place.options.capacity) throw refusal('room_full', { retryable: true });
+    if (routedOnly && place.options.media === 'mesh') throw refusal('room_mesh');
     const person = { client: from, connectionId: from.id, displayName: displayName || 'Quiet Fox', role: 'guest', state: 'connected', since: this.time += 1 };
     if (!place.options.lobby || place.people.length === 0) return this.enter(place, person);
     place.waiting.push(person);
@@ -208,7 +211,7 @@ export class MeetingServer extends FakeRoom {
     if (moderates(person)) queueMicrotask(() => { for (const one of place.waiting) this.tellKnock(place, one, true); });
     return {
       type: 'room.joined', name: place.name, sessionId: place.sessionId, token: 'good', role: person.role, options: place.options,
-      people: place.people.map((one) => this.seen(one)), chat: place.chat,
+      people: place.people.map((one) => this.seen(one)), chat: place.chat, files: { path: '/v1/rooms/r/files', key: 'k1', maxSize: 1000 },
     };
   }
 
@@ -307,6 +310,16 @@ export class MeetingServer extends FakeRoom {
     const line = { connectionId, displayName, text, at: this.time += 1 };
     place.chat.push(line);
     this.tellAll(place, { type: 'room.said', ...line });
+  }
+
+  'room.file'(/** @type {any} */ _from, /** @type {any} */ { name, size }) {
+    if (size > 1000) throw refusal('message_too_large');
+    this.fileNames.push(name);
+    return { type: 'room.upload', re: 1, fileId: 'f1', path: '/v1/rooms/r/files/f1', secret: 's1' };
+  }
+
+  'room.removeFile'(/** @type {any} */ from, /** @type {any} */ { fileId }) {
+    this.tellAll(/** @type {Place} */ (this.placeOf(from)), { type: 'room.fileRemoved', fileId });
   }
 
   'room.hand'(/** @type {any} */ from, /** @type {any} */ { raised }) {

@@ -14,5 +14,7 @@ declare module 'node:assert/strict' {
 declare module 'node:fs' {
   export const readdirSync: (path: string | URL) => string[];
   export const readFileSync: (path: string | URL, encoding: 'utf8') => string;
+  export const writeFileSync: (path: string | URL, text: string) => void;
 }
+declare function setImmediate(run: () => void): unknown;
 declare const process: { env: Record<string, string | undefined> };

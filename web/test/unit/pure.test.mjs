@@ -5,7 +5,7 @@ import { ConfabError, otError } from '../../lib/errors.js';
 import { levelOf } from '../../lib/media/audio-level.js';
 import { audioConstraints, videoConstraints } from '../../lib/media/constraints.js';
 import { deviceError, getUserMedia } from '../../lib/media/devices.js';
-import { iceConfiguration, IceServers, mediaConfiguration, withProtocol } from '../../lib/media/ice.js';
+import { iceConfiguration, IceServers, isChosen, mediaConfiguration, withChosen, withProtocol } from '../../lib/media/ice.js';
 import { nameStreams, originOf } from '../../lib/media/sdp.js';
 import { publisherStats, receivedCounters, sentCounters, subscriberStats } from '../../lib/media/stats.js';
 import { sortArguments } from '../../lib/session/arguments.js';
@@ -233,6 +233,21 @@ describe('STUN and TURN servers', () => {
     assert.equal(withProtocol(sdp), sdp);
     assert.match(withProtocol(sdp, 'tcp'), /^m=audio 9\r\na=candidate:2 .*passive\r\na=end-of-candidates\r\n$/);
     assert.doesNotMatch(withProtocol(sdp, 'udp'), /TCP/);
+  });
+
+  test('candidates of another browser are used only if the settings allow them', () => {
+    const of = (/** @type {string} */ type, transport = 'UDP') => `candidate:1 1 ${transport} 2122 192.0.2.7 4000 typ ${type} generation 0`;
+    const all = [of('host'), of('host', 'TCP'), of('srflx'), of('relay')];
+    const chosen = (/** @type {any} */ config) => all.map((candidate) => isChosen(candidate, config));
+    assert.deepEqual(chosen(undefined), [true, true, true, true]);
+    assert.deepEqual(chosen({ candidates: 'local' }), [true, true, false, false]);
+    assert.deepEqual(chosen({ candidates: 'stun' }), [true, true, true, false]);
+    assert.deepEqual(chosen({ candidates: 'turn' }), [true, true, true, true], 'our own end uses a relay');
+    assert.deepEqual(chosen({ protocol: 'udp' }), [true, false, true, true]);
+    assert.deepEqual(chosen({ protocol: 'tcp' }), [true, true, true, true]);
+    assert.equal(isChosen('', { candidates: 'local' }), true, 'the end of the candidates');
+    const sdp = `m=audio 9\r\n${all.map((candidate) => `a=${candidate}\r\n`).join('')}a=end-of-candidates\r\n`;
+    assert.equal(withChosen(sdp, { candidates: 'local', protocol: 'udp' }), `m=audio 9\r\na=${all[0]}\r\na=end-of-candidates\r\n`);
   });
 
   test('are given to connections with the server only if needed, or if the program says so', async () => {

@@ -137,6 +137,22 @@ describe('A connection', () => {
     assert.deepEqual(ben.watched.of('ended').map(({ reason }) => reason), ['room_password']);
   });
 
+  test('that is lost forgets the files that were removed meanwhile, and keeps the messages', async () => {
+    await inside('ann');
+    const ben = await inside('ben');
+    const place = /** @type {any} */ (server.rooms.get('tea'));
+    const line = (/** @type {string} */ fileId, /** @type {number} */ at) => ({ connectionId: 'ann', displayName: 'ann', text: `${fileId}.txt`, at, file: { fileId, size: 3 } });
+    for (const one of [line('f1', 1), line('f2', 2)]) ben.client.tell({ type: 'room.said', ...one });
+    ben.client.tell({ type: 'room.said', connectionId: 'ann', displayName: 'ann', text: 'Hello', at: 3 });
+    await settled();
+    server.expire(ben.client);
+    place.chat = [line('f2', 2)];
+    server.reconnect(ben.client);
+    await clock.advance(2000);
+    assert.deepEqual(ben.watched.of('fileRemoved'), [{ fileId: 'f1' }]);
+    assert.deepEqual(ben.room.chat.map(({ text }) => text), ['f2.txt', 'Hello']);
+  });
+
   test('that is lost restores a raised hand', async () => {
     const ann = await inside('ann');
     const ben = await inside('ben');
@@ -231,6 +247,18 @@ describe('After a restart of the server', () => {
     const { options, password } = /** @type {any} */ (server.rooms.get('tea'));
     assert.deepEqual([password, options.capacity, options.locked], ['tea', 5, false]);
     assert.deepEqual(ben.room.chat.map(({ text }) => text), ['Before']);
+  });
+
+  test('a room with a password that its host does not know opens with a lobby', async () => {
+    const ann = await inside('ann');
+    const ben = await inside('ben');
+    await ann.room.set({ password: 'tea' });
+    await ann.room.leave();
+    server.restart();
+    server.reconnect(ben.client);
+    await clock.advance(3000);
+    const { options, password } = /** @type {any} */ (server.rooms.get('tea'));
+    assert.deepEqual([password, options.lobby, ben.room.role], ['', true, 'host']);
   });
 
   test('a second restart while they join again leaves nobody out', async () => {

@@ -29,6 +29,18 @@ describe('Joining a room', () => {
     assert.deepEqual([room.name, room.me?.displayName], ['abc-defg-hij', 'Quiet Fox']);
   });
 
+  test('sends the token of an application, also when it joins again', async () => {
+    const ann = await inside('ann', { token: 't0k.en' });
+    assert.deepEqual(ann.client.askedFor('room.join').map((/** @type {any} */ { token }) => token), ['t0k.en']);
+    server.restart();
+    server.reconnect(ann.client);
+    await clock.advance(5000);
+    assert.deepEqual(ann.client.askedFor('room.join').map((/** @type {any} */ { token }) => token), ['t0k.en', 't0k.en']);
+    await ann.room.leave();
+    await ann.rooms.join({ name: 'Cake' });
+    assert.equal(ann.client.askedFor('room.join').at(-1).token, undefined, 'it is for one room');
+  });
+
   test('rejects with the reason of the server', async () => {
     const ann = await inside('ann', { options: { capacity: 1, password: 'tea' } });
     const { rooms, client } = visitor('ben');
@@ -37,6 +49,14 @@ describe('Joining a room', () => {
     await ann.room.set({ locked: true, capacity: 9 });
     assert.equal((await rejection(rooms.join({ name: 'tea', password: 'tea' }))).code, 'room_locked');
     assert.deepEqual([rooms.room, clock.pending, client.askedFor('room.join').length], [null, 0, 3]);
+  });
+
+  test('rejects before joining a mesh room if only routed rooms are accepted', async () => {
+    const ann = await inside('ann', { options: { media: 'mesh' } });
+    const { rooms } = visitor('ben');
+    assert.equal((await rejection(rooms.join({ name: 'tea', routedOnly: true }))).code, 'room_mesh');
+    assert.deepEqual([rooms.room, ann.watched.names()], [null, []]);
+    assert.equal((await rooms.join({ name: 'tea' })).options.media, 'mesh');
   });
 
   test('is refused while another room is joined', async () => {
@@ -182,6 +202,30 @@ describe('In a room', () => {
     assert.equal(ann.room.people.get('ben')?.handAt, undefined);
     const eve = await inside('eve');
     assert.deepEqual(eve.room.chat.map(({ text }) => text), ['Hello']);
+  });
+
+  test('a file is announced with a safe name, and sent with the secret of its upload', async () => {
+    const sent = /** @type {any[]} */ ([]);
+    const sendFile = async (/** @type {any} */ url, /** @type {any} */ { secret }) => { sent.push([url, secret]); };
+    const ann = await inside('ann', {}, { sendFile });
+    ann.client.urlOf = (/** @type {string} */ path) => `https://here${path}`;
+    await ann.room.files.send(new File(['tea'], '../a\u202eb.txt'));
+    assert.deepEqual([server.fileNames, sent], [['_a_b.txt'], [['https://here/v1/rooms/r/files/f1', 's1']]]);
+    assert.equal((await rejection(ann.room.files.send(new File(['x'.repeat(1001)], 'a')))).code, 'message_too_large');
+    assert.equal((await rejection(ann.room.files.send(new File([], 'a')))).code, 'malformed');
+    assert.deepEqual([ann.room.files.maxSize, sent.length], [1000, 1]);
+  });
+
+  test('the line of a removed file leaves the chat', async () => {
+    const ann = await inside('ann');
+    server.rooms.get('tea')?.people[0].client.tell({
+      type: 'room.said', connectionId: 'ann', displayName: 'ann', text: 'a.txt', at: 1, file: { fileId: 'f1', size: 3 },
+    });
+    await settled();
+    assert.deepEqual(ann.room.chat.map(({ file }) => file?.fileId), ['f1']);
+    await ann.room.files.remove('f1');
+    await settled();
+    assert.deepEqual([ann.room.chat, ann.watched.of('fileRemoved')], [[], [{ fileId: 'f1' }]]);
   });
 
   test('the chat keeps 100 messages, and 16 KiB', async () => {

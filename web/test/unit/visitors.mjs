@@ -21,7 +21,7 @@ export function begin() {
 }
 
 const names = [
-  'changed', 'person', 'said', 'reacted', 'knock', 'role', 'subscriber', 'subscriberGone', 'muted', 'unpublished', 'reconnecting', 'waiting',
+  'changed', 'person', 'said', 'fileRemoved', 'reacted', 'knock', 'role', 'subscriber', 'subscriberGone', 'muted', 'unpublished', 'reconnecting', 'waiting',
   'reconnected', 'error', 'ended',
 ];
 
@@ -50,12 +50,12 @@ export function watch(room) {
  * Somebody who is in a room, with a camera that is on.
  * @param {string} id
  * @param {import('../../lib/rooms/rooms.js').RoomRequest} [request]
+ * @param {object} [options] of `Rooms`
  */
-export async function inside(id, request = {}) {
-  const made = visitor(id);
+export async function inside(id, request = {}, options = {}) {
+  const made = visitor(id, options);
   const joining = made.rooms.join({ name: 'Tea', displayName: id, ...request });
-  await clock.advance(0);
-  const room = await joining;
+  const [room] = await Promise.all([joining, clock.advance(0)]);
   const publisher = camera();
   room.publish(publisher);
   await clock.advance(0);

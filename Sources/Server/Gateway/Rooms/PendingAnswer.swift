@@ -2,10 +2,10 @@ import NIOCore
 import Signaling
 import Wire
 
-/// A request of an operator or application that waits for the hub's answer. To the runner it is a socket that gets one answer.
+/// A request over HTTP that waits for the hub's answer. To the runner it is a socket that gets one answer.
 /// Used only on the runner's event loop.
 final class PendingAnswer: RunnerSocket {
-    /// Such requests are not limited per address: they have the API secret.
+    /// Such requests do not take a place of an address: their connections do.
     var slot: AddressBudgets.Slot? { nil }
     fileprivate var socket: SocketID?
     private weak var runner: HubRunner?
@@ -41,5 +41,22 @@ extension HubRunner {
         pending.socket = socket
         submit(.operated(RoomRequest(socket: socket, action)))
         return promise.futureResult
+    }
+}
+
+extension NIOLoopBound where Value == Gateway {
+    /// Asks the rooms, and returns what they answer.
+    ///
+    /// - Throws: the error with which they refuse.
+    func ask(_ action: RoomRequest.Action) async throws(WireError) -> RoomReply {
+        let gateway = self
+        let reply: RoomReply
+        do {
+            reply = try await gateway.eventLoop.flatSubmit { gateway.value.runner.ask(action) }.get()
+        } catch {
+            throw Gateway.AdmissionPoint.operation.draining
+        }
+        if case .refused(let error) = reply { throw error }
+        return reply
     }
 }

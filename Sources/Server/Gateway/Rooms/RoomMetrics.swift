@@ -7,6 +7,7 @@ struct RoomMetrics: Sendable {
     private let rooms = Gauge(label: "confab_rooms")
     private let people = Gauge(label: "confab_room_people")
     private let waiting = Gauge(label: "confab_room_waiting")
+    private let fileBytes = Gauge(label: "confab_room_file_bytes")
     private let joins: [String: Total]
 
     private static let joinsName = "confab_room_joins"
@@ -16,7 +17,8 @@ struct RoomMetrics: Sendable {
     private static let outcomes =
         ["joined", "waiting", otherOutcome]
         + [
-            WireError.Code.roomNotFound, .roomFull, .roomLocked, .roomPassword, .roomRefused, .roomBanned, .rateLimited,
+            WireError.Code.roomNotFound, .roomFull, .roomLocked, .roomPassword, .roomRefused, .roomBanned, .roomMesh,
+            .rateLimited,
         ].map(\.rawValue)
 
     init() {
@@ -31,6 +33,7 @@ struct RoomMetrics: Sendable {
         "confab_rooms": "Rooms that exist, including empty ones.",
         "confab_room_people": "People in rooms, once per device.",
         "confab_room_waiting": "People who wait until a host admits them to a room.",
+        "confab_room_file_bytes": "Bytes of the files in rooms, including those that are being sent.",
         joinsName + "_total": "Requests to join a room, by outcome: joined, waiting, or the code of the error.",
     ]
 
@@ -39,6 +42,7 @@ struct RoomMetrics: Sendable {
         rooms.record(hub.roomCount)
         people.record(figures.people)
         waiting.record(figures.waiting)
+        fileBytes.record(figures.storedFileBytes)
         var others = 0
         for (outcome, count) in figures.joins {
             if let total = joins[outcome], outcome != Self.otherOutcome {

@@ -41,19 +41,13 @@ struct RoomsEndpoint: Sendable {
             guard configuration.allows(headers) else { throw .forbiddenOrigin }
             try await authorize(headers, configuration.clientAddress(headers, from: context.peer))
             let action = try await self.action(operation, request, context)
-            let reply = try await perform(action)
+            let reply = try await gateway.ask(action)
             await record(operation, action, reply, context.logger)
             answer = EndpointAnswer(reply, to: operation)
         } catch {
             answer = EndpointAnswer(error)
         }
-        answer.headers.add(name: "Cache-Control", value: "no-store")
-        answer.headers.add(name: "X-Content-Type-Options", value: "nosniff")
-        if let type = answer.contentType { answer.headers.add(name: "Content-Type", value: type) }
-        return Response(
-            status: HTTPResponse.Status(code: answer.status), headers: HTTPFields(answer.headers, splitCookie: false),
-            body: .init(byteBuffer: ByteBuffer(bytes: answer.body))
-        )
+        return answer.response()
     }
 
     // MARK: Authorization
@@ -147,18 +141,6 @@ struct RoomsEndpoint: Sendable {
         }
     }
 
-    private func perform(_ action: RoomRequest.Action) async throws(WireError) -> RoomReply {
-        let gateway = gateway
-        let reply: RoomReply
-        do {
-            reply = try await gateway.eventLoop.flatSubmit { gateway.value.runner.ask(action) }.get()
-        } catch {
-            throw Gateway.AdmissionPoint.operation.draining
-        }
-        if case .refused(let error) = reply { throw error }
-        return reply
-    }
-
     // MARK: The audit log
 
     /// Records what was done. A failure does not undo it, so it is only logged.
@@ -192,7 +174,8 @@ extension EndpointAnswer {
         case .room(let room): body = room.json
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
-        case .closed:
+        // Files have an endpoint of their own.
+        case .closed, .file:
             self.init(status: 204)
             return
         case .refused(let error):

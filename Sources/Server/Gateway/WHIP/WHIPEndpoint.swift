@@ -146,18 +146,12 @@ final class WHIPEndpoint {
         }
     }
 
-    /// Adds the CORS headers. Allowing other origins is safe: requests carry no ambient authority, only the token.
+    /// Adds the CORS headers.
     private static func addCORSHeaders(
         _ head: HTTPRequestHead, _ request: WHIPRequest, _ configuration: ConfabConfiguration,
         _ headers: inout HTTPHeaders
     ) {
-        if configuration.allowedOrigins.isEmpty {
-            headers.add(name: "Access-Control-Allow-Origin", value: "*")
-        } else {
-            headers.add(name: "Vary", value: "Origin")
-            guard let origin = head.headers.onlyOrigin, configuration.allows(head.headers) else { return }
-            headers.add(name: "Access-Control-Allow-Origin", value: origin)
-        }
+        guard headers.allowReading(by: head.headers, configuration) else { return }
         headers.add(name: "Access-Control-Expose-Headers", value: "Location, ETag, Link, Retry-After")
         guard request.action == .options else { return }
         headers.add(name: "Access-Control-Allow-Methods", value: request.allowed)

@@ -1,0 +1,24 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// A router and its clients in one process, without sockets, so that a simulator of the processor can count the router's
+// instructions. The simulated clients are those of the router's tests.
+let package = Package(
+    name: "router-loop",
+    platforms: [.macOS(.v15)],
+    targets: [
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
+        .target(name: "CAllocations"),
+        .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: settings),
+        .target(name: "SFU", dependencies: ["RTC"], swiftSettings: settings),
+        .target(name: "TestSupport", dependencies: ["RTC"], swiftSettings: settings),
+        .executableTarget(
+            name: "RouterLoop", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], swiftSettings: settings,
+            linkerSettings: [.linkedLibrary("Testing"), .linkedLibrary("m")]),
+    ]
+)

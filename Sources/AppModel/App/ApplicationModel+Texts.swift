@@ -1,0 +1,59 @@
+import Foundation
+
+/// What the whole app shows.
+extension ApplicationModel {
+    /// A thin bar while reconnecting, or a full line with Retry. Empty while all is well.
+    public var connectionText: String {
+        switch line {
+        case .idle, .online: ""
+        case .connecting: "Connecting…"
+        case .reconnecting: "Connection lost. Reconnecting…"
+        case .offline(.noNetwork): "There is no network. Connect to Wi-Fi or mobile data."
+        case .offline(.unreachable): "The server is not responding. Try again in a moment."
+        case .offline(.tooOld): WelcomeModel.appTooOldText
+        case .offline(.refused(let trouble)): trouble.message
+        case .closed(let trouble): trouble?.message ?? "Not connected."
+        }
+    }
+
+    public var offersRetry: Bool {
+        switch line {
+        case .offline, .closed: true
+        case .idle, .connecting, .online, .reconnecting: false
+        }
+    }
+
+    public var tabs: [Tab] { Tab.allCases.filter { hasRoulette || $0 != .roulette } }
+    /// The number beside a tab; 0 for none.
+    public func badge(of tab: Tab) -> Int { tab == .people ? people.missedCount : 0 }
+
+    /// What fills the screen. A call is above everything else.
+    public var shown: Shown {
+        if calls.isInCall { return .call }
+        switch (stage, aboutYou) {
+        case (.home, _): return .home
+        case (.aboutYou, let aboutYou?): return .aboutYou(aboutYou)
+        case (.aboutYou, nil), (.welcome, _): return .welcome
+        }
+    }
+
+    public var lines: [ScreenLine] {
+        var lines: [ScreenLine] = connectionText.isEmpty ? [] : [.text(connectionText)]
+        if offersRetry { lines.append(.button("Retry")) }
+        // A ringing call, or the end of one, is shown above anything else.
+        lines += calls.lines
+        switch shown {
+        case .call: return lines
+        case .welcome: return lines + welcome.lines
+        case .aboutYou(let model): return lines + model.lines
+        case .home: break
+        }
+        switch tab {
+        case .roulette: return lines + roulette.lines
+        case .nearby: return lines + nearby.lines
+        case .people: return lines + people.lines
+        case .room: return lines + room.lines
+        case .settings: return lines + settings.lines
+        }
+    }
+}

@@ -1,0 +1,370 @@
+import Foundation
+import Observation
+
+/// The whole app: which screen is shown, the connection, and the models of the screens.
+@MainActor @Observable public final class ApplicationModel: Screen {
+    public enum Stage: Equatable, Sendable { case welcome, aboutYou, home }
+    public enum Tab: String, CaseIterable, Sendable { case roulette, nearby, people, room, settings }
+    /// What fills the screen.
+    public enum Shown { case welcome, aboutYou(AboutYouModel), home, call }
+
+    /// What is kept on the device.
+    struct Kept: Codable, Equatable {
+        var server: URL?
+        var recent: [URL] = []
+        var about = AboutYouModel.Answers()
+        var settings = DeviceSettings()
+    }
+
+    static let settingsKey = "confab"
+    /// How long the connection goes on in the background without a call.
+    static let backgroundTime = Duration.seconds(10)
+
+    public private(set) var stage = Stage.welcome
+    public var tab: Tab
+    public private(set) var line = LineState.idle
+    public private(set) var aboutYou: AboutYouModel?
+    public let welcome: WelcomeModel
+    public let permissions: PermissionsModel
+    public let roulette: RouletteModel
+    public let nearby: NearbyModel
+    public let people: PeopleModel
+    public let calls: CallsModel
+    public let room: RoomModel
+    public let settings: SettingsModel
+    /// Whether strangers can be met. App stores do not admit it.
+    public let hasRoulette: Bool
+
+    private let platform: Platform
+    private let server: any AppServer
+    private let relay: Relay
+    private var kept: Kept
+    /// The sound of the roulette and of rooms, which the system's call screen does not manage.
+    private var sound = AudioMachine(usesSystem: false)
+    private var waitingLink: AppLink?
+    /// False until the app is seen for the first time: a push may have launched it.
+    private var isActive = false
+    private var cancelBackground: (@MainActor () -> Void)?
+
+    /// Passes what screens ask to the app, which does not exist while they are created.
+    @MainActor private final class Relay {
+        weak var app: ApplicationModel?
+    }
+
+    public init(platform: Platform, server: any AppServer, hasRoulette: Bool) {
+        (self.platform, self.server, self.hasRoulette) = (platform, server, hasRoulette)
+        let stored = platform.settings.data(for: Self.settingsKey)
+        let kept = stored.flatMap { try? JSONDecoder().decode(Kept.self, from: $0) } ?? Kept()
+        self.kept = kept
+        tab = hasRoulette ? .roulette : .nearby
+        let relay = Relay()
+        self.relay = relay
+        let announce: @MainActor (String) -> Void = {
+            if !$0.isEmpty { platform.announcer.announce($0) }
+            // Screens announce what changed.
+            relay.app?.update()
+        }
+        welcome = WelcomeModel(
+            recent: kept.recent, check: { relay.app?.check($0) }, use: { relay.app?.use($0) },
+            goBack: { relay.app?.enter() })
+        permissions = PermissionsModel(permissions: platform.permissions) { relay.app?.permitted($0) }
+        roulette = RouletteModel(clock: platform.clock, announce: announce) {
+            server.perform(.roulette($0))
+            relay.app?.update()
+        }
+        nearby = NearbyModel(
+            unit: kept.settings.unit, permissions: platform.permissions, location: platform.location
+        ) { request in
+            if case .call(let person, let video) = request {
+                relay.app?.call(person, video: video)
+            } else {
+                server.perform(.nearby(request))
+            }
+        }
+        people = PeopleModel(clock: platform.clock) { request in
+            if case .call(let person, let video) = request {
+                relay.app?.call(person, video: video)
+            } else {
+                server.perform(.people(request))
+            }
+        }
+        calls = CallsModel(
+            platform: platform, request: { server.perform(.callMedia($0)) }, perform: { relay.app?.perform($0) })
+        room = RoomModel(announce: announce) { server.perform(.room($0)) }
+        settings = SettingsModel(
+            settings: kept.settings, server: kept.server?.absoluteString ?? "", clock: platform.clock
+        ) { relay.app?.asked($0) }
+        relay.app = self
+        calls.onChange = { relay.app?.update() }
+        server.onEvent = { [weak self] in self?.handle($0) }
+        if kept.settings != DeviceSettings() { server.perform(.settings(.changed(kept.settings))) }
+        if kept.server != nil { enter() }
+        update()
+    }
+
+    // MARK: Stages
+
+    /// The check of a server replaces the connection, so what goes on there ends.
+    private func check(_ url: URL) {
+        if line != .idle { leaveServer() }
+        server.perform(.check(url))
+    }
+
+    private func use(_ url: URL) {
+        if url != kept.server {
+            people.reset()
+            nearby.reset()
+        }
+        kept.server = url
+        kept.recent = welcome.recent
+        save()
+        enter()
+    }
+
+    /// Ends what needs the connection.
+    private func endAll() {
+        roulette.stop()
+        room.leave()
+        calls.end()
+    }
+
+    /// Ends the connection and what needs it.
+    private func leaveServer() {
+        endAll()
+        server.perform(.leave)
+        changedLine(to: .idle)
+    }
+
+    /// Shows what is missing, or goes online.
+    private func enter() {
+        guard let url = kept.server else { return stage = .welcome }
+        settings.server = url.absoluteString
+        room.server = url
+        guard kept.about.agreed else { return editAboutYou() }
+        (stage, aboutYou) = (.home, nil)
+        server.perform(.connect(url, name: kept.about.name))
+        if let waitingLink { follow(waitingLink) }
+        waitingLink = nil
+    }
+
+    public func editAboutYou() {
+        aboutYou = AboutYouModel(answers: kept.about) { [weak self] answers in
+            guard let self else { return }
+            kept.about = answers
+            save()
+            enter()
+            // A connection that is up tells the server the new name.
+            if case .online = line { server.perform(.call(.appear)) }
+        }
+        stage = .aboutYou
+    }
+
+    private func asked(_ request: SettingsRequest) {
+        switch request {
+        case .changeServer: showWelcome()
+        case .editAboutYou: editAboutYou()
+        case .changed(let settings):
+            kept.settings = settings
+            nearby.unit = settings.unit
+            save()
+            server.perform(.settings(request))
+        default: server.perform(.settings(request))
+        }
+    }
+
+    private func save() { platform.settings.set(try? JSONEncoder().encode(kept), for: Self.settingsKey) }
+
+    private func showWelcome() {
+        welcome.show(canGoBack: kept.server != nil && kept.about.agreed)
+        stage = .welcome
+    }
+
+    private func perform(_ effect: CallEffect) {
+        // A push may arrive after the app went offline in the background.
+        if effect == .openSocket, line == .idle { return enter() }
+        server.perform(.call(effect))
+    }
+
+    private func call(_ person: CallPerson, video: Bool) {
+        // The protocol allows one conversation at a time.
+        roulette.stop()
+        calls.call(person, video: video)
+    }
+
+    private func permitted(_ outcome: PermissionsModel.Outcome) {
+        switch outcome {
+        case .video: roulette.mode = .video
+        // Text needs no camera.
+        case .text: return roulette.mode = .text
+        case .voice:
+            roulette.mode = .video
+            if !roulette.isCameraOff { roulette.toggleCamera() }
+        }
+        roulette.preview()
+    }
+
+    // MARK: Events
+
+    func handle(_ event: AppEvent) {
+        switch event {
+        case .checked(let url, let health): welcome.checked(url, health)
+        case .line(let state): changedLine(to: state)
+        case .nameRefused:
+            editAboutYou()
+            aboutYou?.refusedName()
+        case .roulette(let event): if hasRoulette { roulette.handle(event) }
+        case .nearby(let event):
+            nearby.handle(event)
+            if case .page(let all, _) = event { people.nearby(all) }
+        case .people(let event): people.handle(event)
+        case .room(let event): room.handle(event)
+        case .settings(let event):
+            settings.handle(event)
+            follow(event)
+        case .call(let event): calls.handle(.server(event))
+        case .media(let event): calls.handle(event)
+        }
+        update()
+    }
+
+    private func changedLine(to state: LineState) {
+        line = state
+        let isUp: Bool
+        switch state {
+        case .online(let isNew):
+            isUp = true
+            calls.handle(.online(isNew: isNew))
+            if isNew { loadPeople() }
+        case .reconnecting:
+            // Everything can be used, and requests wait.
+            isUp = true
+            calls.handle(.offline)
+        case .idle, .connecting, .offline, .closed:
+            isUp = false
+            calls.handle(.offline)
+        }
+        roulette.connection(isUp: isUp)
+        nearby.connection(isUp: isUp && state != .reconnecting)
+        room.connection(isUp: isUp)
+        if !connectionText.isEmpty { platform.announcer.announce(connectionText) }
+    }
+
+    /// The state of each part, for a report of a fault. It names nobody.
+    private var diagnostics: [String] {
+        let allowed = Permission.allCases.map { "\($0): \(platform.permissions.status(of: $0))" }
+        let call = calls.coordinator.current.map { "\($0.direction), \($0.phase)" } ?? "none"
+        return [
+            "Server: \(settings.server)", "Connection: \(lineName)", "Permissions: \(allowed.joined(separator: ", "))",
+            "Call: \(call)", "Call audio: \(calls.coordinator.audio.isEnabled ? "on" : "off")",
+            "Chat and room audio: \(sound.isEnabled ? "on" : "off")", "People in the room: \(room.members.count)",
+        ]
+    }
+
+    private var lineName: String {
+        switch line {
+        case .idle: "not connected"
+        case .connecting: "connecting"
+        case .online: "connected"
+        case .reconnecting: "reconnecting"
+        case .offline(.noNetwork): "no network"
+        case .offline(.unreachable): "server not responding"
+        case .offline(.tooOld): "app too old"
+        case .offline(.refused(let trouble)): "refused, \(trouble.code)"
+        case .closed(let trouble): "closed, \(trouble?.code ?? "no error")"
+        }
+    }
+
+    /// Missed calls are counted before the list is opened, and blocked people are known before their page is.
+    private func loadPeople() {
+        people.load()
+        server.perform(.settings(.blocked))
+    }
+
+    /// What the settings learn is shown on other screens too.
+    private func follow(_ event: SettingsEvent) {
+        switch event {
+        case .blocked(let all): people.knows(blocked: all.map(\.id))
+        case .deleted:
+            people.reset()
+            nearby.reset()
+        case .devices, .code, .push, .exported, .failed: break
+        }
+    }
+
+    /// Keeps the screen and the sound in step with what is going on.
+    private func update() {
+        platform.screen.isScreenKeptAwake = roulette.isScreenAwake || calls.isScreenAwake || room.isScreenAwake
+        // A call has the audio session for itself, until the system has deactivated it.
+        let isFree = calls.coordinator.current == nil && !calls.coordinator.audio.isActive
+        let wantsSound = isFree && (roulette.wantsSound || room.wantsSound)
+        for effect in sound.want(wantsSound) { platform.audio.perform(effect) }
+        if settings.diagnostics != diagnostics { settings.diagnostics = diagnostics }
+        leaveSoonIfUnseen()
+    }
+
+    // MARK: What the person and the system do
+
+    public func retry() { server.perform(.retry) }
+
+    /// The connection is checked at once on another network.
+    public func networkChanged(isAvailable: Bool) { server.perform(.networkChanged(isAvailable: isAvailable)) }
+
+    /// Opens a link `confab://server?url=…`, `confab://person/<id>` or `confab://room/<name>`.
+    public func open(_ url: URL) {
+        guard let link = AppLink(url) else { return }
+        if case .server(let url) = link {
+            // A link must not change the server by itself: it may come from anybody.
+            showWelcome()
+            welcome.offer(url)
+        } else if stage == .home {
+            follow(link)
+        } else {
+            waitingLink = link
+        }
+    }
+
+    private func follow(_ link: AppLink) {
+        switch link {
+        case .server: break
+        case .person(let id):
+            tab = .people
+            people.open(id)
+        case .room(let name):
+            tab = .room
+            if !room.showsRoom { room.roomName = name }
+        }
+    }
+
+    /// Everything but a call ends soon after the app is left. The system stops the camera at once, so others are told.
+    public func enteredBackground() {
+        isActive = false
+        kept.recent = welcome.recent
+        save()
+        roulette.showsCamera(false)
+        room.showsCamera(false)
+        leaveSoonIfUnseen()
+    }
+
+    /// Goes offline after a while in which nobody sees the app and no call rings or goes on.
+    private func leaveSoonIfUnseen() {
+        guard !isActive, !calls.hasCall, line != .idle else {
+            cancelBackground?()
+            cancelBackground = nil
+            return
+        }
+        guard cancelBackground == nil else { return }
+        cancelBackground = platform.clock.schedule(after: Self.backgroundTime) { [weak self] in
+            self?.cancelBackground = nil
+            self?.leaveServer()
+        }
+    }
+
+    public func becameActive() {
+        isActive = true
+        leaveSoonIfUnseen()
+        roulette.showsCamera(true)
+        room.showsCamera(true)
+        permissions.refresh()
+        if stage == .home, line == .idle { enter() }
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+
+/// What a device allows, which the person decides.
+public enum Permission: CaseIterable, Sendable { case camera, microphone, location }
+
+public enum PermissionStatus: Equatable, Sendable {
+    case notAsked, allowed, refused
+    /// Parents or an employer forbid it.
+    case restricted
+    /// The device has none.
+    case missing
+
+    /// What a permission means on this device. A device that is forbidden is not shown at all.
+    public func onDevice(_ exists: Bool) -> PermissionStatus { exists || self == .restricted ? self : .missing }
+}
+
+@MainActor public protocol Permissions: AnyObject {
+    func status(of permission: Permission) -> PermissionStatus
+    func request(_ permission: Permission, completion: @escaping @MainActor (PermissionStatus) -> Void)
+}
+
+/// A position, in degrees and meters.
+public struct DevicePosition: Equatable, Sendable {
+    public var latitude: Double
+    public var longitude: Double
+    public var accuracy: Double?
+
+    public init(latitude: Double, longitude: Double, accuracy: Double? = nil) {
+        (self.latitude, self.longitude, self.accuracy) = (latitude, longitude, accuracy)
+    }
+
+    /// A position of the system; nil if it is not valid, which the system says by a negative accuracy.
+    public init?(latitude: Double, longitude: Double, measured accuracy: Double) {
+        guard accuracy >= 0, latitude.isFinite, longitude.isFinite else { return nil }
+        self.init(latitude: latitude, longitude: longitude, accuracy: accuracy)
+    }
+
+    /// How far the device moves before a new position is reported, in meters. The server keeps about 2 km.
+    public static let reportedDistance = 50.0
+}
+
+@MainActor public protocol Locating: AnyObject {
+    /// Calls `changed` with each position; nil if it cannot be determined.
+    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void)
+    func stop()
+}
+
+/// The system's call screen: CallKit, or nothing where it must not be used.
+@MainActor public protocol CallSystem: AnyObject {
+    /// Whether the system's screen may be used on this device.
+    var isAllowed: Bool { get }
+    /// Called with what the system and PushKit say. A push has to be passed on synchronously.
+    var onEvent: (@MainActor (CallEvent) -> Void)? { get set }
+    /// Performs the effects from `report` to `stopRinging`. It ignores others.
+    func perform(_ effect: CallEffect)
+}
+
+/// The audio session.
+@MainActor public protocol AudioControl: AnyObject {
+    func perform(_ effect: AudioEffect)
+}
+
+/// Speaks to people who use VoiceOver, and shows notifications.
+@MainActor public protocol Announcer: AnyObject {
+    func announce(_ text: String)
+    /// Shows a notification, for a person whose phone is locked.
+    func notify(_ text: String)
+}
+
+@MainActor public protocol ScreenControl: AnyObject {
+    /// Whether the screen stays on without touches.
+    var isScreenKeptAwake: Bool { get set }
+}
+
+/// Settings of this device. Secrets are not kept here.
+@MainActor public protocol SettingsStore: AnyObject {
+    func data(for key: String) -> Data?
+    func set(_ data: Data?, for key: String)
+}
+
+/// Time, so that tests do not wait.
+@MainActor public protocol AppClock: AnyObject {
+    var now: Date { get }
+    /// Calls `action` once after an interval, unless the returned closure is called before.
+    func schedule(after interval: Duration, _ action: @escaping @MainActor () -> Void) -> @MainActor () -> Void
+}
+
+/// Everything that the model needs of the device.
+@MainActor public struct Platform {
+    public var permissions: any Permissions
+    public var location: any Locating
+    public var calls: any CallSystem
+    public var audio: any AudioControl
+    public var announcer: any Announcer
+    public var screen: any ScreenControl
+    public var settings: any SettingsStore
+    public var clock: any AppClock
+
+    public init(
+        permissions: any Permissions, location: any Locating, calls: any CallSystem, audio: any AudioControl,
+        announcer: any Announcer, screen: any ScreenControl, settings: any SettingsStore, clock: any AppClock
+    ) {
+        (self.permissions, self.location, self.calls, self.audio) = (permissions, location, calls, audio)
+        (self.announcer, self.screen, self.settings, self.clock) = (announcer, screen, settings, clock)
+    }
+}
+
+/// The clock of the device.
+@MainActor public final class SystemClock: AppClock {
+    public init() {}
+
+    public var now: Date { Date() }
+
+    public func schedule(
+        after interval: Duration, _ action: @escaping @MainActor () -> Void
+    ) -> @MainActor () -> Void {
+        let task = Task {
+            try? await Task.sleep(for: interval)
+            if !Task.isCancelled { action() }
+        }
+        return { task.cancel() }
+    }
+}

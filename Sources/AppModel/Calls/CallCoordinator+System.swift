@@ -1,0 +1,143 @@
+import Foundation
+
+/// What the system's call screen asks for.
+extension CallCoordinator {
+    mutating func handle(_ event: CallSystemEvent) {
+        switch event {
+        case .start(let id, let action): start(id, action)
+        case .answer(let id, let action): answer(id, action)
+        case .end(let id, let action): end(id, action)
+        case .mute(let id, let isMuted, let action): mute(id, isMuted, action)
+        case .hold(let id, let isHeld, let action): hold(id, isHeld, action)
+        case .timedOut(let action): timedOut(action)
+        case .requestFailed(let request): requestFailed(request)
+        case .reset: reset()
+        }
+    }
+
+    private mutating func fulfil(_ action: ActionID?) {
+        if let action { out.append(.fulfil(action)) }
+    }
+
+    private mutating func fail(_ action: ActionID?) {
+        if let action { out.append(.fail(action)) }
+    }
+
+    private mutating func start(_ id: SystemCallID, _ action: ActionID?) {
+        guard let slot = slot(of: id), let call = self[slot], call.phase == .placing, call.pending == nil,
+            call.callID == nil, !call.isSent, let person = call.person
+        else { return fail(action) }
+        // The start is sent once, whatever the system repeats.
+        change(slot) { ($0.pending, $0.isSent) = (action, true) }
+        out.append(.send(.start(id, person, video: call.video)))
+    }
+
+    private mutating func answer(_ id: SystemCallID, _ action: ActionID?) {
+        guard let slot = slot(of: id), let call = self[slot], call.direction == .incoming else { return fail(action) }
+        switch call.phase {
+        case .reported, .ringing: break
+        case .connecting, .active, .held, .rejoining: return fulfil(action)
+        case .answering, .placing, .ending: return fail(action)
+        }
+        guard environment.canRecord else {
+            fulfil(action)
+            sendEnd(slot)
+            change(slot) { $0.phase = .ending }
+            stopTimer(slot)
+            out.append(.tell(.allowMicrophone(call.person)))
+            return ask(.end(id))
+        }
+        if slot == .waiting { endFirst() }
+        // Without the camera, the call is answered by voice.
+        let canShow = environment.canShow
+        change(.current) { ($0.phase, $0.pending, $0.sendsVideo) = (.answering, action, $0.sendsVideo && canShow) }
+        if !usesSystem { out.append(.stopRinging(id)) }
+        out.append(.audio(.configure))
+        if !isOnline { out.append(.openSocket) }
+        sendAccept(.current)
+    }
+
+    /// The protocol ends the current call when the waiting one is accepted. It is ended here too, because it would go on if
+    /// the server refused the second one.
+    private mutating func endFirst() {
+        leave(.current)
+        sendEnd(.current)
+        remove(.current, .remoteEnded)
+    }
+
+    private mutating func end(_ id: SystemCallID, _ action: ActionID?) {
+        if let slot = slot(of: id) {
+            leave(slot)
+            sendEnd(slot)
+            remove(slot, usesSystem ? nil : .remoteEnded)
+        }
+        // The system may take a report that it answers later for a new call.
+        reports[id]?.ended = .remoteEnded
+        // A call that nobody knows is ended already.
+        fulfil(action)
+    }
+
+    private mutating func mute(_ id: SystemCallID, _ isMuted: Bool, _ action: ActionID?) {
+        guard let slot = slot(of: id), let call = self[slot] else { return fail(action) }
+        change(slot) { $0.isMuted = isMuted }
+        out.append(.setMuted(id, isMuted || call.phase == .held))
+        fulfil(action)
+    }
+
+    private mutating func hold(_ id: SystemCallID, _ isHeld: Bool, _ action: ActionID?) {
+        guard slot(of: id) == .current, let call = current, let callID = call.callID else { return fail(action) }
+        switch (call.phase, isHeld) {
+        case (.connecting, true), (.active, true):
+            change(.current) { $0.phase = .held }
+            out += [.setMuted(id, true), .setVideo(id, false), .send(.update(callID: callID, video: false))]
+            updateAudio()
+            fulfil(action)
+        case (.held, false):
+            out += [.setMuted(id, call.isMuted), .setVideo(id, call.sendsVideo)]
+            out.append(.send(.update(callID: callID, video: call.sendsVideo)))
+            fulfil(action)
+            out += audio.resume().map(CallEffect.audio)
+            change(.current) { $0.phase = call.isConnected ? .active : .connecting }
+        case (.held, true), (.connecting, false), (.active, false): fulfil(action)
+        default: fail(action)
+        }
+    }
+
+    private mutating func timedOut(_ action: ActionID) {
+        for slot in [Slot.current, .waiting] where self[slot]?.pending == action {
+            change(slot) { $0.pending = nil }
+            sendEnd(slot)
+            remove(slot, .failed)
+        }
+    }
+
+    private mutating func requestFailed(_ request: CallSystemRequest) {
+        switch request {
+        case .start(let id, _, _):
+            // Once the system has started the call, it goes on.
+            guard let slot = slot(of: id), let call = self[slot], call.phase == .placing, call.pending == nil,
+                call.callID == nil, !call.isSent
+            else { return }
+            remove(slot)
+            abandoned.remove(id)
+        case .end(let id):
+            // The person wants to leave, whatever the system says.
+            guard let slot = slot(of: id), self[slot]?.phase == .ending else { return }
+            sendEnd(slot)
+            remove(slot, .remoteEnded)
+            return
+        case .answer, .mute, .hold: break
+        }
+        out.append(.tell(.systemRefused))
+    }
+
+    /// The system forgot everything: nothing is reported, fulfilled or failed.
+    private mutating func reset() {
+        for slot in [Slot.waiting, .current] where self[slot] != nil {
+            change(slot) { $0.pending = nil }
+            sendEnd(slot)
+            remove(slot)
+        }
+        dropQueued()
+    }
+}

@@ -1,0 +1,216 @@
+import Foundation
+
+/// Brings together the system's call screen, the server's calls, pushes and audio: a pure machine from events to effects.
+///
+/// There is one current call, and one more may ring (`waiting`). The state of a call changes only when the system says so:
+/// the app's buttons are requests to the system, which answers with actions. Each action is fulfilled or failed exactly once.
+/// Where the system's call screen must not be used, requests are carried out at once and a ringing screen of the app is shown.
+public struct CallCoordinator: Equatable, Sendable {
+    /// A call that waits for the audio of the previous one to stop. If it started earlier, it would have no sound.
+    struct QueuedCall: Equatable, Sendable {
+        var id: SystemCallID
+        var person: CallPerson
+        var video: Bool
+    }
+
+    /// Reports that the system has not answered, and what to do with the call then.
+    struct OpenReport: Equatable, Sendable {
+        var count = 0
+        /// How the call ended meanwhile; nil while it is in a slot.
+        var ended: SystemEndReason?
+    }
+
+    public let usesSystem: Bool
+    public internal(set) var current: CoordinatedCall?
+    public internal(set) var waiting: CoordinatedCall?
+    public internal(set) var audio: AudioMachine
+    public internal(set) var isOnline = false
+    var environment: CallEnvironment
+    var queued: QueuedCall?
+    /// One entry for each call with a report that the system has not answered.
+    var reports: [SystemCallID: OpenReport] = [:]
+    /// Outgoing calls that ended here before the server answered their start.
+    var abandoned: Set<SystemCallID> = []
+    var pushToken: String?
+    var out: [CallEffect] = []
+
+    /// - Parameter usesSystem: False in regions where the system's call screen is not allowed.
+    public init(
+        usesSystem: Bool, environment: CallEnvironment = CallEnvironment(microphone: .undetermined, isLocked: false)
+    ) {
+        self.usesSystem = usesSystem
+        self.environment = environment
+        audio = AudioMachine(usesSystem: usesSystem)
+    }
+
+    /// Applies an event. Returns what to do, in order.
+    public mutating func handle(_ event: CallEvent) -> [CallEffect] {
+        out = []
+        switch event {
+        case .push(let callID, let push): pushed(callID, push)
+        case .reportResult(let id, let push, let result): reported(id, push, result)
+        case .server(let event): handle(event)
+        case .system(let event): handle(event)
+        case .app(let event): handle(event)
+        case .audio(let event): handle(event)
+        case .timer(let timer): expired(timer)
+        case .online(let isNew): cameOnline(isNew: isNew)
+        case .offline: isOnline = false
+        case .environment(let environment): self.environment = environment
+        case .pushToken(let token): changedToken(to: token)
+        }
+        updateAudio()
+        defer { out = [] }
+        return out
+    }
+
+    // MARK: Slots
+
+    enum Slot { case current, waiting }
+
+    subscript(slot: Slot) -> CoordinatedCall? {
+        get { slot == .current ? current : waiting }
+        set { if slot == .current { current = newValue } else { waiting = newValue } }
+    }
+
+    func slot(of id: SystemCallID) -> Slot? {
+        current?.id == id ? .current : waiting?.id == id ? .waiting : nil
+    }
+
+    func slot(callID: String) -> Slot? {
+        current?.callID == callID ? .current : waiting?.callID == callID ? .waiting : nil
+    }
+
+    mutating func change(_ slot: Slot, _ change: (inout CoordinatedCall) -> Void) {
+        guard var call = self[slot] else { return }
+        change(&call)
+        self[slot] = call
+    }
+
+    /// Puts a call into a free slot. Returns false if there is none.
+    mutating func insert(_ call: CoordinatedCall) -> Bool {
+        if current == nil { current = call } else if waiting == nil { waiting = call } else { return false }
+        return true
+    }
+
+    /// Removes a call: stops its timer, fails its open action, leaves its session, stops its sound. A waiting call becomes the
+    /// current one.
+    /// - Parameter reason: What to tell the system; nil if it knows that the call ended.
+    mutating func remove(_ slot: Slot, _ reason: SystemEndReason? = nil) {
+        guard let call = self[slot] else { return }
+        stopTimer(slot)
+        if let action = call.pending { out.append(.fail(action)) }
+        // Failing its start ends an outgoing call on the system's screen.
+        let isStarting = call.direction == .outgoing && call.pending != nil
+        if let reason, !isStarting { reportEnded(call, reason) }
+        leave(slot)
+        // The server will answer the start.
+        if call.callID == nil, call.isSent { abandoned.insert(call.id) }
+        self[slot] = nil
+        if slot == .current { (current, waiting) = (waiting, nil) }
+        updateAudio()
+    }
+
+    mutating func leave(_ slot: Slot) {
+        guard let call = self[slot], call.hasJoined else { return }
+        change(slot) { ($0.hasJoined, $0.isConnected) = (false, false) }
+        out.append(.leave(call.id))
+    }
+
+    // MARK: Reports
+
+    mutating func report(_ call: CoordinatedCall, push: PushID? = nil) {
+        guard usesSystem else {
+            out.append(.ring(call.id, name: call.person?.name, video: call.video))
+            if let push { out.append(.completePush(push)) }
+            return
+        }
+        reports[call.id, default: OpenReport()].count += 1
+        out.append(.report(call.id, name: call.person?.name, video: call.video, push: push))
+    }
+
+    /// Tells the system that a call ended, after it has accepted the report of the call: before, it would not know the call.
+    mutating func reportEnded(_ call: CoordinatedCall, _ reason: SystemEndReason) {
+        guard usesSystem else {
+            if call.direction == .incoming { out.append(.stopRinging(call.id)) }
+            return
+        }
+        // An outgoing call exists for the system once the system has started it.
+        guard call.direction == .incoming || call.isSent else { return }
+        guard let report = reports[call.id] else { return out.append(.reportEnded(call.id, reason)) }
+        if report.ended == nil { reports[call.id]?.ended = reason }
+    }
+
+    mutating func startTimer(_ slot: Slot) {
+        guard let call = self[slot], !call.hasTimer else { return }
+        change(slot) { $0.hasTimer = true }
+        out.append(.startTimer(.unconfirmed(call.id)))
+    }
+
+    mutating func stopTimer(_ slot: Slot) {
+        guard let call = self[slot], call.hasTimer else { return }
+        change(slot) { $0.hasTimer = false }
+        out.append(.stopTimer(.unconfirmed(call.id)))
+    }
+
+    // MARK: Audio
+
+    mutating func updateAudio() {
+        out += audio.want(current?.wantsAudio ?? false).map(CallEffect.audio)
+    }
+
+    private mutating func handle(_ event: SystemAudioEvent) {
+        out += audio.handle(event).map(CallEffect.audio)
+        if event == .deactivated { startQueued() }
+    }
+
+    // MARK: Other events
+
+    private mutating func expired(_ timer: CallTimer) {
+        switch timer {
+        case .queued: startQueued(timerIsRunning: false)
+        case .unconfirmed(let id):
+            guard let slot = slot(of: id), self[slot]?.hasTimer == true else { return }
+            change(slot) { $0.hasTimer = false }
+            remove(slot, .failed)
+        }
+    }
+
+    /// After a new connection the server has forgotten which calls this device is in.
+    private mutating func cameOnline(isNew: Bool) {
+        isOnline = true
+        if isNew { out.append(.appear) }
+        // The server registers only the devices of people who have appeared.
+        if let pushToken { out.append(.registerPush(pushToken)) }
+        if isNew {
+            for slot in [Slot.current, .waiting] { returnAfterRestart(slot) }
+        }
+        for slot in [Slot.current, .waiting] { sendAccept(slot) }
+    }
+
+    private mutating func returnAfterRestart(_ slot: Slot) {
+        guard let call = self[slot] else { return }
+        switch call.phase {
+        case .connecting, .active, .held, .rejoining:
+            guard let callID = call.callID else { return }
+            // The session ended with the connection.
+            leave(slot)
+            change(slot) { $0.phase = .rejoining }
+            out.append(.send(.rejoin(callID: callID)))
+        case .placing:
+            if let callID = call.callID { out.append(.send(.rejoin(callID: callID))) }
+        case .reported, .ringing, .answering:
+            // A call that only rang here arrives again, or it is over.
+            change(slot) { ($0.isConfirmed, $0.isSent) = (false, false) }
+            startTimer(slot)
+        case .ending: break
+        }
+    }
+
+    private mutating func changedToken(to token: String?) {
+        let old = pushToken
+        pushToken = token
+        guard isOnline else { return }
+        if let token { out.append(.registerPush(token)) } else if let old { out.append(.unregisterPush(old)) }
+    }
+}

@@ -1,0 +1,33 @@
+/// Drops frames of a camera that delivers far too many. Some devices do after the app returns from the background, and then
+/// the encoder falls behind.
+///
+/// Above 200 frames a second for more than two frames, one frame in four is accepted.
+public struct FrameLimiter: Sendable {
+    private static let maxRate: Int64 = 200
+    private static let tolerated = 2
+    private static let accepted = 4
+
+    private var previous: Int64?
+    /// Fast frames in a row.
+    private var fast = 0
+    private var sinceAccepted = 0
+
+    public init() {}
+
+    /// Returns whether to use a frame with this timestamp, in nanoseconds. A timestamp that does not increase is too fast.
+    public mutating func accepts(_ timestamp: Int64) -> Bool {
+        defer { previous = timestamp }
+        guard let previous else { return true }
+        let (interval, overflow) = timestamp.subtractingReportingOverflow(previous)
+        guard !overflow, interval < 1_000_000_000 / Self.maxRate else {
+            (fast, sinceAccepted) = (0, 0)
+            return true
+        }
+        fast = min(fast + 1, Self.tolerated + 1)
+        guard fast > Self.tolerated else { return true }
+        sinceAccepted += 1
+        guard sinceAccepted == Self.accepted else { return false }
+        sinceAccepted = 0
+        return true
+    }
+}

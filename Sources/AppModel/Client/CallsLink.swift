@@ -1,0 +1,226 @@
+import Confab
+import Foundation
+
+/// Calls of the SDK and events of the call coordinator. The SDK joins the sessions of calls and publishes in them by itself.
+@MainActor final class CallsLink {
+    private unowned let server: ClientServer
+    /// The calls as they were when the coordinator was told last.
+    private var known: [CallID: Call] = [:]
+    /// The system's ids of outgoing calls whose start the server has not answered.
+    private var starting: [SystemCallID] = []
+    /// The token of this device; nil without pushes.
+    private var pushToken: String?
+    var wantsPush = true
+
+    init(_ server: ClientServer) { self.server = server }
+
+    private func tell(_ event: CallServerEvent) { server.send(.call(event)) }
+
+    // MARK: Effects
+
+    func perform(_ effect: CallEffect) {
+        switch effect {
+        case .openSocket: server.perform(.retry)
+        case .appear: server.appear()
+        case .send(let request): send(request)
+        case .registerPush(let token):
+            pushToken = token
+            setPush()
+        case .unregisterPush(let token):
+            pushToken = nil
+            server.queue { client throws(ConfabError) in try await client.push.unregister(token: token) }
+            setPush()
+        case .leave: if known.isEmpty { server.media.release(.call) }
+        case .setMuted(_, let isMuted):
+            server.media.setEnabled(.call, audio: !isMuted)
+            sendAudio()
+        case .setVideo(_, let isOn): server.media.setEnabled(.call, video: isOn)
+        // The SDK does both.
+        case .join, .publish: break
+        // Not for the server.
+        case .report, .update, .reportConnecting, .reportConnected, .reportEnded, .completePush, .request, .fulfil,
+            .fail,
+            .ring, .stopRinging, .audio, .startTimer, .stopTimer, .show, .tell:
+            break
+        }
+    }
+
+    /// Registers this device for pushes, or ends that, as the person wants it.
+    func setPush() {
+        guard let token = pushToken else { return server.send(.settings(.push(.unavailable))) }
+        let isOn = wantsPush
+        server.queue { [weak self] client throws(ConfabError) in
+            if isOn {
+                try await client.push.register(token: token, isSandbox: Self.isSandbox)
+            } else {
+                try await client.push.unregister(token: token)
+            }
+            self?.server.send(.settings(.push(isOn ? .on : .off)))
+        } failed: { [weak self] _ in
+            // It is tried again with the next connection.
+            self?.server.send(.settings(.push(.unavailable)))
+        }
+    }
+
+    /// Builds for development get their pushes from Apple's test service.
+    static var isSandbox: Bool {
+        #if DEBUG
+        true
+        #else
+        false
+        #endif
+    }
+
+    private func send(_ request: CallRequest) {
+        switch request {
+        case .start(let id, let person, let video): start(id, person, video)
+        case .accept(let text, let video): accept(text, video)
+        case .decline(let text): with(text) { client, id throws(ConfabError) in try await client.calls.decline(id) }
+        case .cancel(let text), .end(let text):
+            with(text) { client, id throws(ConfabError) in try await client.calls.end(id) }
+        case .update(let text, let video):
+            with(text) { [weak self] client, id throws(ConfabError) in
+                // A call without video has opened only the microphone.
+                if video, self?.server.media.local?.video == nil { try await self?.open(client, true) }
+                try await client.calls.update(id, video: video)
+            }
+        // The SDK returns to calls by itself, and says how it went.
+        case .rejoin: break
+        case .seen(let text): with(text) { client, id throws(ConfabError) in try await client.calls.seen(id) }
+        }
+    }
+
+    private func with(
+        _ text: String, _ work: @escaping @MainActor (ConfabClient, CallID) async throws(ConfabError) -> Void,
+        failed: @escaping @MainActor (ConfabError) -> Void = { _ in }
+    ) {
+        guard let id = CallID(text: text) else { return failed(.noPerson) }
+        server.queue({ client throws(ConfabError) in try await work(client, id) }, failed: failed)
+    }
+
+    private func start(_ id: SystemCallID, _ person: CallPerson, _ video: Bool) {
+        guard let personID = PersonID(text: person.id) else {
+            return tell(.startRefused(id, CallTrouble(.noPerson)))
+        }
+        starting.append(id)
+        server.queue { [weak self] client throws(ConfabError) in
+            try await self?.prepare(client, video)
+            let call = try await client.calls.start(personID, video: video)
+            self?.placed(id, call)
+        } failed: { [weak self] error in
+            guard let self, let index = starting.firstIndex(of: id) else { return }
+            starting.remove(at: index)
+            tell(.startRefused(id, CallTrouble(error)))
+        }
+    }
+
+    private func placed(_ id: SystemCallID, _ call: Call) {
+        guard let index = starting.firstIndex(of: id) else { return }
+        starting.remove(at: index)
+        tell(.placed(id, callID: "\(call.id)"))
+        changed(call)
+    }
+
+    private func accept(_ text: String, _ video: Bool) {
+        with(text) { [weak self] client, id throws(ConfabError) in
+            try await self?.prepare(client, video)
+            try await client.calls.accept(id, video: video)
+        } failed: { [weak self] in
+            self?.tell(.acceptRefused(callID: text, CallTrouble($0)))
+        }
+    }
+
+    /// Opens the devices for a new call, which begins with sound. The call before has ended.
+    private func prepare(_ client: ConfabClient, _ video: Bool) async throws(ConfabError) {
+        server.media.setEnabled(.call, audio: true, video: video)
+        try await open(client, video)
+    }
+
+    /// Opens the camera, and lets the SDK publish it in calls.
+    private func open(_ client: ConfabClient, _ video: Bool) async throws(ConfabError) {
+        let own = try await server.media.open(for: .call, video: video)
+        server.send(.media(.ownVideo(own.video)))
+        await client.calls.use(own)
+        server.media.onShare = { [weak self] in self?.share($0) }
+    }
+
+    /// Publishes a screen, whose pictures are sent also while the camera is off, or the camera again.
+    private func share(_ media: (any LocalMedia)?) {
+        let video = media !== server.media.local || server.media.wish(.call).video
+        let accepted = known.values.filter { $0.state == .joining || $0.state == .active }.map(\.id)
+        server.queue { client throws(ConfabError) in
+            await client.calls.use(media)
+            for id in accepted { try await client.calls.update(id, video: video) }
+        }
+    }
+
+    /// Sends sound in the current call, or tells the other person that this side is muted.
+    private func sendAudio() {
+        let isOn = server.media.wish(.call).audio
+        for call in known.values where call.state != .incoming {
+            server.queue { client throws(ConfabError) in await client.calls.setAudio(isOn, in: call.id) }
+        }
+    }
+
+    // MARK: Events
+
+    func forget() {
+        known = [:]
+        for id in starting { tell(.startRefused(id, CallTrouble(.offline))) }
+        starting = []
+    }
+
+    /// The coordinator waits to be told again what each call does.
+    func restarted() { known = known.filter { $0.value.state == .ringing } }
+
+    func happened(_ event: Calls.Event) {
+        switch event {
+        case .incoming(let call):
+            known[call.id] = call
+            let person = CallPerson(id: "\(call.person.id)", name: call.person.name)
+            tell(.incoming(IncomingCallInfo(callID: "\(call.id)", person: person, video: call.isVideo)))
+        case .changed(let call): changed(call)
+        case .video(_, let source): server.send(.media(.partnerVideo(source)))
+        // `Call.receivesVideo` tells it too.
+        case .audioOnly: break
+        case .ended(let ending): ended(ending)
+        // The call continues without; the picture stays away.
+        case .failed: break
+        }
+    }
+
+    private func changed(_ call: Call) {
+        // A start is answered before anything is told about its call.
+        guard known[call.id] != nil || !call.isOutgoing || starting.isEmpty else { return }
+        var before = known[call.id]
+        if let former = call.formerID, known[former] != nil {
+            before = known.removeValue(forKey: former)
+            tell(.ended(EndedCall(callID: "\(former)", reason: .merged, into: "\(call.id)")))
+        }
+        known[call.id] = call
+        let callID = "\(call.id)"
+        if let devices = call.devices, devices != before?.devices { tell(.ringing(callID: callID, devices: devices)) }
+        let isAccepted = call.state == .joining || call.state == .active
+        let wasAccepted = before?.state == .joining || before?.state == .active
+        if isAccepted, !wasAccepted {
+            sendAudio()
+            tell(.accepted(callID: callID, personID: "\(call.person.id)"))
+        }
+        if call.state == .active, before?.state != .active { tell(.mediaConnected(callID: callID)) }
+        if call.isPartnerConnected != before?.isPartnerConnected ?? true {
+            tell(.partner(callID: callID, isAway: !call.isPartnerConnected))
+        }
+        if isAccepted, !wasAccepted || call.receivesVideo != before?.receivesVideo {
+            server.send(.media(.partnerSendsVideo(call.receivesVideo)))
+        }
+    }
+
+    private func ended(_ ending: CallEnding) {
+        known[ending.id] = nil
+        if known.isEmpty { server.media.release(.call) }
+        // A newer server may have reasons that this app does not know.
+        let reason = CallEndReason(rawValue: ending.outcome.rawValue) ?? .failed
+        let person = CallPerson(id: "\(ending.person.id)", name: ending.person.name)
+        tell(.ended(EndedCall(callID: "\(ending.id)", reason: reason, person: person)))
+    }
+}

@@ -1,0 +1,211 @@
+import Confab
+import Foundation
+
+/// The SDK behind the screens: translates requests of the app into calls of the SDK, and events of the SDK back.
+@MainActor public final class ClientServer: AppServer {
+    public var onEvent: (@MainActor (AppEvent) -> Void)?
+
+    private let engine: ChoosingEngine?
+    private(set) var client: ConfabClient?
+    private var address: URL?
+    private var listeners: [Task<Void, Never>] = []
+    /// Requests are carried out one after the other, in the order of the person's taps.
+    private var last: Task<Void, Never>?
+    private var isRestarted = false
+    private var wasOnline = false
+    let media: OwnMedia
+    lazy var calls = CallsLink(self)
+    lazy var room = RoomLink(self)
+    private var watching: Task<Void, Never>?
+    var isVisible = true
+    var doNotDisturb = false
+    var name = ""
+
+    /// - Parameter media: Captures and plays; nil for chats by text only.
+    public init(media: (any MediaEngine)?) {
+        engine = media.map(ChoosingEngine.init)
+        self.media = OwnMedia(media)
+    }
+
+    /// What is joined or captured from now on follows these settings.
+    func choose(_ settings: DeviceSettings) {
+        calls.wantsPush = settings.isNotified
+        engine?.choose(MediaChoices(settings))
+        let request = CameraRequest(size: settings.size, conditions: CameraConditions())
+        media.preset = CapturePreset(
+            size: VideoSize(width: request.width, height: request.height), frameRate: request.frameRate)
+    }
+
+    func send(_ event: AppEvent) { onEvent?(event) }
+
+    /// Carries a request out after the ones before.
+    func queue(
+        _ work: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Void,
+        failed: @escaping @MainActor (ConfabError) -> Void = { _ in }
+    ) {
+        guard let client else { return failed(.offline) }
+        let before = last
+        last = Task {
+            await before?.value
+            do throws(ConfabError) { try await work(client) } catch { failed(error) }
+        }
+    }
+
+    public func perform(_ request: AppRequest) {
+        switch request {
+        case .check(let url): check(url)
+        case .connect(let url, let name): connect(url, name)
+        case .retry: retry()
+        case .networkChanged(let isAvailable): client?.networkChanged(isAvailable: isAvailable)
+        case .leave: close()
+        case .roulette(let request): perform(request)
+        case .nearby(let request): perform(request)
+        case .people(let request): perform(request)
+        case .room(let request): room.perform(request)
+        case .settings(let request): perform(request)
+        case .call(let effect): calls.perform(effect)
+        case .callMedia(let request): media.perform(request)
+        }
+    }
+
+    // MARK: The connection
+
+    /// Connects once, which also proves that the app and the server understand each other. The connection is kept for use.
+    private func check(_ url: URL) {
+        close()
+        let client = ConfabClient(server: url, media: engine)
+        (self.client, address) = (client, url)
+        Task {
+            var health = ServerHealth.ok
+            do throws(ConfabError) { try await client.connect() } catch {
+                health =
+                    switch error.code {
+                    case .versionUnsupported: .appTooOld
+                    case .serverURLInvalid: .other
+                    default: .unreachable
+                    }
+            }
+            guard self.client === client else { return }
+            if health != .ok { close() }
+            send(.checked(url, health))
+        }
+    }
+
+    private func connect(_ url: URL, _ name: String) {
+        self.name = name
+        if client == nil || address != url {
+            close()
+            (client, address) = (ConfabClient(server: url, media: engine), url)
+        }
+        listen()
+        retry()
+    }
+
+    private func retry() {
+        guard let client else { return }
+        // The states tell how it went.
+        Task { try? await client.connect() }
+    }
+
+    private func close() {
+        for listener in listeners { listener.cancel() }
+        watching?.cancel()
+        (listeners, watching, last, wasOnline) = ([], nil, nil, false)
+        calls.forget()
+        guard let client else { return }
+        (self.client, address) = (nil, nil)
+        Task { await client.leave() }
+        media.release(.all)
+    }
+
+    private func listen() {
+        guard let client, listeners.isEmpty else { return }
+        listen(to: client.states) { [weak self] in self?.changed($0) }
+        listen(to: client.notices) { [weak self] in self?.noticed($0) }
+        listen(to: client.roulette.events) { [weak self] in self?.happened($0) }
+        listen(to: client.calls.events) { [weak self] in self?.calls.happened($0) }
+        listen(to: client.contacts.events) { [weak self] in self?.happened($0) }
+        listen(to: client.presence.events) { [weak self] in self?.happened($0) }
+    }
+
+    func listen<Element: Sendable>(
+        to events: Events<Element>, _ body: @escaping @MainActor (Element) -> Void
+    ) {
+        listeners.append(Task { for await event in events { body(event) } })
+    }
+
+    private func changed(_ state: ConfabClient.State) {
+        switch state {
+        case .idle: send(.line(.idle))
+        case .connecting: send(.line(.connecting))
+        case .online:
+            // A connection that was only interrupted goes on, unless a notice says that it was replaced.
+            send(.line(.online(isNew: !wasOnline)))
+            wasOnline = true
+            return
+        case .reconnecting: return send(.line(.reconnecting))
+        case .offline(let reason): send(.line(.offline(OfflineCause(reason))))
+        case .closed(let error): send(.line(.closed(error.map(CallTrouble.init))))
+        }
+        wasOnline = false
+    }
+
+    private func noticed(_ notice: ConfabClient.Notice) {
+        guard case .restarted = notice else { return }
+        calls.restarted()
+        if wasOnline { send(.line(.online(isNew: true))) }
+    }
+
+    /// Goes online as a person, who can be called.
+    func appear() {
+        let settings = Presence.Settings(name: name, isVisible: isVisible, doNotDisturb: doNotDisturb, ringable: nil)
+        queue { client throws(ConfabError) in
+            try await client.presence.appear(settings)
+        } failed: { [weak self] error in
+            if error.code == .invalidName { self?.send(.nameRefused) }
+        }
+    }
+
+    private func happened(_ event: Presence.Event) {
+        switch event {
+        case .changed: break
+        case .deleted: send(.settings(.deleted))
+        case .unlinked: send(.settings(.devices([])))
+        case .failed(let error): if error.code == .invalidName { send(.nameRefused) }
+        }
+    }
+
+    /// Watches pages of the list of people nearby; a new watch replaces the one before.
+    func watch(_ pages: Events<Nearby.Page>?) {
+        watching?.cancel()
+        guard let pages else { return watching = nil }
+        watching = Task { [weak self] in
+            for await page in pages {
+                let people = page.people.map {
+                    NearbyPerson(id: "\($0.id)", name: $0.name, distance: $0.distance, isBusy: $0.isBusy)
+                }
+                self?.send(.nearby(.page(people, next: page.next)))
+            }
+        }
+    }
+}
+
+extension ConfabError {
+    static let offline = ConfabError(.notConnected, "Not connected to the server.", isRetryable: true)
+}
+
+extension CallTrouble {
+    init(_ error: ConfabError) { self.init(code: error.code.rawValue, message: error.message) }
+}
+
+extension OfflineCause {
+    init(_ reason: ConfabClient.OfflineReason) {
+        self =
+            switch reason {
+            case .noNetwork: .noNetwork
+            case .serverUnreachable: .unreachable
+            case .tooOld: .tooOld
+            case .refused(let error): .refused(CallTrouble(error))
+            }
+    }
+}

@@ -1,0 +1,244 @@
+/// The numbers of `docs/layout.md`, which are also those of the web's `layout.js`. `layout-cases.json` compares the two.
+private enum Measure {
+    /// The smallest tile: a face is still recognizable.
+    static let least = (width: 96, height: 72)
+    /// Tiles on a page of a grid.
+    static let maxTiles = 25
+    static let maxPinned = 4
+    /// Strips side by side. A fourth would show a third of an ordinary picture.
+    static let maxStrips = 3
+    static let gap = 8.0
+    /// The share of the picture that matches the device, if the other does not.
+    static let matchingShare = 0.55
+    /// Cropping that leaves less than this share of a picture shows all of it instead.
+    static let leastVisible = 0.5
+    /// The strip beside the large picture: its share of the viewport, and its thickness at most.
+    static let stripShare = 0.2
+    static let maxStrip = (width: 240, height: 180)
+    /// A larger viewport is none of a device. Keeps sums far from overflow.
+    static let maxSide = 100_000.0
+}
+
+extension LayoutInput {
+    /// Computes where each picture is. Any input gives a result.
+    public func layOut() -> LayoutOutput {
+        let (width, height) = (side(self.width), side(self.height))
+        let viewport = Rectangle(x: 0, y: 0, width: Int(width), height: Int(height))
+        let wanted = gap.map { $0.isFinite ? $0 : Measure.gap } ?? Measure.gap
+        let space = Space(viewport: viewport, gap: max(0, Int(min(wanted, width / 20, height / 20))), page: page)
+        let placed = place(in: space)
+        return LayoutOutput(
+            tiles: placed.tiles, own: own.map { placeOwn($0, in: viewport, isAlone: tiles.isEmpty) },
+            overflow: tiles.count - placed.tiles.count, page: placed.page, pages: placed.pages)
+    }
+
+    private func side(_ value: Double) -> Double {
+        value.isFinite ? min(max(0, value), Measure.maxSide) : 0
+    }
+
+    private func place(in space: Space) -> Placed {
+        if tiles.count <= 1 { return Placed(tiles: tiles.map { fitted($0, space.viewport) }) }
+        let large = largeTiles()
+        if !large.isEmpty {
+            let others = tiles.indices.filter { !large.contains($0) }.map { tiles[$0] }
+            return space.withStrip(large.map { tiles[$0] }, others)
+        }
+        if layout == .auto, tiles.count <= Measure.maxStrips { return Placed(tiles: space.strips(tiles)) }
+        return space.pages(of: tiles, capacity: space.gridCapacity) { grid(space.viewport, space.gap, $0) }
+    }
+
+    /// Returns the indices of the tiles that are shown large, beside a strip of the others.
+    private func largeTiles() -> [Int] {
+        var chosen: [Int] = []
+        for id in focus {
+            if let index = tiles.firstIndex(where: { $0.id == id }), !chosen.contains(index) { chosen.append(index) }
+        }
+        let screen = tiles.firstIndex(where: \.isScreen)
+        switch layout {
+        case .grid: return []
+        case .auto: return screen.map { [$0] } ?? []
+        case .speaker: return [screen ?? chosen.first ?? 0]
+        case .pinned: return chosen.isEmpty ? [screen ?? 0] : Array(chosen.prefix(Measure.maxPinned))
+        }
+    }
+}
+
+private struct Placed {
+    var tiles: [PlacedTile]
+    var page = 0
+    var pages = 1
+}
+
+/// The viewport and how it is divided.
+private struct Space {
+    var viewport: Rectangle
+    var gap: Int
+    var page: Int
+
+    var isWide: Bool { viewport.width >= viewport.height }
+
+    var gridCapacity: Int {
+        min(
+            Measure.maxTiles,
+            partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
+    }
+
+    /// Divides tiles among pages.
+    func pages(of tiles: [Tile], capacity: Int, arrange: ([Tile]) -> [PlacedTile]) -> Placed {
+        let pages = max(1, (tiles.count + capacity - 1) / capacity)
+        let page = min(max(0, page), pages - 1)
+        let part = Array(tiles.dropFirst(page * capacity).prefix(capacity))
+        return Placed(tiles: arrange(part), page: page, pages: pages)
+    }
+
+    /// Divides the long axis of the viewport.
+    func strips(_ tiles: [Tile]) -> [PlacedTile] {
+        let matches = tiles.map { (limited($0.aspect, narrowest: 9.0 / 16) >= 1) == isWide }
+        var shares = equal(tiles.count)
+        if tiles.count == 2, matches[0] != matches[1] {
+            shares = matches.map { $0 ? Measure.matchingShare : 1 - Measure.matchingShare }
+        }
+        let parts = split(isWide ? viewport.width : viewport.height, gap, shares)
+        return zip(tiles, parts).map { tile, part in
+            let rectangle =
+                isWide
+                ? Rectangle(x: part.start, y: 0, width: part.size, height: viewport.height)
+                : Rectangle(x: 0, y: part.start, width: viewport.width, height: part.size)
+            return PlacedTile(id: tile.id, rectangle: rectangle, fit: tile.isScreen ? .contain : .cover)
+        }
+    }
+
+    /// Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one.
+    func withStrip(_ large: [Tile], _ others: [Tile]) -> Placed {
+        guard !others.isEmpty else { return Placed(tiles: grid(viewport, gap, large)) }
+        let (width, height) = (viewport.width, viewport.height)
+        let (least, most) = (Measure.least, Measure.maxStrip)
+        let thickness =
+            isWide
+            ? between(least.width, Double(width) * Measure.stripShare, most.width)
+            : between(least.height, Double(height) * Measure.stripShare, most.height)
+        let side = isWide ? thickness * least.height / least.width : thickness * least.width / least.height
+        let length = isWide ? height : width
+        let start = (isWide ? width : height) - thickness
+        let main =
+            isWide
+            ? Rectangle(x: 0, y: 0, width: max(0, start - gap), height: height)
+            : Rectangle(x: 0, y: 0, width: width, height: max(0, start - gap))
+        var placed = pages(of: others, capacity: partsIn(length, side, gap)) { part in
+            // Centered along the strip.
+            let first = max(0, (length - part.count * (side + gap) + gap) / 2)
+            return part.enumerated().map { index, tile in
+                let at = first + index * (side + gap)
+                let rectangle =
+                    isWide
+                    ? Rectangle(x: start, y: at, width: thickness, height: side)
+                    : Rectangle(x: at, y: start, width: side, height: thickness)
+                return fitted(tile, rectangle)
+            }
+        }
+        placed.tiles = grid(main, gap, large) + placed.tiles
+        return placed
+    }
+}
+
+// MARK: Grid
+
+/// Lays tiles out with the number of columns that shows the largest pictures. The last row is centered.
+private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> [PlacedTile] {
+    let columns = columnsFor(area, gap, tiles)
+    let rows = (tiles.count + columns - 1) / columns
+    let (lines, cells) = (split(area.height, gap, equal(rows)), split(area.width, gap, equal(columns)))
+    return tiles.enumerated().map { index, tile in
+        let row = index / columns
+        let missing = row == rows - 1 ? rows * columns - tiles.count : 0
+        let shift = missing * (cells[0].size + gap) / 2
+        let (line, cell) = (lines[row], cells[index % columns])
+        return fitted(
+            tile,
+            Rectangle(
+                x: area.x + cell.start + shift, y: area.y + line.start, width: cells[0].size, height: line.size))
+    }
+}
+
+private func columnsFor(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> Int {
+    let aspect = tiles.reduce(0) { $0 + limited($1.aspect, narrowest: 3.0 / 4) } / Double(tiles.count)
+    let most = min(tiles.count, partsIn(area.width, Measure.least.width, gap))
+    var best = (columns: most, shown: -1.0)
+    for columns in 1...most {
+        let rows = (tiles.count + columns - 1) / columns
+        let width = Double(area.width - gap * (columns - 1)) / Double(columns)
+        let height = Double(area.height - gap * (rows - 1)) / Double(rows)
+        let shown = min(width, height * aspect)
+        if height.rounded(.down) >= Double(Measure.least.height), shown > best.shown { best = (columns, shown) }
+    }
+    return best.columns
+}
+
+// MARK: The own picture
+
+private func placeOwn(_ own: OwnPicture, in viewport: Rectangle, isAlone: Bool) -> PlacedOwnPicture {
+    if isAlone {
+        let alone = fitted(Tile(id: "", aspect: own.aspect), viewport)
+        return PlacedOwnPicture(rectangle: alone.rectangle, fit: alone.fit)
+    }
+    let size = OwnPictureSize(aspect: own.aspect, width: viewport.width, height: viewport.height)
+    let padding = OwnPictureSize.padding
+    let x = own.corner.isLeft ? padding : viewport.width - padding - size.width
+    let y = own.corner.isTop ? padding : viewport.height - padding - size.height
+    return PlacedOwnPicture(rectangle: Rectangle(x: x, y: y, width: size.width, height: size.height), fit: .cover)
+}
+
+/// The size of the own picture in a corner of a viewport.
+private struct OwnPictureSize {
+    /// The distance of the own picture from the edges.
+    static let padding = 10
+
+    let width: Int
+    let height: Int
+
+    init(aspect: Double?, width viewportWidth: Int, height viewportHeight: Int) {
+        let shorter = min(viewportWidth, viewportHeight)
+        // A phone, a large phone, a tablet.
+        let small = shorter < 400 ? 90.0 : shorter < 700 ? 105 : 168
+        let shape = limited(aspect, narrowest: 9.0 / 16)
+        let (width, height) = shape >= 1 ? (small * shape, small) : (small, small / shape)
+        // At most half of the viewport in each direction.
+        let scale = min(1, Double(viewportWidth) / 2 / width, Double(viewportHeight) / 2 / height)
+        (self.width, self.height) = (Int(width * scale), Int(height * scale))
+    }
+}
+
+// MARK: Arithmetic
+
+private func fitted(_ tile: Tile, _ rectangle: Rectangle) -> PlacedTile {
+    let there = limited(tile.aspect, narrowest: 9.0 / 16) / (Double(rectangle.width) / Double(rectangle.height))
+    let isCropped = !tile.isScreen && min(there, 1 / there) >= Measure.leastVisible
+    return PlacedTile(id: tile.id, rectangle: rectangle, fit: isCropped ? .cover : .contain)
+}
+
+/// Returns how many parts of a size fit in a length, one at least.
+private func partsIn(_ length: Int, _ size: Int, _ gap: Int) -> Int { max(1, (length + gap) / (size + gap)) }
+
+/// Divides a length into parts with gaps between them. Rounds the edges, so that the parts fill the length.
+private func split(_ length: Int, _ gap: Int, _ shares: [Double]) -> [(start: Int, size: Int)] {
+    let free = Double(length - gap * (shares.count - 1))
+    var before = 0.0
+    return shares.enumerated().map { index, share in
+        // Sums of shares are slightly less than the whole.
+        let start = Int((free * before + 1e-6).rounded(.down))
+        before += share
+        return (start + gap * index, Int((free * before + 1e-6).rounded(.down)) - start)
+    }
+}
+
+private func equal(_ count: Int) -> [Double] { Array(repeating: 1 / Double(count), count: count) }
+
+private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
+    Int(min(Double(high), max(Double(low), value)))
+}
+
+/// Limits an aspect. A picture of unknown size counts as 4:3.
+private func limited(_ aspect: Double?, narrowest: Double) -> Double {
+    guard let aspect, aspect > 0, aspect.isFinite else { return 4.0 / 3 }
+    return min(16.0 / 9, max(narrowest, aspect))
+}

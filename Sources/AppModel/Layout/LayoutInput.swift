@@ -1,0 +1,116 @@
+/// How the pictures of a room are arranged (`docs/layout.md`).
+public enum RoomLayout: String, Codable, CaseIterable, Sendable {
+    case auto, grid, speaker, pinned
+
+    public var text: String {
+        switch self {
+        case .auto: "Automatic"
+        case .grid: "Grid"
+        case .speaker: "Speaker"
+        case .pinned: "Pinned"
+        }
+    }
+}
+
+/// Where the own picture is.
+public enum Corner: String, Codable, CaseIterable, Sendable {
+    case topLeft, topRight, bottomLeft, bottomRight
+
+    var isLeft: Bool { self == .topLeft || self == .bottomLeft }
+    var isTop: Bool { self == .topLeft || self == .topRight }
+
+    init(isTop: Bool, isLeft: Bool) {
+        self = isTop ? (isLeft ? .topLeft : .topRight) : (isLeft ? .bottomLeft : .bottomRight)
+    }
+}
+
+/// How a picture fills its rectangle: `cover` crops it, `contain` shows all of it.
+public enum Fit: String, Codable, Sendable {
+    case cover, contain
+
+    public var other: Fit { self == .cover ? .contain : .cover }
+}
+
+/// A rectangle in whole pixels or points.
+public struct Rectangle: Equatable, Sendable {
+    public var x: Int
+    public var y: Int
+    public var width: Int
+    public var height: Int
+
+    public init(x: Int, y: Int, width: Int, height: Int) {
+        (self.x, self.y, self.width, self.height) = (x, y, width, height)
+    }
+}
+
+/// Another person's picture, before it has a place.
+public struct Tile: Equatable, Sendable {
+    public var id: String
+    /// The width divided by the height; nil while it is unknown.
+    public var aspect: Double?
+    public var isScreen: Bool
+
+    public init(id: String, aspect: Double? = nil, isScreen: Bool = false) {
+        (self.id, self.aspect, self.isScreen) = (id, aspect, isScreen)
+    }
+}
+
+/// The own picture, before it has a place.
+public struct OwnPicture: Equatable, Sendable {
+    /// The width divided by the height; nil while it is unknown.
+    public var aspect: Double?
+    public var corner: Corner
+
+    public init(aspect: Double? = nil, corner: Corner = .bottomRight) {
+        (self.aspect, self.corner) = (aspect, corner)
+    }
+}
+
+/// Another person's picture and its place.
+public struct PlacedTile: Equatable, Sendable {
+    public var id: String
+    public var rectangle: Rectangle
+    public var fit: Fit
+}
+
+/// The own picture's place.
+public struct PlacedOwnPicture: Equatable, Sendable {
+    public var rectangle: Rectangle
+    public var fit: Fit
+}
+
+/// What a layout is computed from.
+public struct LayoutInput: Equatable, Sendable {
+    /// The size of the viewport.
+    public var width: Double
+    public var height: Double
+    /// Everyone else's pictures, in the order in which they are shown.
+    public var tiles: [Tile]
+    public var layout = RoomLayout.auto
+    /// The ids of the active speaker or of the pinned tiles.
+    public var focus: [String] = []
+    /// The own picture; nil if it is not shown.
+    public var own: OwnPicture?
+    /// The space between tiles; nil for the usual one.
+    public var gap: Double?
+    /// The page, from 0. A page that does not exist is the last.
+    public var page = 0
+
+    public init(width: Double, height: Double, tiles: [Tile]) {
+        (self.width, self.height, self.tiles) = (width, height, tiles)
+    }
+}
+
+/// Where the pictures are.
+public struct LayoutOutput: Equatable, Sendable {
+    public var tiles: [PlacedTile]
+    public var own: PlacedOwnPicture?
+    /// The number of tiles on other pages.
+    public var overflow: Int
+    public var page: Int
+    public var pages: Int
+
+    public var hasPages: Bool { pages > 1 }
+    public var hasPreviousPage: Bool { page > 0 }
+    public var hasNextPage: Bool { page < pages - 1 }
+}

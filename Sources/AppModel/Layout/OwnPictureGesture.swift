@@ -1,0 +1,68 @@
+/// A finger on the own picture: a tap mutes, a drag moves the picture to another corner.
+///
+/// Distances are in points, from where the finger touched the screen.
+public struct OwnPictureGesture: Equatable, Sendable {
+    public enum Outcome: Equatable, Sendable {
+        case tap
+        case corner(Corner)
+    }
+
+    public struct Offset: Equatable, Sendable {
+        public var x: Double
+        public var y: Double
+    }
+
+    /// A finger that moves less than this taps. The web's `self-view.js` has the same number.
+    public static let tapDistance = 8.0
+
+    /// Where the picture lies while no finger is on it.
+    public let home: Rectangle
+    /// The size of the viewport that the picture stays in.
+    public let viewport: Rectangle
+    /// How far the picture is from its home now.
+    public private(set) var offset = Offset(x: 0, y: 0)
+    public private(set) var isDrag = false
+
+    public init(home: Rectangle, viewport: Rectangle) {
+        (self.home, self.viewport) = (home, viewport)
+    }
+
+    /// The finger moved. The picture follows it, but not out of the viewport.
+    public mutating func move(x: Double, y: Double) {
+        guard x.isFinite, y.isFinite else { return }
+        if (x * x + y * y).squareRoot() > Self.tapDistance { isDrag = true }
+        guard isDrag else { return }
+        offset.x = limit(x, from: home.x, size: home.width, in: viewport.x, viewport.width)
+        offset.y = limit(y, from: home.y, size: home.height, in: viewport.y, viewport.height)
+    }
+
+    /// The finger left the screen. After a drag, the picture goes to the corner of the quarter that its center is in.
+    public func end() -> Outcome {
+        guard isDrag else { return .tap }
+        let x = Double(home.x) + offset.x + Double(home.width) / 2
+        let y = Double(home.y) + offset.y + Double(home.height) / 2
+        let isLeft = x < Double(viewport.x) + Double(viewport.width) / 2
+        let isTop = y < Double(viewport.y) + Double(viewport.height) / 2
+        return .corner(Corner(isTop: isTop, isLeft: isLeft))
+    }
+
+    private func limit(_ distance: Double, from start: Int, size: Int, in low: Int, _ length: Int) -> Double {
+        let least = Double(low - start)
+        return max(least, min(distance, Double(low + length - size - start)))
+    }
+}
+
+extension Corner {
+    /// A direction of a key or of an action of VoiceOver.
+    public enum Direction: CaseIterable, Sendable { case left, right, up, down }
+
+    /// Returns the next corner in a direction, or the same one at the edge.
+    public func moved(_ direction: Direction) -> Corner {
+        switch direction {
+        case .left: Corner(isTop: isTop, isLeft: true)
+        case .right: Corner(isTop: isTop, isLeft: false)
+        case .up: Corner(isTop: true, isLeft: isLeft)
+        case .down: Corner(isTop: false, isLeft: isLeft)
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Observation
+
+/// Name, age and rules. They are asked once, and can be changed later.
+@MainActor @Observable public final class AboutYouModel: Screen {
+    public struct Answers: Codable, Equatable, Sendable {
+        public var name = ""
+        public var agreed = false
+
+        public init() {}
+    }
+
+    public var name: String
+    public var isRulesAgreed: Bool
+    /// Whether the person agreed before, and now edits the answers.
+    public let isEdit: Bool
+    /// What the server said about the name; nil if it accepted it.
+    public private(set) var nameTrouble: String?
+    private let done: @MainActor (Answers) -> Void
+
+    init(answers: Answers, done: @escaping @MainActor (Answers) -> Void) {
+        (name, isRulesAgreed, isEdit) = (answers.name, answers.agreed, answers.agreed)
+        self.done = done
+    }
+
+    public let rules = [
+        "Be kind. No harassment, no hate, no threats.",
+        "Keep your clothes on. Nothing sexual.",
+        "No spam, no scams, no advertising.",
+        "Do not record anyone without their permission.",
+        "Keep your full name, address and passwords to yourself.",
+    ]
+    public let nameHint = "Shown to others. If you leave it empty, we pick one for you."
+    public let agreementText = "I am 18 or older and agree to the rules"
+    public let rulesEnd =
+        "Press “Report” to send the last messages of a chat to the operators of this server. "
+        + "They look at reports within 24 hours, and can ban people who break the rules."
+    public var title: String { isEdit ? "About you" : "Before you start" }
+    public var buttonText: String { isEdit ? "Save" : "Continue" }
+    public var canContinue: Bool { isRulesAgreed }
+
+    public func submit() {
+        guard canContinue else { return }
+        var answers = Answers()
+        (answers.name, answers.agreed) = (String(name.prefix(40)), true)
+        nameTrouble = nil
+        done(answers)
+    }
+
+    /// The server refused the name.
+    func refusedName() {
+        nameTrouble = "This name cannot be used. Choose another name with at most 40 characters."
+    }
+
+    public var lines: [ScreenLine] {
+        var lines: [ScreenLine] = [
+            .title(title), .field("Name", value: name, hint: "none"),
+            .text(nameHint),
+        ]
+        if let nameTrouble { lines.append(.text(nameTrouble)) }
+        lines.append(.title("The rules"))
+        lines += rules.map { .row($0) }
+        lines.append(.text(rulesEnd))
+        lines.append(isEdit ? .text("You agreed to the rules.") : .toggle(agreementText, isOn: isRulesAgreed))
+        return lines + [.button(buttonText, isEnabled: canContinue)]
+    }
+}

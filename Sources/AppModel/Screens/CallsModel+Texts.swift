@@ -1,0 +1,130 @@
+/// The texts of calls, as on the web page.
+extension CallsModel {
+    private var name: String { isolated(coordinator.current?.person?.name ?? CallPerson.unknownName) }
+
+    public var statusText: String {
+        guard let call = coordinator.current, call.id != incoming?.id else { return over.map(overText) ?? "" }
+        if !coordinator.isOnline, call.phase == .active || call.phase == .held {
+            return "Connection lost. Reconnecting…"
+        }
+        switch call.phase {
+        case .reported, .ringing: return ""
+        case .placing: return placingText(call)
+        case .answering, .connecting: return "Connecting with \(name)…"
+        case .rejoining: return "Connection lost. Reconnecting…"
+        case .held: return "On hold. \(name) does not hear or see you."
+        case .ending: return "Ending the call…"
+        case .active:
+            if call.isPartnerAway { return "\(name) lost the connection and may come back." }
+            if isPartnerPaused {
+                return "The video of \(name) is paused because the network is slow. You still hear them."
+            }
+            return "You are talking with \(name)."
+        }
+    }
+
+    private func placingText(_ call: CoordinatedCall) -> String {
+        switch call.ringingDevices {
+        case nil: "Calling \(name)…"
+        case 0: "Calling \(name)… Waking up their device."
+        case 1: "Ringing… Waiting for \(name) to answer."
+        case let devices?: "Ringing on \(devices) devices… Waiting for \(name) to answer."
+        }
+    }
+
+    public var incomingText: String {
+        guard let call = incoming else { return "" }
+        guard let person = call.person else { return "Incoming call" }
+        let name = isolated(person.name)
+        if isInCall { return "\(name) is calling. Accepting ends the current call." }
+        return call.video ? "\(name) is calling" : "\(name) is calling without video"
+    }
+
+    public var adviceText: String {
+        switch advice {
+        case nil: ""
+        case .allowMicrophone(let person?):
+            "The call with \(isolated(person.name)) ended, because Confab may not use the microphone. "
+                + "Allow it in Settings."
+        case .allowMicrophone(nil):
+            "The call ended, because Confab may not use the microphone. Allow it in Settings."
+        case .microphoneNeeded: "Confab may not use the microphone. Allow it in Settings to call people."
+        case .alreadyInCall: "You are already in a call. End it first."
+        case .systemRefused: "The system did not allow this. Try again."
+        case .trouble(let trouble): trouble.message
+        }
+    }
+
+    public var offersSettings: Bool {
+        switch advice {
+        case .allowMicrophone, .microphoneNeeded: true
+        case nil, .alreadyInCall, .systemRefused, .trouble: false
+        }
+    }
+    public var offersCallAgain: Bool {
+        guard !isInCall, let over, over.ending.person != nil else { return false }
+        switch over.ending.reason {
+        case .hungUp, .ended, .answeredElsewhere, .declinedElsewhere, .merged: return false
+        case .declined, .cancelled, .missed, .unanswered, .busy, .unreachable, .failed, .connectionLost: return true
+        }
+    }
+    public var callAgainText: String { over?.direction == .incoming ? "Call back" : "Call again" }
+
+    private func overText(_ over: Over) -> String {
+        let name = isolated(over.ending.person?.name ?? CallPerson.unknownName)
+        let lasted = over.duration.map { " It lasted \($0.clockText)." } ?? ""
+        let isOutgoing = over.direction == .outgoing
+        switch over.ending.reason {
+        case .hungUp: return "\(name) ended the call.\(lasted)"
+        case .ended: return "The call ended.\(lasted)"
+        case .declined: return isOutgoing ? "\(name) declined the call." : "You declined the call from \(name)."
+        case .cancelled: return isOutgoing ? "You canceled the call to \(name)." : "\(name) stopped calling."
+        case .missed, .unanswered: return isOutgoing ? "\(name) did not answer." : "You missed a call from \(name)."
+        case .busy: return isOutgoing ? "\(name) is busy. Try again later." : "\(name) called while you were busy."
+        case .unreachable:
+            return isOutgoing ? "\(name) cannot be reached right now." : "\(name) called but could not reach you."
+        case .failed: return "The call with \(name) could not be connected. Check your network and try again."
+        case .connectionLost: return "The connection with \(name) was lost and the call ended."
+        case .answeredElsewhere:
+            return isOutgoing ? "The call continues on your other device." : "You answered on another device."
+        case .declinedElsewhere: return isOutgoing ? "\(name) declined the call." : "You declined on another device."
+        case .merged: return ""
+        }
+    }
+
+    public var partnerPicture: String {
+        let name = coordinator.current?.person?.name ?? CallPerson.unknownName
+        return hasPicture && partnerSendsVideo && !isPartnerPaused ? "video of \(name)" : "\(name), no video"
+    }
+
+    public var lines: [ScreenLine] {
+        var lines: [ScreenLine] = showsIncoming ? incomingLines : []
+        if !adviceText.isEmpty { lines.append(.text(adviceText)) }
+        if offersSettings { lines.append(.button("Open Settings")) }
+        if isInCall { return lines + callLines }
+        if !statusText.isEmpty { lines.append(.text(statusText)) }
+        if offersCallAgain { lines.append(.button(callAgainText)) }
+        return showsEnd ? lines + [.button("Close")] : lines
+    }
+
+    private var incomingLines: [ScreenLine] {
+        [.title(incomingText), .button("Accept"), .button("Decline")]
+    }
+
+    private var callLines: [ScreenLine] {
+        var lines: [ScreenLine] = [.picture(partnerPicture), .picture(isCameraOff ? "camera off" : "your video")]
+        lines.append(.text(statusText))
+        guard showsControls else { return lines + [.button(endText, isEnabled: canEnd)] }
+        if !durationText.isEmpty { lines.append(.text(durationText)) }
+        lines += [
+            .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff), .toggle("Hold", isOn: isHeld),
+        ]
+        lines += [
+            .button("Switch camera", isEnabled: canSwitchCamera), .toggle("Share screen", isOn: isSharingScreen),
+        ]
+        if let route { lines.append(.choice("Sound", value: route.name)) }
+        return lines + [.button(endText, isEnabled: canEnd)]
+    }
+
+    public var endText: String { coordinator.current?.phase == .placing ? "Cancel" : "End" }
+}

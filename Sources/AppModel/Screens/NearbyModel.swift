@@ -1,0 +1,266 @@
+import Foundation
+import Observation
+
+public enum LengthUnit: String, CaseIterable, Codable, Sendable {
+    case miles = "mi"
+    case kilometers = "km"
+
+    /// The upper edges of the buckets (`protocol/people.md` §11), which are also the radii to choose from.
+    public var edges: [Int] {
+        switch self {
+        case .miles: [2, 5, 10, 25, 50, 100, 200]
+        case .kilometers: [3, 8, 16, 40, 80, 160, 320]
+        }
+    }
+
+    public func text(_ edge: Int) -> String { self == .miles ? counted(edge, "mile", "miles") : "\(edge) km" }
+}
+
+/// A person in the list.
+public struct NearbyPerson: Equatable, Sendable {
+    public var id: String
+    public var name: String
+    public var distance: Int
+    public var isBusy: Bool
+
+    public init(id: String, name: String, distance: Int, isBusy: Bool) {
+        (self.id, self.name, self.distance, self.isBusy) = (id, name, distance, isBusy)
+    }
+}
+
+public enum NearbyRequest: Equatable, Sendable {
+    case appear(visible: Bool, doNotDisturb: Bool)
+    case move(DevicePosition)
+    case forgetPosition
+    case watch(LengthUnit, radius: Int, after: String?)
+    case unwatch
+    case call(CallPerson, video: Bool)
+}
+
+public enum NearbyEvent: Sendable {
+    case page([NearbyPerson], next: String?)
+    case failed(CallTrouble)
+}
+
+/// The list of people nearby, with a call button in each row.
+@MainActor @Observable public final class NearbyModel: Screen {
+    public enum Status: Equatable, Sendable {
+        /// The position is not shared: never asked, or turned off.
+        case off
+        case refused(PermissionStatus)
+        case locating
+        /// The device cannot tell its position.
+        case noPosition
+        case loading
+        case list
+        /// The list is from before the connection was lost.
+        case stale
+        case failed(CallTrouble)
+    }
+
+    /// A row, ready to be shown.
+    public struct Row: Equatable, Identifiable, Sendable {
+        public var id: String
+        public var title: String
+        public var detail: String
+        public var canCall: Bool
+        public var accessibilityText: String { "\(title), \(detail)" }
+    }
+
+    /// The distance that LiveSessions used.
+    static let usualRadius = 200
+    public private(set) var status = Status.off
+    public private(set) var people: [NearbyPerson] = []
+    public private(set) var hasMore = false
+    public private(set) var isLaterPage = false
+    public var unit: LengthUnit { didSet { if unit != oldValue { changedUnit() } } }
+    public var radius: Int { didSet { if radius != oldValue { watch() } } }
+    public var isVisible = true { didSet { if isVisible != oldValue { appear() } } }
+    public var doNotDisturb = false { didSet { if doNotDisturb != oldValue { appear() } } }
+
+    private var next: String?
+    private let permissions: any Permissions
+    private let location: any Locating
+    private let request: @MainActor (NearbyRequest) -> Void
+
+    init(
+        unit: LengthUnit, permissions: any Permissions, location: any Locating,
+        request: @escaping @MainActor (NearbyRequest) -> Void
+    ) {
+        (self.unit, self.permissions, self.location, self.request) = (unit, permissions, location, request)
+        radius = unit.edges.last ?? Self.usualRadius
+    }
+
+    // MARK: What the person does
+
+    /// Shares the position, and asks for the permission first.
+    public func share() {
+        switch permissions.status(of: .location) {
+        case .allowed: locate()
+        case .notAsked:
+            status = .locating
+            permissions.request(.location) { [weak self] status in
+                if status == .allowed { self?.locate() } else { self?.status = .refused(status) }
+            }
+        case let status: self.status = .refused(status)
+        }
+    }
+
+    public func stopSharing() {
+        request(.unwatch)
+        request(.forgetPosition)
+        reset()
+    }
+
+    /// Forgets what belongs to an account on one server.
+    func reset() {
+        location.stop()
+        (status, people, next, hasMore, isLaterPage) = (.off, [], nil, false, false)
+    }
+
+    public func refresh() {
+        switch status {
+        case .list, .stale, .failed, .loading: watch()
+        case .off, .refused, .noPosition: share()
+        case .locating: break
+        }
+    }
+
+    public func showFarther() {
+        guard let next else { return }
+        isLaterPage = true
+        request(.watch(unit, radius: radius, after: next))
+    }
+
+    public func call(_ id: String, video: Bool) {
+        guard let person = people.first(where: { $0.id == id }), !person.isBusy else { return }
+        request(.call(CallPerson(id: person.id, name: person.name), video: video))
+    }
+
+    // MARK: What happens
+
+    private func locate() {
+        status = .locating
+        location.start { [weak self] position in
+            guard let self else { return }
+            guard let position else {
+                if status == .locating { status = .noPosition }
+                return
+            }
+            request(.move(position))
+            if status == .locating || status == .noPosition { watch() }
+        }
+    }
+
+    private func watch() {
+        switch status {
+        case .off, .refused: return
+        default: break
+        }
+        if people.isEmpty { status = .loading }
+        isLaterPage = false
+        request(.watch(unit, radius: radius, after: nil))
+    }
+
+    private func changedUnit() {
+        // The same edge in the other unit.
+        let old = unit == .miles ? LengthUnit.kilometers : .miles
+        let index = old.edges.firstIndex(of: radius) ?? unit.edges.count - 1
+        people = []
+        radius = unit.edges[index]
+    }
+
+    private func appear() { request(.appear(visible: isVisible, doNotDisturb: doNotDisturb)) }
+
+    func handle(_ event: NearbyEvent) {
+        switch status {
+        case .off, .refused: return
+        default: break
+        }
+        switch event {
+        case .page(let people, let next):
+            (self.people, self.next, hasMore) = (people, next, next != nil)
+            status = .list
+        case .failed(let trouble): status = .failed(trouble)
+        }
+    }
+
+    func connection(isUp: Bool) {
+        switch status {
+        case .list where !isUp: status = .stale
+        // A request of the former connection is not answered any more.
+        case .stale where isUp, .loading where isUp, .failed where isUp: watch()
+        case .off, .refused, .locating, .noPosition, .loading, .list, .stale, .failed: break
+        }
+    }
+
+    // MARK: Texts
+
+    public var statusText: String {
+        switch status {
+        case .off: "Share your location to see people nearby and to be seen by them."
+        case .refused(.restricted):
+            "This device does not allow location access. You can still find people by their link."
+        case .refused: "Location access is off for Confab. Allow it in Settings, or find people by their link."
+        case .locating: "Finding your location…"
+        case .noPosition: "Your location could not be determined. Try again, or find people by their link."
+        case .loading: "Looking for people nearby…"
+        case .list where people.isEmpty: "No one else is here yet. People appear here when they come online."
+        case .list: ""
+        case .stale: "This list may be out of date. It is updated when you are connected again."
+        case .failed(let trouble): trouble.message
+        }
+    }
+
+    public let privacyText =
+        "Others see only a rough distance. The server reduces your location to a square about 2 km wide."
+    public var offersSettings: Bool { if case .refused(.refused) = status { true } else { false } }
+    public var offersShare: Bool { status == .off }
+    public var offersRetry: Bool { status == .noPosition }
+    /// Whether the position is shared, or about to be.
+    public var isSharing: Bool {
+        switch status {
+        case .off, .refused: false
+        case .locating, .noPosition, .loading, .list, .stale, .failed: true
+        }
+    }
+    /// Whether there is a list, even if it is empty or old.
+    public var showsList: Bool { isSharing && status != .locating && status != .noPosition }
+    public var radiusText: String { text(of: radius) }
+    public func text(of radius: Int) -> String { "Within \(unit.text(radius))" }
+
+    public var rows: [Row] {
+        people.map {
+            let distance = "within \(unit.text($0.distance))"
+            return Row(
+                id: $0.id, title: $0.name, detail: $0.isBusy ? "\(distance) · In a call" : distance,
+                canCall: !$0.isBusy && status != .stale)
+        }
+    }
+
+    public var lines: [ScreenLine] {
+        var lines: [ScreenLine] = [.title("Nearby")]
+        if !statusText.isEmpty { lines.append(.text(statusText)) }
+        switch status {
+        case .off: return lines + [.text(privacyText), .button("Share my location")]
+        case .refused: return lines + (offersSettings ? [.button("Open Settings")] : [])
+        case .locating: return lines + [.button("Stop sharing my location")]
+        case .noPosition: return lines + [.button("Try again"), .button("Stop sharing my location")]
+        case .loading, .list, .stale, .failed: break
+        }
+        lines.append(.choice("Distance", value: radiusText))
+        for row in rows {
+            lines.append(.row(row.title, detail: row.detail))
+            lines += [
+                .button("Call \(row.title)", isEnabled: row.canCall),
+                .button("Voice call \(row.title)", isEnabled: row.canCall),
+            ]
+        }
+        if hasMore { lines.append(.button("Farther away")) }
+        if isLaterPage { lines.append(.button("Closer")) }
+        return lines + [
+            .button("Refresh"), .toggle("Show me to people nearby", isOn: isVisible),
+            .toggle("Do not disturb", isOn: doNotDisturb), .button("Stop sharing my location"),
+        ]
+    }
+}

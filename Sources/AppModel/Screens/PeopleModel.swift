@@ -1,0 +1,339 @@
+import Foundation
+import Observation
+
+/// Somebody whom this person has agreed to keep in touch with, as the list shows them.
+public struct Contact: Equatable, Identifiable, Sendable {
+    public var id: String
+    public var name: String
+    public var isOnline: Bool
+
+    public init(id: String, name: String, isOnline: Bool) { (self.id, self.name, self.isOnline) = (id, name, isOnline) }
+}
+
+/// An entry of the call log.
+public struct PastCall: Equatable, Identifiable, Sendable {
+    public var id: String
+    public var direction: CoordinatedCall.Direction
+    public var outcome: CallEndReason
+    /// Nil if the person was deleted.
+    public var person: CallPerson?
+    public var video: Bool
+    public var at: Date
+    public var duration: Duration?
+    public var isSeen: Bool
+
+    public init(
+        id: String, direction: CoordinatedCall.Direction, outcome: CallEndReason, person: CallPerson?, at: Date
+    ) {
+        (self.id, self.direction, self.outcome, self.person, self.at) = (id, direction, outcome, person, at)
+        (video, duration, isSeen) = (true, nil, true)
+    }
+}
+
+public enum PeopleRequest: Equatable, Sendable {
+    case contacts
+    case log(before: String?)
+    case find(String)
+    case call(CallPerson, video: Bool)
+    case removeContact(String)
+    case block(String), unblock(String)
+    case forget(String?)
+    case seen(String)
+}
+
+public enum PeopleEvent: Sendable {
+    case contacts([Contact])
+    case contactChanged(Contact)
+    case contactRemoved(String)
+    case log([PastCall], next: String?, isFirstPage: Bool)
+    case found(Contact?)
+    case blocked(String), unblocked(String)
+    case failed(CallTrouble)
+}
+
+/// People one knows: contacts, past calls, and the page of one person.
+@MainActor @Observable public final class PeopleModel: Screen {
+    public enum Page: Equatable, Sendable { case contacts, log, person }
+    public enum Search: Equatable, Sendable { case none, searching, nobody, bad }
+
+    /// A row, ready to be shown.
+    public struct Row: Equatable, Identifiable, Sendable {
+        public var id: String
+        public var title: String
+        public var detail: String
+        public var isMissed = false
+        public var accessibilityText: String { detail.isEmpty ? title : "\(title), \(detail)" }
+    }
+
+    /// The most that the server stores.
+    static let maxContacts = 500
+    static let maxLogged = 500
+    public var page = Page.contacts { didSet { if page == .log { seeMissed() } } }
+    public private(set) var contacts: [Contact]?
+    public private(set) var log: [PastCall]?
+    public private(set) var hasMoreLog = false
+    public private(set) var person: Contact?
+    public private(set) var busyPeople: Set<String> = []
+    public private(set) var blocked: Set<String> = []
+    public private(set) var search = Search.none
+    public private(set) var trouble: CallTrouble?
+    public var findText = "" { didSet { search = .none } }
+    private var nextLog: String?
+    private let clock: any AppClock
+    private let request: @MainActor (PeopleRequest) -> Void
+
+    init(clock: any AppClock, request: @escaping @MainActor (PeopleRequest) -> Void) {
+        (self.clock, self.request) = (clock, request)
+    }
+
+    /// The number beside the tab.
+    public var missedCount: Int { log?.count { $0.isMissed && !$0.isSeen } ?? 0 }
+
+    // MARK: What the person does
+
+    public func load() {
+        request(.contacts)
+        request(.log(before: nil))
+    }
+
+    public func open(_ id: String) {
+        let known = contacts?.first { $0.id == id }
+        let logged = log?.first { $0.person?.id == id }?.person.map {
+            Contact(id: $0.id, name: $0.name, isOnline: false)
+        }
+        guard let found = known ?? logged else { return find(id) }
+        (person, page, trouble) = (found, .person, nil)
+    }
+
+    /// Finds a person by the id or the link in the field.
+    public func find() {
+        guard let id = PersonLink.id(in: findText) else { return search = .bad }
+        find(id)
+    }
+    public var canFind: Bool { search != .searching }
+
+    func find(_ id: String) {
+        (search, trouble) = (.searching, nil)
+        request(.find(id))
+    }
+
+    public func call(video: Bool) {
+        guard let person, canCall else { return }
+        request(.call(CallPerson(id: person.id, name: person.name), video: video))
+    }
+
+    public func callBack(_ id: String) {
+        guard let call = log?.first(where: { $0.id == id }), let person = call.person else { return }
+        request(.call(person, video: call.video))
+    }
+
+    public func toggleBlock() {
+        guard let person else { return }
+        request(blocked.contains(person.id) ? .unblock(person.id) : .block(person.id))
+    }
+
+    public func removeContact() { if let person, isContact { request(.removeContact(person.id)) } }
+    public func forget(_ id: String) {
+        log?.removeAll { $0.id == id }
+        request(.forget(id))
+    }
+    public func forgetAll() {
+        log = []
+        request(.forget(nil))
+    }
+    public func showEarlier() { if let nextLog { request(.log(before: nextLog)) } }
+
+    private func seeMissed() {
+        for index in (log ?? []).indices where log?[index].isSeen == false {
+            if let id = log?[index].id { request(.seen(id)) }
+            log?[index].isSeen = true
+        }
+    }
+
+    // MARK: What happens
+
+    /// The lists belong to an account on one server.
+    func reset() {
+        (contacts, log, person, trouble, nextLog, hasMoreLog) = (nil, nil, nil, nil, nil, false)
+        (blocked, busyPeople, search, findText, page) = ([], [], .none, "", .contacts)
+    }
+
+    func knows(blocked ids: [String]) { blocked = Set(ids) }
+
+    func handle(_ event: PeopleEvent) {
+        if case .failed = event {} else { trouble = nil }
+        switch event {
+        case .contacts(let all): contacts = Array(all.prefix(Self.maxContacts))
+        case .contactChanged(let contact):
+            if let index = contacts?.firstIndex(where: { $0.id == contact.id }) {
+                contacts?[index] = contact
+            } else if (contacts?.count ?? 0) < Self.maxContacts {
+                contacts = (contacts ?? []) + [contact]
+            }
+            if person?.id == contact.id { person = contact }
+        case .contactRemoved(let id): contacts?.removeAll { $0.id == id }
+        case .log(let calls, let next, let isFirstPage):
+            log = Array(((isFirstPage ? nil : log) ?? []) + calls).prefix(Self.maxLogged).map(\.self)
+            (nextLog, hasMoreLog) = (next, next != nil && (log?.count ?? 0) < Self.maxLogged)
+            if page == .log { seeMissed() }
+        case .found(let contact):
+            search = contact == nil ? .nobody : .none
+            if let contact { (person, page, trouble) = (contact, .person, nil) }
+        case .blocked(let id):
+            blocked.insert(id)
+            contacts?.removeAll { $0.id == id }
+        case .unblocked(let id): blocked.remove(id)
+        case .failed(let trouble):
+            self.trouble = trouble
+            if search == .searching { search = .none }
+        }
+    }
+
+    /// The people on the shown page of the list of people nearby, which says who is in a call.
+    func nearby(_ people: [NearbyPerson]) { busyPeople = Set(people.filter(\.isBusy).map(\.id)) }
+
+    // MARK: Texts
+
+    public var troubleText: String { trouble?.message ?? "" }
+    /// Why the list of contacts is empty.
+    public var contactsText: String {
+        guard let contacts else { return trouble == nil ? "Loading…" : "" }
+        guard contacts.isEmpty else { return "" }
+        return "No contacts yet. After a chat with a stranger, press “Keep in touch”. When both of you do, "
+            + "you become contacts."
+    }
+    /// Why the list of calls is empty.
+    public var logText: String {
+        guard let log else { return trouble == nil ? "Loading…" : "" }
+        return log.isEmpty ? "No calls yet." : ""
+    }
+    /// Whether the server did not answer, so that a list is missing.
+    public var offersRetry: Bool {
+        guard trouble != nil else { return false }
+        return page == .contacts && contacts == nil || page == .log && log == nil
+    }
+    public func retry() {
+        trouble = nil
+        load()
+    }
+    public var offersDeleteAll: Bool { log?.isEmpty == false }
+    public var blockText: String { isBlocked ? "Unblock" : "Block" }
+    public var personName: String { person?.name ?? "" }
+
+    public var isContact: Bool { contacts?.contains { $0.id == person?.id } ?? false }
+    public var isBlocked: Bool { person.map { blocked.contains($0.id) } ?? false }
+    public var canCall: Bool { person.map { !busyPeople.contains($0.id) } ?? false && !isBlocked }
+
+    public var personStatus: String {
+        guard let person else { return "" }
+        if isBlocked { return "Blocked. You cannot see or call each other." }
+        if busyPeople.contains(person.id) { return "In a call" }
+        return person.isOnline ? "Online" : "Offline"
+    }
+
+    public var searchText: String {
+        switch search {
+        case .none: ""
+        case .searching: "Searching…"
+        case .nobody: "No one has this ID. Ask the person for their link again."
+        case .bad: "This is not a link or an ID. An ID has 32 characters, and a link ends with an ID."
+        }
+    }
+
+    public var contactRows: [Row] {
+        (contacts ?? []).map { Row(id: $0.id, title: $0.name, detail: $0.isOnline ? "Online" : "Offline") }
+    }
+
+    public var logRows: [Row] {
+        (log ?? []).map {
+            let parts = [$0.outcomeText, $0.video ? "video" : "voice", $0.duration?.clockText].compactMap(\.self)
+            return Row(
+                id: $0.id, title: $0.person?.name ?? "Deleted account", detail: parts.joined(separator: " · "),
+                isMissed: $0.isMissed)
+        }
+    }
+
+    public var lines: [ScreenLine] {
+        switch page {
+        case .contacts: contactLines
+        case .log: logLines
+        case .person: personLines
+        }
+    }
+
+    private var contactLines: [ScreenLine] {
+        var lines: [ScreenLine] = [
+            .title("Contacts"), .field("Find by ID or link", value: findText, hint: "Link or ID"),
+        ]
+        lines.append(.button("Find", isEnabled: canFind))
+        if !searchText.isEmpty { lines.append(.text(searchText)) }
+        lines += troubleLines
+        if !contactsText.isEmpty { lines.append(.text(contactsText)) }
+        lines += contactRows.map { .row($0.title, detail: $0.detail) }
+        if missedCount > 0 { lines.append(.text(counted(missedCount, "missed call", "missed calls"))) }
+        return lines
+    }
+
+    private var logLines: [ScreenLine] {
+        var lines: [ScreenLine] = [.title("Calls")] + troubleLines
+        if !logText.isEmpty { lines.append(.text(logText)) }
+        lines += logRows.map { .row($0.title, detail: $0.detail) }
+        if hasMoreLog { lines.append(.button("Earlier calls")) }
+        if offersDeleteAll { lines.append(.button("Delete all calls")) }
+        return lines
+    }
+
+    private var troubleLines: [ScreenLine] {
+        (troubleText.isEmpty ? [] : [.text(troubleText)]) + (offersRetry ? [.button("Retry")] : [])
+    }
+
+    private var personLines: [ScreenLine] {
+        guard let person else { return contactLines }
+        var lines: [ScreenLine] = [.title(person.name), .text(personStatus)]
+        lines += troubleLines
+        lines += [.button("Call", isEnabled: canCall), .button("Voice call", isEnabled: canCall)]
+        if isContact { lines.append(.button("Remove from contacts")) }
+        return lines + [.button(blockText)]
+    }
+}
+
+extension PastCall {
+    var isMissed: Bool { direction == .incoming && (outcome == .missed || outcome == .busy) }
+
+    /// How the call ended, as the web's call history says it.
+    public var outcomeText: String {
+        switch (direction, outcome) {
+        case (.outgoing, .hungUp), (.outgoing, .ended), (.outgoing, .answeredElsewhere): "You called"
+        case (.outgoing, .declined), (.outgoing, .declinedElsewhere): "Declined"
+        case (.outgoing, .cancelled): "You canceled"
+        case (.outgoing, .missed), (.outgoing, .unanswered): "No answer"
+        case (.outgoing, .busy): "Busy"
+        case (.outgoing, .unreachable): "Unreachable"
+        case (.incoming, .hungUp), (.incoming, .ended): "Called you"
+        case (.incoming, .declined): "You declined"
+        case (.incoming, .cancelled): "Caller hung up"
+        case (.incoming, .missed), (.incoming, .unanswered): "Missed"
+        case (.incoming, .busy): "You were busy"
+        case (.incoming, .unreachable): "Could not reach you"
+        case (.incoming, .answeredElsewhere): "Answered on another device"
+        case (.incoming, .declinedElsewhere): "Declined on another device"
+        case (_, .failed): "Could not connect"
+        case (_, .connectionLost): "Connection lost"
+        case (_, .merged): "You called each other"
+        }
+    }
+}
+
+/// Links to people: `…/nearby#person=<id>` and `confab://person/<id>`.
+public enum PersonLink {
+    /// Returns the id in a link, or the id itself.
+    public static func id(in text: String) -> String? {
+        let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard text.utf8.count <= 2048 else { return nil }
+        let id = String(text.suffix(32))
+        guard UUID(callID: id) != nil else { return nil }
+        if text == id { return id }
+        let before = text.dropLast(32)
+        return before.hasSuffix("#person=") || before == "confab://person/" ? id : nil
+    }
+}

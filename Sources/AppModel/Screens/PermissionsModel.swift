@@ -1,0 +1,85 @@
+import Observation
+
+/// Asks for the camera and the microphone at first need. The person can always go on without.
+@MainActor @Observable public final class PermissionsModel: Screen {
+    /// What the person goes on with.
+    public enum Outcome: Equatable, Sendable { case video, voice, text }
+
+    public private(set) var camera: PermissionStatus
+    public private(set) var microphone: PermissionStatus
+    public private(set) var isAsking = false
+    private let permissions: any Permissions
+    private let done: @MainActor (Outcome) -> Void
+
+    init(permissions: any Permissions, done: @escaping @MainActor (Outcome) -> Void) {
+        (self.permissions, self.done) = (permissions, done)
+        camera = permissions.status(of: .camera)
+        microphone = permissions.status(of: .microphone)
+    }
+
+    /// What is possible now.
+    public var outcome: Outcome {
+        guard microphone == .allowed else { return .text }
+        return camera == .allowed ? .video : .voice
+    }
+
+    public var isUndecided: Bool { camera == .notAsked || microphone == .notAsked }
+    public var offersSettings: Bool { camera == .refused || microphone == .refused }
+
+    public var statusText: String {
+        if isAsking { return "Allow the camera and the microphone." }
+        if isUndecided { return "Others see and hear you only while you talk with them. iOS asks you next." }
+        switch (camera, microphone) {
+        case (.allowed, .allowed): return "The camera and the microphone are ready."
+        case (_, .restricted): return "This device does not allow the microphone. You can still chat by text."
+        case (_, .missing): return "No microphone was found. Connect one and try again, or chat by text."
+        case (.missing, .allowed): return "No camera was found. Others can hear you."
+        case (.restricted, .allowed): return "This device does not allow the camera. Others can hear you."
+        case (.refused, .allowed):
+            return "The camera is blocked. Others can hear you. Allow the camera in Settings to be seen."
+        default: return "The microphone is blocked. Allow it in Settings to talk, or chat by text."
+        }
+    }
+
+    public var continueText: String {
+        switch outcome {
+        case .video: "Continue"
+        case .voice: "Use microphone only"
+        case .text: "Use text chat"
+        }
+    }
+
+    /// Asks for what was not asked yet: the camera first.
+    public func ask() {
+        guard !isAsking else { return }
+        askNext()
+    }
+
+    private func askNext() {
+        let next: Permission? = camera == .notAsked ? .camera : microphone == .notAsked ? .microphone : nil
+        isAsking = next != nil
+        guard let next else { return }
+        permissions.request(next) { [weak self] status in
+            guard let self else { return }
+            if next == .camera { camera = status } else { microphone = status }
+            // The system may not decide, for example when the app goes to the background.
+            if status == .notAsked { isAsking = false } else { askNext() }
+        }
+    }
+
+    /// The app returned, perhaps from Settings.
+    func refresh() {
+        guard !isAsking else { return }
+        camera = permissions.status(of: .camera)
+        microphone = permissions.status(of: .microphone)
+    }
+
+    public func proceed() { done(outcome) }
+
+    public var lines: [ScreenLine] {
+        var lines: [ScreenLine] = [.title("Camera and microphone"), .text(statusText)]
+        if isUndecided { lines.append(.button("Allow", isEnabled: !isAsking)) }
+        if offersSettings { lines.append(.button("Open Settings")) }
+        return lines + [.button(continueText, isEnabled: !isAsking)]
+    }
+}

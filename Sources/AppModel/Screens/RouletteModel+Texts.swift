@@ -1,0 +1,127 @@
+import Foundation
+
+/// The texts of the roulette, as on the web page.
+extension RouletteModel {
+    var name: String { partnerName.isEmpty ? "your partner" : partnerName }
+    /// The name at the beginning of a sentence.
+    private var who: String { partnerName.isEmpty ? "Your partner" : isolated(partnerName) }
+    private var whom: String { partnerName.isEmpty ? "your partner" : isolated(partnerName) }
+
+    public var statusText: String {
+        switch status {
+        case .idle: idleText
+        case .waiting(let until?) where until > now:
+            "You skipped several chats quickly. The search continues in "
+                + "\(counted(Int(until.timeIntervalSince(now).rounded(.up)), "second", "seconds"))."
+        case .waiting: searchText
+        case .matched where mode == .text: "You are chatting with \(whom). Have fun!"
+        case .matched: "You are connected with \(whom). Waiting for video…"
+        case .talking:
+            mode == .text ? "You are chatting with \(whom). Have fun!" : "You are talking with \(whom). Have fun!"
+        case .partnerAway: "\(who) lost the connection and may come back. Wait a moment, or press Next."
+        case .noStream: "No audio or video from \(whom) yet. Wait a moment, or press Next."
+        }
+    }
+
+    private var idleText: String {
+        if let trouble { return trouble.message }
+        if !isConnected { return "Not connected to the server." }
+        if lastEnding == .operators { return "The operators of this server ended this chat." }
+        return own == nil ? "Check your camera first. Nothing is sent until you press Start." : "Ready when you are."
+    }
+
+    private var searchText: String {
+        switch lastEnding {
+        case .partnerLeft: "\(who) left. Looking for someone else…"
+        case .partnerNext: "\(who) moved on. Looking for someone else…"
+        case .blocked: "You blocked \(whom). Looking for someone else…"
+        case .connectionLost: "The connection was lost and the chat ended. Looking for someone else…"
+        case .next, .operators: "Looking for someone else…"
+        case nil: "Looking for someone to talk to…"
+        }
+    }
+
+    public var keepText: String {
+        switch keeping {
+        case .none: ""
+        case .asked: "\(who) would like to keep in touch. If you agree too, you can call each other later."
+        case .wanted: "\(who) was notified. If they agree too, you can call each other later."
+        case .agreed: "You and \(whom) are now contacts."
+        }
+    }
+
+    public var peopleText: String {
+        guard let peopleOnline else { return "" }
+        return peopleOnline <= 1 ? "No one else is online yet" : "\(peopleOnline) people online"
+    }
+
+    public var interestsText: String {
+        sharedInterests.isEmpty ? "" : "You both like \(sharedInterests.map(isolated).joined(separator: ", "))"
+    }
+
+    /// What to know about the chat, until there are messages.
+    public var chatHint: String {
+        guard hasChat else { return "\(who) uses an app without text chat. You can still talk." }
+        return chat.isEmpty ? "Say hello. Messages are not stored unless one of you reports the chat." : ""
+    }
+
+    public var typingText: String { isPartnerTyping ? "\(who) is typing…" : "" }
+    public var addressText: String { "In video chats your partner can see your IP address. Text chats hide it." }
+
+    public var partnerPicture: String {
+        guard isInChat else { return "no partner yet" }
+        if mode == .text { return "text chat" }
+        return status == .talking ? "video of \(name)" : "no video"
+    }
+
+    public var ownPicture: String { isCameraOff ? "camera off" : own == nil ? "no video" : "your video" }
+
+    public var lines: [ScreenLine] {
+        if let report { return report.lines }
+        var lines: [ScreenLine] = [.picture(partnerPicture)]
+        if mode == .video { lines.append(.picture(ownPicture)) }
+        lines.append(.text(statusText))
+        return lines + (isIdle ? setupLines : chatLines)
+    }
+
+    private var setupLines: [ScreenLine] {
+        var lines: [ScreenLine] = []
+        if !peopleText.isEmpty { lines.append(.text(peopleText)) }
+        lines += [.toggle("Video", isOn: mode == .video), .toggle("Text only", isOn: mode == .text)]
+        lines.append(.field("Interests", value: interestDraft, hint: "chess, jazz, gardening"))
+        lines += interests.map { .row($0) }
+        lines.append(.text(addressText))
+        lines.append(.button("Start", isEnabled: canStart))
+        return lines + afterwardsLines
+    }
+
+    private var chatLines: [ScreenLine] {
+        var lines: [ScreenLine] = []
+        if isInChat {
+            if !interestsText.isEmpty { lines.append(.text(interestsText)) }
+            lines += chat.map { .row("\($0.sender) \($0.text)", detail: $0.isSent ? "" : "not sent") }
+            if !chatHint.isEmpty { lines.append(.text(chatHint)) }
+            if !typingText.isEmpty { lines.append(.text(typingText)) }
+            if hasChat {
+                lines += [
+                    .field("Message", value: draft, hint: "Type a message…"), .button("Send", isEnabled: canSend),
+                ]
+            }
+        }
+        lines += [.button("Next", isEnabled: canNext), .button("Stop")]
+        if mode == .video {
+            lines += [
+                .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
+                .button("Switch camera", isEnabled: canSwitchCamera),
+            ]
+        }
+        return lines + afterwardsLines
+    }
+
+    private var afterwardsLines: [ScreenLine] {
+        guard canReport else { return [] }
+        var lines: [ScreenLine] = keepText.isEmpty ? [] : [.text(keepText)]
+        if canKeep { lines.append(.button("Keep in touch")) }
+        return lines + [.button("Report")] + (canBlock ? [.button("Block")] : [])
+    }
+}

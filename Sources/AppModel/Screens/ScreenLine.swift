@@ -1,0 +1,53 @@
+/// One thing that a person reads or hears on a screen, from top to bottom.
+public enum ScreenLine: Equatable, Sendable {
+    case title(String)
+    case text(String)
+    /// A picture of somebody, or what is shown instead.
+    case picture(String)
+    case field(String, value: String, hint: String = "")
+    case toggle(String, isOn: Bool)
+    case choice(String, value: String)
+    case row(String, detail: String = "")
+    case button(String, isEnabled: Bool = true)
+
+    /// The line in a file that people review.
+    public var description: String {
+        switch self {
+        case .title(let text): "# \(text)"
+        case .text(let text): text
+        case .picture(let text): "<\(text)>"
+        case .field(let label, let value, let hint): "\(label): \(value.isEmpty ? "(\(hint))" : "\"\(value)\"")"
+        case .toggle(let label, let isOn): "[\(isOn ? "x" : " ")] \(label)"
+        case .choice(let label, let value): "\(label): \(value)"
+        case .row(let title, let detail): detail.isEmpty ? "- \(title)" : "- \(title) · \(detail)"
+        case .button(let label, let isEnabled): isEnabled ? "(\(label))" : "(\(label), off)"
+        }
+    }
+}
+
+/// A screen that can be read as text.
+@MainActor public protocol Screen: AnyObject {
+    var lines: [ScreenLine] { get }
+}
+
+/// Isolates a name inside a sentence. Otherwise right-to-left text in a name would change the order of the sentence.
+func isolated(_ name: String) -> String { "\u{2068}\(name)\u{2069}" }
+
+func counted(_ count: Int, _ one: String, _ other: String) -> String { "\(count) \(count == 1 ? one : other)" }
+
+extension Duration {
+    /// Such as 0:07, 12:30, 1:02:03.
+    var clockText: String {
+        let seconds = max(0, components.seconds)
+        let two: (Int64) -> String = { $0 < 10 ? "0\($0)" : "\($0)" }
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60)
+        let rest = two(seconds % 60)
+        return hours > 0 ? "\(hours):\(two(minutes)):\(rest)" : "\(minutes):\(rest)"
+    }
+
+    /// The number of seconds, rounded up, for a countdown.
+    var wholeSeconds: Int {
+        let seconds = max(0, components.seconds)
+        return Int(min(seconds, 86_400)) + (components.attoseconds > 0 ? 1 : 0)
+    }
+}

@@ -1,0 +1,64 @@
+/// How pictures are drawn.
+public enum RendererChoice: String, Codable, CaseIterable, Sendable {
+    case sampleBuffer, metal
+
+    public var text: String { self == .metal ? "Metal" : "Standard" }
+}
+
+public enum VideoCodecChoice: String, Codable, CaseIterable, Sendable {
+    case any, vp8, h264
+
+    public var text: String {
+        switch self {
+        case .any: "Any"
+        case .vp8: "VP8"
+        case .h264: "H.264"
+        }
+    }
+}
+
+public enum AudioCodecChoice: String, Codable, CaseIterable, Sendable {
+    case any, opus, opusRed
+
+    public var text: String {
+        switch self {
+        case .any: "Any"
+        case .opus: "Opus"
+        case .opusRed: "Opus, sent twice"
+        }
+    }
+}
+
+/// How media may travel, as on the web page.
+public enum CandidateChoice: String, Codable, CaseIterable, Sendable {
+    case local, stun, turn, any
+
+    public var text: String {
+        switch self {
+        case .local: "Direct connections only"
+        case .stun: "Direct connections and STUN"
+        case .turn: "TURN servers only"
+        case .any: "Any way"
+        }
+    }
+}
+
+public enum ProtocolChoice: String, Codable, CaseIterable, Sendable {
+    case udp, tcp, any
+
+    public var text: String {
+        switch self {
+        case .udp: "UDP"
+        case .tcp: "TCP"
+        case .any: "UDP or TCP"
+        }
+    }
+}
+
+extension PictureSize {
+    public var text: String { "\(width) × \(height)" }
+}
+
+extension LengthUnit {
+    public var text: String { self == .miles ? "miles" : "kilometers" }
+}

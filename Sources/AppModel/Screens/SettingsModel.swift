@@ -1,0 +1,230 @@
+import Foundation
+import Observation
+
+/// Settings of this device. They apply when something is joined the next time.
+public struct DeviceSettings: Codable, Equatable, Sendable {
+    public var renderer = RendererChoice.sampleBuffer
+    public var videoCodec = VideoCodecChoice.any
+    public var audioCodec = AudioCodecChoice.any
+    public var candidates = CandidateChoice.any
+    public var transport = ProtocolChoice.any
+    public var size = PictureSize.usual
+    public var unit = LengthUnit.kilometers
+    /// Whether calls ring while the app is closed, where that is possible.
+    public var isNotified = true
+
+    public init() {}
+}
+
+/// A device of the person.
+public struct LinkedDevice: Equatable, Identifiable, Sendable {
+    public var id: String
+    public var name: String
+    public var isCurrent: Bool
+
+    public init(id: String, name: String, isCurrent: Bool) {
+        (self.id, self.name, self.isCurrent) = (id, name, isCurrent)
+    }
+}
+
+public enum SettingsRequest: Equatable, Sendable {
+    case changed(DeviceSettings)
+    case changeServer, editAboutYou
+    case devices, makeCode, useCode(String), unlink(String)
+    case blocked, unblock(String)
+    case export, deleteAccount
+    case push(Bool)
+}
+
+public enum SettingsEvent: Sendable {
+    case devices([LinkedDevice])
+    case code(String, validFor: Duration)
+    case blocked([CallPerson])
+    case push(SettingsModel.Push)
+    case exported(Data)
+    case deleted
+    case failed(CallTrouble)
+}
+
+/// The settings, the account and its data.
+@MainActor @Observable public final class SettingsModel: Screen {
+    public enum Push: Equatable, Sendable { case unavailable, off, busy, on, refused }
+    public enum Account: Equatable, Sendable { case none, exporting, exported(URL), askingToDelete, deleting, deleted }
+
+    public var settings: DeviceSettings { didSet { if settings != oldValue { request(.changed(settings)) } } }
+    public internal(set) var server: String
+    public private(set) var devices: [LinkedDevice] = []
+    public private(set) var code: String?
+    public private(set) var codeValidUntil: Date?
+    public private(set) var blocked: [CallPerson]?
+    public private(set) var push = Push.unavailable
+    public private(set) var account = Account.none
+    public private(set) var trouble: CallTrouble?
+    public var codeDraft = ""
+    /// Numbers for people who look for a fault.
+    public internal(set) var diagnostics: [String] = []
+    /// The licenses of what the app contains.
+    public let licenses = Licenses.all
+    private let clock: any AppClock
+    private let request: @MainActor (SettingsRequest) -> Void
+
+    init(
+        settings: DeviceSettings, server: String, clock: any AppClock,
+        request: @escaping @MainActor (SettingsRequest) -> Void
+    ) {
+        (self.settings, self.server, self.clock, self.request) = (settings, server, clock, request)
+    }
+
+    // MARK: What the person does
+
+    public func load() {
+        request(.devices)
+        request(.blocked)
+    }
+    public func changeServer() { request(.changeServer) }
+    public func editAboutYou() { request(.editAboutYou) }
+    public func makeCode() { request(.makeCode) }
+    public var canUseCode: Bool { codeDraft.filter { $0.isLetter || $0.isNumber }.count == 8 }
+    public func useCode() { if canUseCode { request(.useCode(codeDraft)) } }
+    public func unlink(_ id: String) { request(.unlink(id)) }
+    public func unblock(_ id: String) {
+        blocked?.removeAll { $0.id == id }
+        request(.unblock(id))
+    }
+    public func togglePush() {
+        guard canTogglePush else { return }
+        let isOn = push == .off
+        push = .busy
+        settings.isNotified = isOn
+        request(.push(isOn))
+    }
+    public func export() {
+        guard canExport else { return }
+        account = .exporting
+        request(.export)
+    }
+    public func askToDelete() { account = .askingToDelete }
+    public func cancelDelete() { if account == .askingToDelete { account = .none } }
+    public func deleteAccount() {
+        guard account == .askingToDelete else { return }
+        account = .deleting
+        request(.deleteAccount)
+    }
+
+    func handle(_ event: SettingsEvent) {
+        trouble = nil
+        switch event {
+        case .devices(let all): devices = all
+        case .code(let code, let interval):
+            self.code = code
+            codeValidUntil = clock.now.addingTimeInterval(Double(interval.wholeSeconds))
+        case .blocked(let people): blocked = people
+        case .push(let push): self.push = push
+        case .exported(let data): exported(data)
+        case .deleted: account = .deleted
+        case .failed(let trouble):
+            self.trouble = trouble
+            if account == .exporting || account == .deleting { account = .none }
+            if push == .busy { push = .off }
+        }
+    }
+
+    /// Writes the data to a file, which the person can share.
+    private func exported(_ data: Data) {
+        let file = FileManager.default.temporaryDirectory.appending(path: "confab-data.json")
+        do {
+            try data.write(to: file, options: .atomic)
+            account = .exported(file)
+        } catch {
+            account = .none
+            trouble = CallTrouble(
+                code: "export_failed", message: "Your data could not be saved. Free some space and try again.")
+        }
+    }
+
+    // MARK: What is enabled
+
+    public var canTogglePush: Bool { push == .on || push == .off }
+    public var canExport: Bool { account != .exporting }
+    public var canDelete: Bool { account != .deleting }
+    public var offersDelete: Bool { account == .askingToDelete }
+    public var pushButtonText: String { push == .on ? "Turn notifications off" : "Turn notifications on" }
+    public var troubleText: String { trouble?.message ?? "" }
+    public var exportedFile: URL? { if case .exported(let file) = account { file } else { nil } }
+
+    // MARK: Texts
+
+    public var codeText: String { code.map { "Code for your other device: \($0)" } ?? "" }
+    public var blockedText: String { blocked?.isEmpty == true ? "No one is blocked." : "" }
+    public var deviceRows: [PeopleModel.Row] {
+        devices.map {
+            let name = $0.name.isEmpty ? "Unnamed device" : $0.name
+            return PeopleModel.Row(id: $0.id, title: name, detail: $0.isCurrent ? "this device" : "")
+        }
+    }
+
+    public var pushText: String {
+        switch push {
+        case .unavailable: "Notifications are not available here. Calls ring only while the app is open."
+        case .off: "You are notified of calls only while the app is open."
+        case .busy: "One moment…"
+        case .on: "You are notified of calls even while the app is closed."
+        case .refused: "Notifications are off for Confab. Allow them in Settings."
+        }
+    }
+
+    public var accountText: String {
+        switch account {
+        case .none: ""
+        case .exporting: "Preparing your data…"
+        case .exported: "Your data is ready to share."
+        case .askingToDelete:
+            "Delete your account on all devices? Your name, contacts, call history and block list will be deleted "
+                + "for good."
+        case .deleting: "Deleting…"
+        case .deleted: "Your account was deleted. You get a new one the next time you connect."
+        }
+    }
+
+    public var lines: [ScreenLine] {
+        var lines: [ScreenLine] = [.title("Settings")]
+        if let trouble { lines.append(.text(trouble.message)) }
+        lines += [.choice("Server", value: server), .button("Change server"), .button("Name and rules")]
+        lines += [.title("Calls and rooms"), .text("These settings apply when you join the next time.")]
+        lines += choiceLines
+        lines += [.title("Notifications"), .text(pushText)]
+        lines.append(.toggle("Notify me of calls", isOn: push == .on))
+        lines.append(.title("Your devices"))
+        lines += deviceRows.map { .row($0.title, detail: $0.detail) }
+        if !codeText.isEmpty { lines.append(.text(codeText)) }
+        lines += [
+            .button("Link another device"), .field("Code from your other device", value: codeDraft, hint: "ABCD-EFGH"),
+            .button("Link this device", isEnabled: canUseCode), .title("Blocked people"),
+        ]
+        if !blockedText.isEmpty { lines.append(.text(blockedText)) }
+        lines += (blocked ?? []).map { .row($0.name) }
+        lines.append(.title("Your data"))
+        if !accountText.isEmpty { lines.append(.text(accountText)) }
+        return lines + dataLines
+    }
+
+    private var choiceLines: [ScreenLine] {
+        [
+            .choice("Picture size", value: settings.size.text),
+            .choice("Renderer", value: settings.renderer.text),
+            .choice("Video codec", value: settings.videoCodec.text),
+            .choice("Audio codec", value: settings.audioCodec.text),
+            .choice("Connect by", value: settings.candidates.text),
+            .choice("Protocol", value: settings.transport.text),
+            .choice("Distances", value: settings.unit.text),
+        ]
+    }
+
+    private var dataLines: [ScreenLine] {
+        if account == .askingToDelete { return [.button("Delete account"), .button("Cancel")] }
+        return [
+            .button("Download my data", isEnabled: canExport),
+            .button("Delete my account", isEnabled: canDelete), .button("Diagnostics"), .button("Licenses"),
+        ]
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Observation
+
+/// What a server's `/health` said.
+public enum ServerHealth: Equatable, Sendable {
+    case ok
+    /// It answered, but it is no Confab server.
+    case other
+    case unreachable
+    /// The server needs a newer app.
+    case appTooOld
+    /// The server is older than the app supports.
+    case serverTooOld
+}
+
+/// The first screen: which server to use.
+@MainActor @Observable public final class WelcomeModel: Screen {
+    public enum Status: Equatable, Sendable {
+        case empty
+        case checking(URL)
+        case wrong(String)
+        /// A server in the own network did not answer. Without permission, connections there time out without an error.
+        case localNetwork
+        case tooOld(String)
+        case ready(URL)
+    }
+
+    /// The address that the person types.
+    public var address = "" {
+        didSet { if address != oldValue, status != .empty { status = .empty } }
+    }
+    public private(set) var status = Status.empty
+    /// The servers that were used last, the newest first.
+    public private(set) var recent: [URL]
+
+    static let appTooOldText = "This app is too old for the server. Update the app."
+    /// The most servers to remember.
+    static let maxRecent = 5
+    private let check: @MainActor (URL) -> Void
+    private let use: @MainActor (URL) -> Void
+    private let back: @MainActor () -> Void
+    /// Whether there is a server to return to.
+    public private(set) var canGoBack = false
+
+    init(
+        recent: [URL], check: @escaping @MainActor (URL) -> Void, use: @escaping @MainActor (URL) -> Void,
+        goBack: @escaping @MainActor () -> Void = {}
+    ) {
+        self.recent = Array(recent.prefix(Self.maxRecent))
+        (self.check, self.use, back) = (check, use, goBack)
+    }
+
+    /// The screen is shown again.
+    func show(canGoBack: Bool) {
+        (address, status) = ("", .empty)
+        self.canGoBack = canGoBack
+    }
+
+    public var statusText: String {
+        switch status {
+        case .empty: ""
+        case .checking(let url): "Checking \(url.host() ?? "")…"
+        case .wrong(let text): text
+        case .localNetwork:
+            "This server did not answer. It is in your own network: allow Local Network for Confab in Settings, "
+                + "and check that the server is running."
+        case .tooOld(let text): text
+        case .ready(let url): "Connected to \(url.host() ?? "")."
+        }
+    }
+
+    public var isChecking: Bool { if case .checking = status { true } else { false } }
+    public var canContinue: Bool { !isChecking && !address.allSatisfy(\.isWhitespace) }
+    public var offersSettings: Bool { status == .localNetwork }
+    public let privacyText =
+        "The server connects you with others. It knows your IP address and the name you choose. It stores chats only if "
+        + "they are reported, and your call history until you delete it."
+
+    /// Checks the address that was typed or scanned.
+    public func submit() {
+        guard !isChecking else { return }
+        guard let url = ServerAddress.url(from: address) else {
+            status = .wrong("This is not a server address. Use one such as https://chat.example.org.")
+            return
+        }
+        status = .checking(url)
+        check(url)
+    }
+
+    public func scanned(_ text: String) {
+        guard !isChecking else { return }
+        address = ServerAddress.link(text)?.absoluteString ?? text
+        submit()
+    }
+
+    /// Shows an address, for the person to decide.
+    func offer(_ url: URL) { address = url.absoluteString }
+
+    /// Returns to the server that was used before.
+    public func goBack() {
+        guard canGoBack else { return }
+        status = .empty
+        back()
+    }
+
+    public func choose(_ url: URL) {
+        guard !isChecking else { return }
+        address = url.absoluteString
+        submit()
+    }
+
+    public func forget(_ url: URL) { recent.removeAll { $0 == url } }
+
+    /// The answer to a check. An answer about another address is late and ignored.
+    func checked(_ url: URL, _ health: ServerHealth) {
+        guard status == .checking(url) else { return }
+        switch health {
+        case .ok:
+            recent = [url] + recent.filter { $0 != url }.prefix(Self.maxRecent - 1)
+            status = .ready(url)
+            use(url)
+        case .other: status = .wrong("This is not a Confab server. Check the address.")
+        case .unreachable where ServerAddress.isLocal(url): status = .localNetwork
+        case .unreachable: status = .wrong("The server is not responding. Check the address and your network.")
+        case .appTooOld: status = .tooOld(Self.appTooOldText)
+        case .serverTooOld: status = .tooOld("The server is too old for this app. Ask its operator to update it.")
+        }
+    }
+
+    public var lines: [ScreenLine] {
+        var lines: [ScreenLine] = [
+            .title("Confab"), .text("Talk face to face."),
+            .field("Server", value: address, hint: "https://chat.example.org"),
+            .button("Scan QR code", isEnabled: !isChecking),
+        ]
+        if !statusText.isEmpty { lines.append(.text(statusText)) }
+        if offersSettings { lines.append(.button("Open Settings")) }
+        lines.append(.button("Continue", isEnabled: canContinue))
+        if canGoBack { lines.append(.button("Cancel")) }
+        if !recent.isEmpty { lines.append(.title("Last servers")) }
+        lines += recent.map { .row($0.absoluteString) }
+        return lines + [.text(privacyText)]
+    }
+}
+
+/// Addresses of servers, as people type and scan them.
+public enum ServerAddress {
+    /// Returns the URL of a typed address: `https` is assumed, and `http` only for addresses in the own network.
+    public static func url(from text: String) -> URL? {
+        let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !text.isEmpty, text.utf8.count <= 512, !text.contains(where: \.isWhitespace) else { return nil }
+        if text.contains("://") { return checked(text) }
+        guard let secure = checked("https://\(text)") else { return nil }
+        return isLocal(secure) ? checked("http://\(text)") : secure
+    }
+
+    /// Returns the server of a link `confab://server?url=…`.
+    public static func link(_ text: String) -> URL? {
+        guard let parts = URLComponents(string: text), parts.scheme == "confab", parts.host == "server" else {
+            return nil
+        }
+        return parts.queryItems?.first { $0.name == "url" }?.value.flatMap(url(from:))
+    }
+
+    private static func checked(_ text: String) -> URL? {
+        guard var parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
+            scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty, parts.user == nil
+        else { return nil }
+        (parts.scheme, parts.path, parts.query, parts.fragment) = (scheme, "", nil, nil)
+        guard let url = parts.url else { return nil }
+        // Without encryption, everybody on the way could listen.
+        return scheme == "https" || isLocal(url) ? url : nil
+    }
+
+    /// Whether a server is in the own network: a bare name, `.local`, or a private address.
+    public static func isLocal(_ url: URL) -> Bool {
+        guard let host = url.host()?.lowercased() else { return false }
+        if host.hasSuffix(".local") || host == "localhost" || host == "[::1]" || host == "::1" { return true }
+        let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        if numbers.count == 4, let first = numbers[0], let second = numbers[1], !numbers.contains(nil) {
+            return first == 10 || first == 127 || (first == 192 && second == 168) || (first == 169 && second == 254)
+                || (first == 172 && (16...31).contains(second))
+        }
+        return !host.contains(".") && !host.contains(":")
+    }
+}

@@ -1,0 +1,175 @@
+import Wire
+
+// What the server tells about calls.
+
+extension CallsMachine {
+    mutating func receive(_ notice: CallNotice, _ now: Timestamp) -> [Effect] {
+        switch notice {
+        case .placed(let placed): return self.placed(placed, now)
+        case .ringing(let ringing): return change(ringing.call) { $0.devices = ringing.devices }
+        case .incoming(let incoming): return self.incoming(incoming, now)
+        case .accepted(let accepted): return self.accepted(accepted, now)
+        case .changed(let video): return change(video.call) { $0.receivesVideo = video.video }
+        case .partner(let partner):
+            return change(partner.call) { $0.isPartnerConnected = partner.state == .connected }
+        case .ended(let ended): return self.ended(ended, now)
+        case .log: return []
+        }
+    }
+
+    private mutating func placed(_ placed: CallNotice.Placed, _ now: Timestamp) -> [Effect] {
+        let deadline = now + placed.expiresIn + Self.endingGrace
+        guard call(placed.call) == nil else {
+            return change(placed.call) { call in
+                call.person = Person(placed.person)
+                if call.state == .ringing { call.ringDeadline = deadline }
+            }
+        }
+        guard let placing else { return [] }
+        // Both people called each other, and the other call was accepted already.
+        guard !isOver(placed.call) else { return [] }
+        self.placing = nil
+        var call = Call(
+            id: placed.call, isOutgoing: true, person: Person(placed.person), isVideo: placed.video, state: .ringing,
+            sendsVideo: placing.video)
+        (call.ringDeadline, call.toldVideo) = (deadline, placing.video)
+        calls.append(call)
+        // The media may send video, although this call is without.
+        return [.perform(.sendVideo(call.id, placing.video)), .tell(.changed(call))]
+    }
+
+    private mutating func incoming(_ incoming: CallNotice.Incoming, _ now: Timestamp) -> [Effect] {
+        let deadline = now + incoming.expiresIn + Self.endingGrace
+        if call(incoming.call) != nil {
+            rings(incoming.call)
+            return change(incoming.call) { call in
+                (call.person, call.isVideo, call.isWaiting) = (
+                    Person(incoming.person), incoming.video, incoming.waiting
+                )
+                if call.state == .incoming { (call.ringDeadline, call.receivesVideo) = (deadline, incoming.video) }
+            }
+        }
+        // The call ended here, but the server does not know that yet.
+        if isOver(incoming.call) { return send(.end(.init(call: incoming.call))) }
+        guard calls.count < Self.maxRinging else { return [] }
+        var call = Call(
+            id: incoming.call, isOutgoing: false, person: Person(incoming.person), isVideo: incoming.video,
+            state: .incoming, sendsVideo: false)
+        (call.isWaiting, call.receivesVideo, call.ringDeadline) = (incoming.waiting, incoming.video, deadline)
+        calls.append(call)
+        return [.tell(.incoming(call))]
+    }
+
+    /// Makes a record for a call that the application asked to rejoin, of which this process does not know.
+    mutating func adopt(_ id: CallID, _ notice: CallNotice) {
+        guard call(id) == nil else { return }
+        let (person, video): (PersonInfo, Bool)
+        switch notice {
+        case .placed(let placed): (person, video) = (placed.person, placed.video)
+        case .accepted(let accepted): (person, video) = (accepted.person, accepted.video)
+        default: return
+        }
+        forgetEnd(of: id)
+        calls.append(
+            Call(
+                id: id, isOutgoing: true, person: Person(person), isVideo: video, state: .ringing, sendsVideo: video))
+    }
+
+    private mutating func accepted(_ accepted: CallNotice.Accepted, _ now: Timestamp) -> [Effect] {
+        let id = accepted.call
+        if isOver(id) { return send(.end(.init(call: id))) }
+        var effects: [Effect] = []
+        if call(id).map({ $0.state == .incoming }) ?? true {
+            // No device answered this call. Both people called each other, and this is the call that continues.
+            guard let merged = merge(into: id, with: accepted.person.id, now) else { return [] }
+            effects = merged
+        } else if call(id)?.isOutgoing == true {
+            // Both people called each other, and ours continues.
+            let theirs = calls.filter { $0.state == .incoming && $0.person.id == accepted.person.id }
+            effects = theirs.flatMap { end($0.id, .merged, now: now) }
+        }
+        effects += change(id) { call in
+            (call.person, call.isVideo, call.receivesVideo) =
+                (Person(accepted.person), accepted.video, accepted.withVideo)
+            if call.state != .active { call.state = .joining }
+            (call.isWaiting, call.ringDeadline, call.endDeadline) = (false, nil, nil)
+            call.acceptedAt = call.acceptedAt ?? now
+        }
+        return effects + endOthers(id, now) + join(id, accepted.admission)
+    }
+
+    /// Only one call can be active. The server ends the others, too.
+    private mutating func endOthers(_ id: CallID, _ now: Timestamp) -> [Effect] {
+        let others = calls.filter { $0.id != id && $0.state != .incoming }
+        let ended = others.flatMap { end($0.id, .ended, now: now) }
+        let ringing = calls.filter { $0.id != id }
+        return ended + ringing.flatMap { call in change(call.id) { $0.isWaiting = true } }
+    }
+
+    private mutating func join(_ id: CallID, _ admission: Admission) -> [Effect] {
+        // The server sends this twice if this device accepted and then asked about the call.
+        guard let call = call(id), call.session != admission.session else { return [] }
+        let left: [Effect] = call.session == nil ? [] : [.perform(.leave(id, isLost: false))]
+        _ = change(id) { ($0.session, $0.toldVideo) = (admission.session, call.sendsVideo) }
+        let joined: [Effect] = [.perform(.join(id, admission))]
+        guard let told = call.toldVideo, told != call.sendsVideo else { return left + joined }
+        return left + joined + send(.update(.init(call: id, video: call.sendsVideo)))
+    }
+
+    /// Continues our own call to a person under the id of their call to us.
+    ///
+    /// - Returns: nil if there is no call of ours.
+    private mutating func merge(into id: CallID, with person: PersonID, _ now: Timestamp) -> [Effect]? {
+        if let mine = calls.first(where: { $0.isOutgoing && $0.person.id == person && $0.state == .ringing }) {
+            return merge(mine, into: id, now)
+        }
+        guard let placing, placing.person == person, let theirs = call(id) else { return nil }
+        // Ours has no id yet. Its answer, or its end as merged, comes later.
+        self.placing = nil
+        let effects = end(id, .merged, now: now)
+        forgetEnd(of: id)
+        var call = Call(
+            id: id, isOutgoing: true, person: theirs.person, isVideo: theirs.isVideo, state: .joining,
+            sendsVideo: placing.video)
+        call.toldVideo = placing.video
+        calls.append(call)
+        return effects
+    }
+
+    private mutating func merge(_ mine: Call, into id: CallID, _ now: Timestamp) -> [Effect] {
+        guard mine.id != id else { return [] }
+        let effects = end(id, .merged, now: now)
+        forgetEnd(of: id)
+        remember(mine.id)
+        return effects + change(mine.id) { ($0.id, $0.formerID) = (id, mine.id) }
+    }
+
+    private mutating func ended(_ ended: CallNotice.Ended, _ now: Timestamp) -> [Effect] {
+        guard !missed.contains(ended.call) else { return [] }
+        if let call = call(ended.call) {
+            let seen = send(.seen(.init(call: ended.call)))
+            if ended.reason == .merged, let into = ended.into, call.isOutgoing, !isOver(into) {
+                return seen + merge(call, into: into, now)
+            }
+            return seen + end(ended.call, .init(ended.reason), duration: ended.duration, now: now)
+        }
+        if isOver(ended.call) { return send(.seen(.init(call: ended.call))) }
+        remember(ended.call)
+        missed.insert(ended.call)
+        let ending = CallEnding(
+            id: ended.call, outcome: .init(ended.reason), person: Person(ended.person),
+            isOutgoing: ended.direction == .outgoing, duration: ended.duration, error: nil)
+        return [.tell(.ended(ending))]
+    }
+
+    /// The other person joined the call's session.
+    mutating func partnerJoined(_ id: CallID) -> [Effect] {
+        change(id) { ($0.state, $0.isPartnerConnected) = (.active, true) }
+    }
+
+    /// This device could not join the call's session.
+    mutating func mediaFailed(_ id: CallID, _ error: ConfabError, now: Timestamp) -> [Effect] {
+        guard call(id)?.session != nil else { return [] }
+        return send(.end(.init(call: id))) + end(id, .failed, error: error, now: now)
+    }
+}

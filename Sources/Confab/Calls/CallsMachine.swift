@@ -1,0 +1,333 @@
+import Wire
+
+/// The rules of calls. Each call has one record while it is not over, and each end is told once, no matter how often the
+/// server sends it.
+///
+/// Invariant: each `join` is followed by exactly one `leave` of the same call.
+struct CallsMachine: WayMachine, Equatable {
+    enum News: Equatable, Sendable {
+        case incoming(Call)
+        case changed(Call)
+        case ended(CallEnding)
+    }
+
+    enum Deed: Equatable, Sendable {
+        /// Join the session of an accepted call.
+        case join(CallID, Admission)
+        /// Leave it. `isLost`: the server has already forgotten it.
+        case leave(CallID, isLost: Bool)
+        /// Turn this device's video on or off.
+        case sendVideo(CallID, Bool)
+    }
+
+    enum Wish: Equatable, Sendable {
+        case start(PersonID, video: Bool)
+        case accept(CallID, video: Bool)
+        case decline(CallID)
+        case end(CallID)
+        case update(CallID, video: Bool)
+        case rejoin(CallID)
+        case log(CallVerb.LogPage)
+        case forget(CallID?)
+        case seen(CallID)
+    }
+
+    enum Purpose: Equatable, Sendable {
+        case start(WayCaller)
+        case accept(WayCaller?, CallID)
+        case finish(WayCaller)
+        case rejoin(WayCaller?, CallID)
+        case ask(WayCaller)
+        case quiet
+        /// The log tells how the calls ended that do not ring any longer after a restart.
+        case unrung(generation: Int)
+    }
+
+    struct Placing: Equatable, Sendable {
+        var person: PersonID
+        var video: Bool
+    }
+
+    /// How long to wait for the server to tell how a call ended, beyond the time for which it rings.
+    static let endingGrace = Duration.seconds(5)
+    /// How many ended calls are remembered. The server repeats only ends of the last few minutes.
+    private static let maxRemembered = 500
+    /// How many calls ring at a time. The server lets far fewer ring.
+    static let maxRinging = 50
+
+    /// The calls that are not over, in the order in which they began.
+    var calls: [Call] = []
+    var placing: Placing?
+    var requests = Requests<Purpose>()
+    private var over: [CallID] = []
+    /// Calls that ended without a record here. The application says when it has shown them.
+    var missed: Set<CallID> = []
+    private var unrung: Set<CallID> = []
+    private var generation = 0
+
+    func call(_ id: CallID) -> Call? { calls.first { $0.id == id } }
+    func isOver(_ id: CallID) -> Bool { over.contains(id) }
+
+    // MARK: Wishes
+
+    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
+        switch wish {
+        case .start(let person, let video): return start(person, video, caller)
+        case .accept(let id, let video): return accept(id, video, caller, now)
+        case .decline(let id), .end(let id): return finish(id, caller, now)
+        case .update(let id, let video): return update(id, video, caller)
+        case .rejoin(let id): return send(.rejoin(.init(call: id)), for: .rejoin(caller, id), caller)
+        case .log(let page): return send(.log(page), for: .ask(caller), caller)
+        case .forget(let id): return send(.forget(.init(call: id)), for: .ask(caller), caller)
+        case .seen(let id):
+            missed.remove(id)
+            return send(.seen(.init(call: id)), for: .ask(caller), caller)
+        }
+    }
+
+    private mutating func send(
+        _ verb: CallVerb, for purpose: Purpose, _ caller: WayCaller, repeats: Bool = true
+    ) -> [Effect] {
+        requests.effects(of: .call(verb), for: purpose, caller, repeats: repeats)
+    }
+
+    /// Sends a request whose answer nobody waits for.
+    mutating func send(_ verb: CallVerb, for purpose: Purpose = .quiet) -> [Effect] {
+        guard let request = try? requests.send(.call(verb), for: purpose) else { return [] }
+        return [.send(request.id, request.message)]
+    }
+
+    private mutating func start(_ person: PersonID, _ video: Bool, _ caller: WayCaller) -> [Effect] {
+        guard placing == nil else { return [.finish(caller, .failure(.alreadyPlacing))] }
+        let effects = send(.start(.init(person: person, video: video)), for: .start(caller), caller, repeats: false)
+        let isRefused = effects.contains { if case .finish = $0 { true } else { false } }
+        placing = isRefused ? nil : Placing(person: person, video: video)
+        return effects
+    }
+
+    private mutating func accept(_ id: CallID, _ video: Bool, _ caller: WayCaller, _ now: Timestamp) -> [Effect] {
+        guard call(id)?.state == .incoming else { return [.finish(caller, .failure(.notRinging))] }
+        let told = change(id) { call in
+            (call.state, call.sendsVideo, call.toldVideo, call.ringDeadline) = (.joining, video, video, nil)
+        }
+        return told + [.perform(.sendVideo(id, video))]
+            + send(.accept(.init(call: id, video: video)), for: .accept(caller, id), caller, repeats: false)
+    }
+
+    /// Ends a call here at once, whatever the server answers.
+    private mutating func finish(_ id: CallID, _ caller: WayCaller, _ now: Timestamp) -> [Effect] {
+        guard let call = call(id) else { return [.finish(caller, isOver(id) ? .success(nil) : .failure(.noSuchCall))] }
+        let reference = CallVerb.CallReference(call: id)
+        let (request, outcome): (CallVerb, CallOutcome) =
+            switch call.state {
+            case .incoming: (.decline(reference), .declined)
+            case .ringing: (.cancel(reference), .cancelled)
+            case .joining, .active: (.end(reference), .ended)
+            }
+        return send(request, for: .finish(caller), caller) + end(id, .init(outcome), now: now)
+    }
+
+    private mutating func update(_ id: CallID, _ video: Bool, _ caller: WayCaller) -> [Effect] {
+        guard let call = call(id) else { return [.finish(caller, .failure(.noSuchCall))] }
+        let told = change(id) { $0.sendsVideo = video } + [.perform(.sendVideo(id, video))]
+        // Before the call is accepted, the other end need not know.
+        guard call.acceptedAt != nil, call.toldVideo != video else { return told + [.finish(caller, .success(nil))] }
+        _ = change(id) { $0.toldVideo = video }
+        return told + send(.update(.init(call: id, video: video)), for: .ask(caller), caller)
+    }
+
+    // MARK: The connection
+
+    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+        switch news {
+        case .connected(_, let start):
+            return (start == .resumed ? [] : lost() + beginAnew()) + requests.released()
+        case .reconnecting: return []
+        case .expired:
+            requests.hold()
+            return lost()
+        case .answered(let id, let result): return answered(id, result, now)
+        case .event(let message):
+            if case .call(let notice) = message { return receive(notice, now) } else { return [] }
+        case .ended(let error):
+            let outcome: CallEnding.Outcome = error == nil ? .ended : .connectionLost
+            let ended = calls.flatMap { end($0.id, outcome, error: error, isLost: true, now: now) }
+            let failed = requests.endHeld().flatMap { finished($0, .failure(error ?? .closed), now) }
+            return ended + failed
+        }
+    }
+
+    /// The sessions are lost; the calls may continue.
+    private mutating func lost() -> [Effect] {
+        calls.flatMap { call -> [Effect] in
+            guard call.acceptedAt != nil else { return [] }
+            let left: [Effect] = call.session == nil ? [] : [.perform(.leave(call.id, isLost: true))]
+            return left + change(call.id) { ($0.session, $0.isPartnerConnected) = (nil, false) }
+        }
+    }
+
+    /// Asks the server about calls that this device placed or joined, but not about calls that only rang here: such a call may
+    /// be active on another device by now, and asking would move it here. If it still rings, the server announces it again.
+    private mutating func beginAnew() -> [Effect] {
+        var effects: [Effect] = []
+        for call in calls where call.state != .incoming {
+            let verb = CallVerb.rejoin(.init(call: call.id))
+            let request = requests.sendFirst(.call(verb), for: .rejoin(nil, call.id))
+            effects.append(.send(request.id, request.message))
+        }
+        unrung = Set(calls.filter { $0.state == .incoming }.map(\.id))
+        generation += 1
+        guard !unrung.isEmpty else { return effects }
+        // Requested after `presence.appear`, so the answer comes after all `call.incoming`.
+        let request = requests.sendFirst(.call(.log(.init())), for: .unrung(generation: generation))
+        return effects + [.send(request.id, request.message)]
+    }
+
+    mutating func rings(_ id: CallID) { unrung.remove(id) }
+
+    private mutating func endUnrung(_ logged: [LoggedCall], now: Timestamp) -> [Effect] {
+        defer { unrung = [] }
+        return calls.filter { unrung.contains($0.id) && $0.state == .incoming }.flatMap { call -> [Effect] in
+            // A call in progress is not in the log yet.
+            let entry = logged.first { $0.call == call.id && $0.duration == nil }
+            return end(call.id, entry.map { .init($0.outcome) } ?? .answeredElsewhere, now: now)
+        }
+    }
+
+    // MARK: Answers
+
+    private mutating func answered(
+        _ id: UInt64, _ answer: Result<ServerMessage, ConfabError>, _ now: Timestamp
+    ) -> [Effect] {
+        guard let purpose = requests.answered(id, answer) else { return [] }
+        var effects: [Effect] = []
+        if case .success(.call(let notice)) = answer {
+            if case .rejoin(.some, let id) = purpose { adopt(id, notice) }
+            effects = receive(notice, now)
+        }
+        return effects + finished(purpose, answer.optional, now)
+    }
+
+    private mutating func finished(_ purpose: Purpose, _ result: WayResult, _ now: Timestamp) -> [Effect] {
+        switch purpose {
+        case .quiet: return []
+        case .ask(let caller): return [.finish(caller, result)]
+        case .start(let caller):
+            placing = nil
+            return [.finish(caller, result)]
+        case .finish(let caller):
+            // The call ended in the meantime, or the connection did, which ends every call.
+            let harmless: [ConfabError.Code] = [.notFound, .callState, .notConnected, .left]
+            let isHarmless = result.failureCode.map(harmless.contains) ?? false
+            return [.finish(caller, isHarmless ? .success(nil) : result)]
+        case .accept(let caller, let id): return accepted(id, caller, result, now)
+        case .rejoin(let caller, let id): return rejoined(id, caller, result, now)
+        case .unrung(let generation):
+            guard generation == self.generation, result.failureCode != .connectionRestarted else { return [] }
+            guard case .success(.call(.log(let log))) = result else { return endUnrung([], now: now) }
+            return endUnrung(log.calls, now: now)
+        }
+    }
+
+    private mutating func accepted(
+        _ id: CallID, _ caller: WayCaller?, _ result: WayResult, _ now: Timestamp
+    ) -> [Effect] {
+        let finish = { (result: WayResult) -> [Effect] in caller.map { [.finish($0, result)] } ?? [] }
+        guard case .failure(let error) = result else { return finish(result) }
+        switch error.code {
+        // `rejoin` asks the server how it went.
+        case .connectionRestarted: return finish(.success(nil))
+        // The end of the call, which is on its way, tells the outcome.
+        case .callState, .notFound: return change(id) { $0.endDeadline = now + Self.endingGrace } + finish(result)
+        default:
+            return send(.end(.init(call: id))) + end(id, .failed, error: error, now: now) + finish(result)
+        }
+    }
+
+    private mutating func rejoined(
+        _ id: CallID, _ caller: WayCaller?, _ result: WayResult, _ now: Timestamp
+    ) -> [Effect] {
+        let finish: [Effect] = caller.map { [.finish($0, result)] } ?? []
+        switch result {
+        case .success(.call(.incoming)):
+            // The server did not receive our acceptance.
+            guard let call = call(id), call.state == .joining,
+                let request = try? requests.send(
+                    .call(.accept(.init(call: id, video: call.sendsVideo))), for: .accept(nil, id), repeats: false)
+            else { return finish }
+            return [.send(request.id, request.message)] + finish
+        case .success: return finish
+        case .failure(let error):
+            // With another restart, it is asked again.
+            if error.code == .connectionRestarted { return finish }
+            if error.code == .callState {
+                return change(id) { $0.endDeadline = now + Self.endingGrace } + finish
+            }
+            let isElsewhere = error.code == .elsewhere
+            return end(id, isElsewhere ? .answeredElsewhere : .connectionLost, error: error, now: now) + finish
+        }
+    }
+
+    // MARK: Records
+
+    /// Changes a call, and tells the application if it can see the change.
+    mutating func change(_ id: CallID, _ body: (inout Call) -> Void) -> [Effect] {
+        guard let index = calls.firstIndex(where: { $0.id == id }) else { return [] }
+        let former = calls[index]
+        body(&calls[index])
+        return calls[index].isSeen(as: former) ? [] : [.tell(.changed(calls[index]))]
+    }
+
+    mutating func end(
+        _ id: CallID, _ outcome: CallEnding.Outcome, error: ConfabError? = nil, isLost: Bool = false,
+        duration: Duration? = nil, now: Timestamp
+    ) -> [Effect] {
+        guard let index = calls.firstIndex(where: { $0.id == id }) else { return [] }
+        let call = calls.remove(at: index)
+        remember(id)
+        let left: [Effect] = call.session == nil ? [] : [.perform(.leave(id, isLost: isLost))]
+        let ending = CallEnding(
+            id: id, outcome: outcome, person: call.person, isOutgoing: call.isOutgoing,
+            duration: duration ?? call.acceptedAt.map { now - $0 }, error: error)
+        let alone = calls.count == 1 ? change(calls[0].id) { $0.isWaiting = false } : []
+        return left + [.tell(.ended(ending))] + alone
+    }
+
+    mutating func remember(_ id: CallID) {
+        over.append(id)
+        if over.count > Self.maxRemembered { missed.remove(over.removeFirst()) }
+    }
+
+    mutating func forgetEnd(of id: CallID) { over.removeAll { $0 == id } }
+
+    // MARK: Time
+
+    var nextTimeout: Timestamp? { calls.flatMap { [$0.ringDeadline, $0.endDeadline] }.compactMap(\.self).min() }
+
+    mutating func handleTimeout(now: Timestamp) -> [Effect] {
+        calls.flatMap { call -> [Effect] in
+            if let deadline = call.endDeadline, deadline <= now { return end(call.id, .failed, now: now) }
+            guard let deadline = call.ringDeadline, deadline <= now else { return [] }
+            return end(call.id, call.isOutgoing ? .unanswered : .missed, now: now)
+        }
+    }
+}
+
+extension Call {
+    /// Whether an application sees no difference between this and another record of the same call.
+    fileprivate func isSeen(as other: Call) -> Bool {
+        var (one, two) = (self, other)
+        for path in [\Call.acceptedAt, \.ringDeadline, \.endDeadline] {
+            (one[keyPath: path], two[keyPath: path]) = (nil, nil)
+        }
+        (one.session, two.session, one.toldVideo, two.toldVideo) = (nil, nil, nil, nil)
+        return one == two
+    }
+}
+
+extension ConfabError {
+    static let alreadyPlacing = ConfabError(
+        .callState, "You are already placing a call. Wait until it rings, or end it.", isRetryable: true)
+    static let notRinging = ConfabError(.callState, "This call no longer rings.")
+    static let noSuchCall = ConfabError(.notFound, "There is no such call. It may have ended.")
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Wire
+
+/// A connection to a Confab server, and everything that a person can do over it.
+///
+/// The client connects once and then reconnects by itself. ``states`` tells the truth about the connection at any time.
+///
+/// ```swift
+/// let client = ConfabClient(server: URL(string: "https://chat.example.org")!)
+/// try await client.connect()
+/// let session = try await client.join(id, token: token)
+/// try await session.signal("chat", "Hello")
+/// ```
+///
+/// The connection closes with ``leave()``, or when the application releases the client and all its parts.
+public actor ConfabClient {
+    /// What all parts of the client share.
+    nonisolated let core: ClientCore
+    /// The roulette, people, calls and rooms.
+    nonisolated let ways: ConfabWays
+
+    /// Creates a client. It does not connect yet.
+    ///
+    /// - Parameters:
+    ///   - server: the server's address, such as `https://chat.example.org`. If it has a path, the server must be under it.
+    ///   - credential: who the client is.
+    ///   - name: the name to show if the person has not chosen one, at most 256 bytes.
+    ///   - media: captures media and makes peer connections; nil for a client without media.
+    ///   - options: timeouts, and a log.
+    public init(
+        server: URL, credential: Credential = .anonymous, name: String? = nil, media: (any MediaEngine)? = nil,
+        options: Options = Options()
+    ) {
+        self.init(
+            server: server, credential: credential, name: name, media: media, options: options, in: .system)
+    }
+
+    init(
+        server: URL, credential: Credential, name: String? = nil, media: (any MediaEngine)? = nil,
+        options: Options = Options(), in surroundings: Surroundings
+    ) {
+        var hello = Hello()
+        hello.name = name
+        hello.client = options.clientName ?? "confab-swift"
+        core = ClientCore(
+            url: Self.socketURL(server), credential: credential, hello: hello, media: media, options: options,
+            surroundings: surroundings)
+        ways = ConfabWays(core)
+    }
+
+    /// The address of the socket; nil if the server's address is unusable.
+    private static func socketURL(_ server: URL) -> URL? {
+        let schemes = ["http": "ws", "ws": "ws", "https": "wss", "wss": "wss"]
+        guard var parts = URLComponents(url: server, resolvingAgainstBaseURL: true), parts.host?.isEmpty == false,
+            let scheme = parts.scheme.flatMap({ schemes[$0.lowercased()] })
+        else { return nil }
+        parts.scheme = scheme
+        parts.path = (parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path) + ClientCore.socketPath
+        (parts.query, parts.fragment) = (nil, nil)
+        return parts.url
+    }
+
+    // MARK: Connecting
+
+    /// The state of the connection. Iterations begin with the present state and keep only the newest.
+    nonisolated public var states: Events<State> { core.states.events }
+
+    /// News about the connection that are no state.
+    nonisolated public var notices: Events<Notice> { core.notices.events }
+
+    /// The state of the connection now.
+    nonisolated public var state: State { core.connectionState }
+
+    /// Connects, and returns when the server has accepted the client. Afterwards the client reconnects by itself. If the client
+    /// is offline, it tries again at once.
+    ///
+    /// - Throws: why the server cannot be reached or refuses the client; `server_url_invalid` for an unusable address.
+    public func connect() async throws(ConfabError) { try await core.connect() }
+
+    /// Leaves the server and closes the client for good. Sessions, calls and searches end at once.
+    public func leave() async { core.leave() }
+
+    /// Tells the client that the network has changed, or that the application is in the foreground again. The client then
+    /// checks the connection at once, or connects without a pause.
+    ///
+    /// - Parameter isAvailable: false if the device has no network at all.
+    nonisolated public func networkChanged(isAvailable: Bool = true) { core.networkChanged(isAvailable: isAvailable) }
+
+    // MARK: Media
+
+    /// Captures media for publishing, with the client's media engine.
+    ///
+    /// - Throws: `no_media_engine`, or `media_failed` if the device or file is missing, in use or not permitted.
+    nonisolated public func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia {
+        guard let engine = core.media else { throw .noMediaEngine }
+        return try await engine.capture(request)
+    }
+}

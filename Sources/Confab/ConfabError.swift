@@ -1,0 +1,145 @@
+import Wire
+
+/// An error of the SDK or of the server: a stable code, a sentence that says what to do, and whether a retry can succeed.
+///
+/// ```swift
+/// do {
+///     try await session.signal("chat", "Hello")
+/// } catch where error.code == .rateLimited {
+///     try await Task.sleep(for: error.retryAfter ?? .seconds(1))
+/// }
+/// ```
+public struct ConfabError: Error, Hashable, Sendable {
+    /// A stable error code. The type is not an enum, because a newer server may send codes that this version does not know.
+    public struct Code: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
+        /// The code as the protocol spells it, such as `not_permitted`.
+        public let rawValue: String
+        /// Creates a code from its spelling.
+        public init(rawValue: String) { self.rawValue = rawValue }
+        /// Creates a code from a literal.
+        public init(stringLiteral value: String) { rawValue = value }
+        init(_ code: WireError.Code) { rawValue = code.rawValue }
+    }
+
+    /// What went wrong, in a form for programs.
+    public let code: Code
+    /// What went wrong and what to do, in one sentence for people.
+    public let message: String
+    /// Whether the same request may succeed later.
+    public let isRetryable: Bool
+    /// How long to wait before a retry; nil if no time is known.
+    public let retryAfter: Duration?
+    /// The error that caused this one, as text for a log; nil if there is none.
+    public let cause: String?
+
+    /// Creates an error. Media engines and credential callbacks use this initializer.
+    ///
+    /// - Parameters:
+    ///   - code: the error code.
+    ///   - message: what went wrong and what to do, in one sentence for people.
+    ///   - isRetryable: whether the same request may succeed later.
+    ///   - cause: the error that caused this one, if any.
+    public init(_ code: Code, _ message: String, isRetryable: Bool = false, cause: (any Error)? = nil) {
+        (self.code, self.message, self.isRetryable) = (code, message, isRetryable)
+        (retryAfter, self.cause) = (nil, cause.map { "\($0)" })
+    }
+
+    /// Creates an error from an error of the protocol.
+    init(_ error: WireError) {
+        (code, message) = (Code(error.code), error.message)
+        (isRetryable, retryAfter, cause) = (error.retryable, error.retryAfter, nil)
+    }
+}
+
+extension ConfabError: CustomStringConvertible {
+    /// The message and the code.
+    public var description: String { "\(message) (\(code.rawValue))" }
+}
+
+extension ConfabError.Code {
+    /// A request was made before `connect`, or after the client was closed.
+    public static let notConnected = Self(.notConnected)
+    /// The client has left, so its unanswered requests get no answers.
+    public static let left = Self(.left)
+    /// The server could not be reached in time.
+    public static let connectFailed = Self(.connectFailed)
+    /// The connection to the server was lost and will not be resumed.
+    public static let connectionLost = Self(.connectionLost)
+    /// The connection could not be resumed, and a new one replaced it. The server may have received the request.
+    public static let connectionRestarted = Self(.connectionRestarted)
+    /// Too many requests have no answer yet.
+    public static let tooManyRequests = Self(.tooManyRequests)
+    /// Too many messages are waiting for the connection.
+    public static let offlineQueueFull = Self(.offlineQueueFull)
+    /// This client is too old or too new for the server.
+    public static let versionUnsupported = Self(.versionUnsupported)
+    /// The token has expired.
+    public static let tokenExpired = Self(.tokenExpired)
+    /// This identity or address is banned.
+    public static let banned = Self(.banned)
+    /// Another client resumed this connection, or the device belongs to another person now.
+    public static let replaced = Self(.replaced)
+    /// Too many requests in a short time. Wait for ``ConfabError/retryAfter``.
+    public static let rateLimited = Self(.rateLimited)
+    /// The client is not in this session.
+    public static let notJoined = Self(.notJoined)
+    /// The client is already in this session.
+    public static let alreadyJoined = Self(.alreadyJoined)
+    /// The token's role or a rule does not allow the request.
+    public static let notPermitted = Self(.notPermitted)
+    /// There is no such stream, connection, person, call or room.
+    public static let notFound = Self(.notFound)
+    /// The session has as many members as it may have.
+    public static let sessionFull = Self(.sessionFull)
+    /// The server did not create this session.
+    public static let sessionInvalid = Self(.sessionInvalid)
+    /// The type of a signal has characters that are not allowed, or is too long.
+    public static let signalInvalid = Self(.signalInvalid)
+    /// The data of a signal is too long.
+    public static let signalTooLarge = Self(.signalTooLarge)
+    /// This address has as many connections as it may have.
+    public static let tooManyConnections = Self(.tooManyConnections)
+    /// This server does not route media.
+    public static let mediaUnavailable = Self(.mediaUnavailable)
+    /// The bandwidth limit of the session or the server is reached. Wait for ``ConfabError/retryAfter``.
+    public static let bandwidthExceeded = Self(.bandwidthExceeded)
+    /// An error inside the server.
+    public static let internalError = Self(.internalError)
+    /// The server sent an answer of another kind than the request has.
+    public static let unexpectedAnswer: Self = "unexpected_answer"
+    /// The client has no media engine, so it cannot publish, subscribe or capture.
+    public static let noMediaEngine: Self = "no_media_engine"
+    /// The media engine could not do what was asked.
+    public static let mediaFailed: Self = "media_failed"
+    /// The application's credential callback failed.
+    public static let credentialFailed: Self = "credential_failed"
+    /// The identity could not be read from or written to its store.
+    public static let identityStoreFailed: Self = "identity_store_failed"
+    /// An iteration of events ended because its consumer was too slow.
+    public static let slowConsumer: Self = "slow_consumer"
+    /// The task that made the request was cancelled. The server may have received the request.
+    public static let cancelled: Self = "cancelled"
+    /// The server's URL is not an `http`, `https`, `ws` or `wss` URL with a host.
+    public static let serverURLInvalid: Self = "server_url_invalid"
+}
+
+extension ConfabError {
+    static let slowConsumer = ConfabError(
+        .slowConsumer,
+        "Events arrived faster than they were read. Start a new iteration, and read events without waiting.")
+    static let noMediaEngine = ConfabError(
+        .noMediaEngine, "This client has no media engine. Create the client with one to publish or subscribe.")
+    static let invalidServerURL = ConfabError(
+        .serverURLInvalid, "This is not a server address. Use one such as https://chat.example.org.")
+    static let closed = ConfabError(.notConnected, "This client is closed. Create a new client.")
+    static let connectionRestarted = ConfabError(
+        .connectionRestarted, "A new connection replaced the one of this request. Check the state, and try again.",
+        isRetryable: true)
+    static let disconnected = ConfabError(.notJoined, "The session is not connected. Connect it first.")
+
+    static func unexpected(_ answer: ServerMessage, for request: String) -> ConfabError {
+        ConfabError(
+            .unexpectedAnswer,
+            "The server answered \"\(request)\" with \"\(answer.type)\". Update the client or the server.")
+    }
+}

@@ -1,0 +1,227 @@
+/// A sequence of events. Each iteration is its own subscription, begins with the present state, and ends when its task is
+/// cancelled or when there can be no more events.
+///
+/// Sequences of states, such as ``ConfabClient/states``, keep only the newest value for a consumer that is busy. All other
+/// sequences keep every event, up to 256 and those that describe the present state. If a consumer falls behind further, its iteration ends, and
+/// ``Iterator/failure`` is an error with the code `slow_consumer`.
+///
+/// ```swift
+/// for await state in client.states {
+///     print(state)
+/// }
+/// ```
+public struct Events<Element: Sendable>: AsyncSequence, Sendable {
+    /// How many unread events an iteration keeps, besides as many as describe the present state. Otherwise no consumer could
+    /// follow a session with many members, who are all told at once.
+    static var maxUnread: Int { 256 }
+
+    private let source: EventSource<Element>
+
+    init(_ source: EventSource<Element>) { self.source = source }
+
+    /// Subscribes. Events from now on are kept for the iterator, so that none is lost before the first `next()`.
+    public func makeAsyncIterator() -> Iterator { Iterator(source.subscribe()) }
+
+    /// One subscription. It ends when the last copy of the iterator is released.
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
+        private let subscription: EventSubscription<Element>
+
+        init(_ subscription: EventSubscription<Element>) { self.subscription = subscription }
+
+        /// Waits for the next event; nil at the end of the sequence and after the task was cancelled.
+        public func next() async -> Element? { await subscription.next() }
+
+        /// Why the iteration ended early: an error with the code `slow_consumer`; nil otherwise.
+        public var failure: ConfabError? { subscription.failure }
+    }
+}
+
+/// Sends events to all iterations of its ``Events``.
+///
+/// Invariant: a subscription receives the present state at the time of subscribing, then each later event once and in order.
+final class EventSource<Element: Sendable>: Sendable {
+    /// Updates the events that describe the present state.
+    typealias Fold = @Sendable (_ present: inout [Element], _ event: Element) -> Void
+
+    private struct State: Sendable {
+        var present: [Element]
+        var subscriptions: [UInt64: WeakSubscription] = [:]
+        var count: UInt64 = 0
+        var isFinished = false
+    }
+    private struct WeakSubscription: Sendable {
+        weak let subscription: EventSubscription<Element>?
+    }
+
+    private let state: Guarded<State>
+    private let coalesces: Bool
+    private let fold: Fold
+
+    /// Creates a source whose iterations keep only the newest value, and begin with it.
+    convenience init(state: Element) {
+        self.init(present: [state], coalesces: true) { present, event in present = [event] }
+    }
+
+    /// Creates a source whose iterations keep each event.
+    ///
+    /// - Parameter fold: updates the events with which a new iteration begins. The default begins with none.
+    convenience init(fold: @escaping Fold = { _, _ in }) {
+        self.init(present: [], coalesces: false, fold: fold)
+    }
+
+    private init(present: [Element], coalesces: Bool, fold: @escaping Fold) {
+        state = Guarded(State(present: present))
+        (self.coalesces, self.fold) = (coalesces, fold)
+    }
+
+    deinit { finish() }
+
+    /// The sequence for the application.
+    var events: Events<Element> { Events(self) }
+
+    /// The events with which an iteration would begin now.
+    var present: [Element] { state.withLock { $0.present } }
+
+    /// The number of subscriptions that have not ended.
+    var subscriptionCount: Int { state.withLock { $0.subscriptions.count } }
+
+    /// Sends an event to all subscriptions.
+    func send(_ event: Element) {
+        // The events are appended under this lock, so that events that are sent by two threads keep one order for everyone.
+        // The continuations resume outside.
+        // So are the subscriptions released, because the last reference to one takes the lock.
+        let (subscriptions, wakers) = state.withLock { state -> ([EventSubscription<Element>], [Waker]) in
+            guard !state.isFinished else { return ([], []) }
+            fold(&state.present, event)
+            let subscriptions = state.subscriptions.values.compactMap(\.subscription)
+            let limit = Events<Element>.maxUnread + state.present.count
+            return (subscriptions, subscriptions.compactMap { $0.append(event, limit: limit) })
+        }
+        for waker in wakers { waker() }
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    /// Ends all iterations after the events that they have not read yet.
+    func finish() {
+        let subscriptions = state.withLock { state in
+            state.isFinished = true
+            let subscriptions = state.subscriptions.values.compactMap(\.subscription)
+            state.subscriptions = [:]
+            return subscriptions
+        }
+        for subscription in subscriptions { subscription.finish() }
+    }
+
+    func subscribe() -> EventSubscription<Element> {
+        state.withLock { state in
+            state.count += 1
+            let id = state.count
+            let subscription = EventSubscription(initial: state.present, coalesces: coalesces) { [weak self] in
+                self?.unsubscribe(id)
+            }
+            if state.isFinished {
+                subscription.finish()
+            } else {
+                state.subscriptions[id] = WeakSubscription(subscription: subscription)
+            }
+            return subscription
+        }
+    }
+
+    private func unsubscribe(_ id: UInt64) { state.withLock { _ = $0.subscriptions.removeValue(forKey: id) } }
+}
+
+/// Resumes a consumer. Call it outside of locks.
+typealias Waker = @Sendable () -> Void
+
+/// The unread events of one iteration.
+final class EventSubscription<Element: Sendable>: Sendable {
+    private struct State: Sendable {
+        var unread: [Element]
+        /// The index of the first unread event; the events before it were read.
+        var first = 0
+        var waiting: CheckedContinuation<Element?, Never>?
+        var isFinished = false
+        var failure: ConfabError?
+    }
+
+    private let state: Guarded<State>
+    private let coalesces: Bool
+    private let unsubscribe: @Sendable () -> Void
+
+    init(initial: [Element], coalesces: Bool, _ unsubscribe: @escaping @Sendable () -> Void) {
+        state = Guarded(State(unread: initial))
+        (self.coalesces, self.unsubscribe) = (coalesces, unsubscribe)
+    }
+
+    deinit { unsubscribe() }
+
+    var failure: ConfabError? { state.withLock { $0.failure } }
+
+    /// Adds an event.
+    ///
+    /// - Parameter limit: how many unread events may wait.
+    /// - Returns: what to call to wake the consumer; nil if it is not waiting.
+    func append(_ event: Element, limit: Int) -> Waker? {
+        state.withLock { state in
+            guard !state.isFinished else { return nil }
+            if let waiting = state.waiting {
+                state.waiting = nil
+                return { waiting.resume(returning: event) }
+            }
+            if coalesces {
+                (state.unread, state.first) = ([event], 0)
+            } else if state.unread.count - state.first < limit {
+                state.unread.append(event)
+            } else {
+                (state.isFinished, state.failure) = (true, .slowConsumer)
+            }
+            return nil
+        }
+    }
+
+    func finish() {
+        let waiting = state.withLock { state in
+            state.isFinished = true
+            defer { state.waiting = nil }
+            return state.waiting
+        }
+        waiting?.resume(returning: nil)
+    }
+
+    func next() async -> Element? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let resume: Waker? = state.withLock { state in
+                    if Task.isCancelled {
+                        state.isFinished = true
+                        return { continuation.resume(returning: nil) }
+                    }
+                    if state.first < state.unread.count {
+                        let event = state.unread[state.first]
+                        state.first += 1
+                        if state.first == state.unread.count {
+                            (state.unread, state.first) = ([], 0)
+                        } else if state.first >= 64 {
+                            state.unread.removeFirst(state.first)
+                            state.first = 0
+                        }
+                        return { continuation.resume(returning: event) }
+                    }
+                    // A second task that reads the same iterator would wait forever. It gets the end instead.
+                    if state.isFinished || state.waiting != nil { return { continuation.resume(returning: nil) } }
+                    state.waiting = continuation
+                    return nil
+                }
+                resume?()
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    private func cancel() {
+        finish()
+        unsubscribe()
+    }
+}

@@ -1,0 +1,158 @@
+#if canImport(NIOCore)
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+extension NIOTransport {
+    func run(
+        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
+    ) -> @Sendable () -> Void {
+        let place = NIOPlace(transfer.url)
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let promise = loop.makePromise(of: HTTPAnswer.self)
+        promise.futureResult.whenComplete(done)
+        let handler = NIOTransfer(place, transfer, promise)
+        ClientBootstrap(group: loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if place.isSecure { try place.addTLS(to: channel) }
+                    try channel.pipeline.syncOperations.addHTTPClientHandlers()
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+            .connect(host: place.host, port: place.port)
+            .whenFailure { handler.end(.failure($0)) }
+        return { loop.execute { handler.end(.failure(CancellationError())) } }
+    }
+}
+
+/// Where a URL points.
+struct NIOPlace: Sendable {
+    let host: String
+    let port: Int
+    let isSecure: Bool
+    /// The path and the host for the head of a request.
+    let path: String
+    var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    init(_ url: URL) {
+        let name = url.host ?? ""
+        host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
+        isSecure = url.scheme == "wss" || url.scheme == "https"
+        port = url.port ?? (isSecure ? 443 : 80)
+        let path = url.path(percentEncoded: true)
+        self.path = path.isEmpty ? "/" : path
+    }
+
+    func addTLS(to channel: any Channel) throws {
+        let context = try NIOSSLContext(configuration: .makeClientConfiguration())
+        // SNI does not allow addresses.
+        let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
+        let handler = try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
+        try channel.pipeline.syncOperations.addHandler(handler)
+    }
+}
+
+/// Sends one request and collects its answer. The promise is kept exactly once: a second result has no effect. It is
+/// `@unchecked Sendable` because everything is used on the event loop only.
+private final class NIOTransfer: ChannelInboundHandler, @unchecked Sendable {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    private let head: HTTPRequestHead
+    private let transfer: HTTPTransfer
+    private var promise: EventLoopPromise<HTTPAnswer>?
+    private var context: ChannelHandlerContext?
+    private var receiver: HTTPReceiver
+    private var sent = 0
+    private var timeout: Scheduled<Void>?
+
+    init(_ place: NIOPlace, _ transfer: HTTPTransfer, _ promise: EventLoopPromise<HTTPAnswer>) {
+        var head = HTTPRequestHead(version: .http1_1, method: transfer.upload == nil ? .GET : .PUT, uri: place.path)
+        head.headers.add(name: "Host", value: place.authority)
+        head.headers.add(name: "Authorization", value: "Bearer \(transfer.bearer)")
+        head.headers.add(name: "Connection", value: "close")
+        if let size = transfer.upload?.size {
+            head.headers.add(name: "Content-Type", value: "application/octet-stream")
+            head.headers.add(name: "Content-Length", value: "\(size)")
+        }
+        (self.head, self.transfer, self.promise, receiver) = (head, transfer, promise, HTTPReceiver(transfer))
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        guard promise != nil else { return context.close(promise: nil) }
+        self.context = context
+        progressed()
+        context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
+        send()
+    }
+
+    /// Sends the next part of the file when the one before was written, so that memory holds one part.
+    ///
+    /// Files are read and written on the event loop: a part takes less time than to encrypt it.
+    private func send() {
+        guard let context, promise != nil else { return }
+        guard let file = transfer.upload, sent < file.size else {
+            return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        }
+        do {
+            let wanted = min(HTTPTransfer.partSize, file.size - sent)
+            guard let part = try file.handle.read(upToCount: wanted), !part.isEmpty else {
+                throw HTTPReceiver.Failure.otherSize
+            }
+            let written = context.eventLoop.makePromise(of: Void.self)
+            written.futureResult.whenSuccess { [self] in
+                sent += part.count
+                progressed()
+                transfer.progress(sent)
+                send()
+            }
+            context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: part)))), promise: written)
+        } catch {
+            end(.failure(error))
+        }
+    }
+
+    /// Restarts the time without progress. A document has one time for all.
+    private func progressed() {
+        guard let context, timeout == nil || transfer.isFile else { return }
+        timeout?.cancel()
+        timeout = context.eventLoop.scheduleTask(in: TimeAmount(HTTPAnswer.timeout)) { [weak self] in
+            self?.end(.failure(HTTPReceiver.Failure.ended))
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard promise != nil else { return }
+        do {
+            switch unwrapInboundIn(data) {
+            case .head(let head): receiver.begin(status: Int(head.status.code))
+            case .body(let part):
+                progressed()
+                try receiver.take(part.readableBytesView)
+            // An interim answer, such as 103, has an end of its own.
+            case .end: if receiver.answer.status >= 200 { end(.success(try receiver.end())) }
+            }
+        } catch {
+            end(.failure(error))
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end(.failure(HTTPReceiver.Failure.ended))
+        self.context = nil
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { end(.failure(error)) }
+
+    func end(_ result: Result<HTTPAnswer, any Error>) {
+        promise?.completeWith(result)
+        promise = nil
+        timeout?.cancel()
+        context?.close(promise: nil)
+    }
+}
+#endif

@@ -1,0 +1,182 @@
+import Foundation
+import Wire
+
+/// A request over HTTP: GET of a document or a file, or PUT of a file.
+struct HTTPTransfer: Sendable {
+    /// A file on this device.
+    struct File: Sendable {
+        var handle: FileHandle
+        /// The exact number of bytes to send, or the largest number to receive.
+        var size: Int
+    }
+
+    var url: URL
+    /// The secret or token for the header `Authorization`.
+    var bearer: String
+    /// What to send; nil for a GET request.
+    var upload: File?
+    /// Where a successful answer goes; nil for memory.
+    var download: File?
+    /// Called with the number of bytes of the file so far, in order.
+    var progress: @Sendable (Int) -> Void = { _ in }
+
+    /// Bytes of a file that are read and sent at a time.
+    static let partSize = 64 << 10
+
+    /// Whether the request may take as long as it progresses.
+    var isFile: Bool { upload != nil || download != nil }
+}
+
+/// The answer to a request over HTTP.
+struct HTTPAnswer: Sendable {
+    /// The longest body in memory. A person's export has at most a few thousand short entries.
+    static let maxBody = 16 << 20
+    /// How long a document may take, and a file may make no progress.
+    static let timeout = Duration.seconds(30)
+
+    var status: Int
+    var body: [UInt8]
+
+    var isSuccess: Bool { (200..<300).contains(status) }
+
+    /// The body, or the server's error.
+    var document: Result<Data, ConfabError> {
+        if isSuccess { return .success(Data(body)) }
+        guard case .object(let object)? = try? JSONReader.parse(body), case .string(let code)? = object["code"],
+            case .string(let message)? = object["message"]
+        else { return .failure(.unexpectedStatus(status)) }
+        let wait: Duration? =
+            if case .integer(let time)? = object["retryAfterMs"] { .milliseconds(max(0, time)) } else { nil }
+        let isRetryable = object["retryable"] == .bool(true)
+        return .failure(
+            ConfabError(WireError(.init(rawValue: code), message, retryable: isRetryable, retryAfter: wait)))
+    }
+}
+
+/// Takes the parts of an answer, and keeps them within their limits. The transports share it.
+struct HTTPReceiver {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+        static let tooLarge = Failure(description: "the answer is too large")
+        static let ended = Failure(description: "the connection ended before the answer")
+        static let otherSize = Failure(description: "the file has another size than announced")
+    }
+
+    private let transfer: HTTPTransfer
+    private(set) var answer = HTTPAnswer(status: 0, body: [])
+    private var written = 0
+
+    init(_ transfer: HTTPTransfer) { self.transfer = transfer }
+
+    mutating func begin(status: Int) { answer.status = status }
+
+    mutating func take(_ part: some Collection<UInt8>) throws {
+        guard let file = transfer.download, answer.isSuccess else {
+            guard answer.body.count + part.count <= HTTPAnswer.maxBody else { throw Failure.tooLarge }
+            answer.body += part
+            return
+        }
+        guard written + part.count <= file.size else { throw Failure.tooLarge }
+        try file.handle.write(contentsOf: Data(part))
+        written += part.count
+        transfer.progress(written)
+    }
+
+    /// - Throws: if the file is incomplete.
+    func end() throws -> HTTPAnswer {
+        if answer.isSuccess, let file = transfer.download, written != file.size { throw Failure.otherSize }
+        return answer
+    }
+}
+
+extension ConfabClient.Credential {
+    /// Asks for a user token. The thrown error has the code `credential_failed`.
+    static func token(
+        from ask: @Sendable () async throws -> String
+    ) async throws(ConfabError) -> String {
+        do {
+            return try await ask()
+        } catch {
+            let message = "The user token could not be fetched. Check the application's server and try again."
+            throw ConfabError(.credentialFailed, message, isRetryable: true, cause: error)
+        }
+    }
+}
+
+extension ClientCore {
+    /// Downloads a document about this person, with the credential that the connection has too.
+    ///
+    /// - Parameter path: the path below the server's address, such as `/v1/person`.
+    /// - Throws: the server's error, or `connect_failed`.
+    func download(_ path: String) async throws(ConfabError) -> Data {
+        let url = try address(of: path)
+        return try await run(HTTPTransfer(url: url, bearer: try await bearer()))
+    }
+
+    /// Carries out a request. It ends with the task.
+    ///
+    /// - Throws: the server's error, or `connect_failed`.
+    @discardableResult
+    func run(_ transfer: HTTPTransfer) async throws(ConfabError) -> Data {
+        let cancel = Guarded<(@Sendable () -> Void)?>(nil)
+        let transport = surroundings.transport
+        do {
+            return try await awaitResult { done in
+                let running = transport.run(transfer) { answer in
+                    done(answer.mapError { .unreachable($0) }.flatMap(\.document))
+                }
+                cancel.withLock { $0 = running }
+            }
+        } catch {
+            cancel.withLock { $0 }?()
+            throw error
+        }
+    }
+
+    /// An address below the server's, as that of the socket is.
+    ///
+    /// - Parameter path: an encoded path. The server chooses some, so it may be anything.
+    /// - Throws: `server_url_invalid` for the address of the application, `unexpected_answer` for a path of the server.
+    func address(of path: String) throws(ConfabError) -> URL {
+        guard let url, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
+            throw .invalidServerURL
+        }
+        parts.scheme = parts.scheme == "wss" ? "https" : "http"
+        parts.path = String(parts.path.dropLast(Self.socketPath.count))
+        // Joined as text, because the setter for an encoded path stops the program if it is not one.
+        let isPlain = path.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        guard isPlain, path.hasPrefix("/"), let base = parts.string, let address = URL(string: base + path),
+            address.host == parts.host, address.port == parts.port
+        else { throw .unusablePath }
+        return address
+    }
+
+    /// The secret or token for a request.
+    private func bearer() async throws(ConfabError) -> String {
+        switch credential {
+        case .userToken(let ask): return try await ConfabClient.Credential.token(from: ask)
+        case .anonymous(let store):
+            try load(store)
+            guard let identity else {
+                throw ConfabError(.notConnected, "The server does not know this device yet. Connect first.")
+            }
+            return identity
+        }
+    }
+}
+
+extension ConfabError {
+    fileprivate static let unusablePath = ConfabError(
+        .unexpectedAnswer, "The server named an address that cannot be used. Update the client or the server.")
+
+    fileprivate static func unexpectedStatus(_ status: Int) -> ConfabError {
+        ConfabError(
+            .unexpectedAnswer, "The server answered with the HTTP status \(status). Check the server's address.")
+    }
+
+    static func unreachable(_ cause: (any Error)? = nil) -> ConfabError {
+        ConfabError(
+            .connectFailed, "The server cannot be reached. Check your connection and try again.", isRetryable: true,
+            cause: cause)
+    }
+}

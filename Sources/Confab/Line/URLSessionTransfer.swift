@@ -1,0 +1,90 @@
+#if canImport(Darwin)
+import Foundation
+
+/// A request over HTTP with `URLSession`. Its queue is serial, so it is `@unchecked Sendable`.
+final class URLSessionTransfer: NSObject, @unchecked Sendable {
+    private let transfer: HTTPTransfer
+    private var receiver: HTTPReceiver
+    private var failure: (any Error)?
+    private let done: @Sendable (Result<HTTPAnswer, any Error>) -> Void
+
+    private init(
+        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
+    ) {
+        (self.transfer, receiver, self.done) = (transfer, HTTPReceiver(transfer), done)
+    }
+
+    /// - Returns: ends the request.
+    static func run(
+        _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
+    ) -> @Sendable () -> Void {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = TimeInterval(HTTPAnswer.timeout.components.seconds)
+        if !transfer.isFile { configuration.timeoutIntervalForResource = configuration.timeoutIntervalForRequest }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession(
+            configuration: configuration, delegate: URLSessionTransfer(transfer, done), delegateQueue: queue)
+        var request = URLRequest(url: transfer.url, cachePolicy: .reloadIgnoringLocalCacheData)
+        request.setValue("Bearer \(transfer.bearer)", forHTTPHeaderField: "Authorization")
+        if let size = transfer.upload?.size {
+            request.httpMethod = "PUT"
+            request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
+            request.setValue("\(size)", forHTTPHeaderField: "Content-Length")
+        }
+        let task =
+            transfer.upload == nil
+            ? session.dataTask(with: request) : session.uploadTask(withStreamedRequest: request)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        return { task.cancel() }
+    }
+}
+
+extension URLSessionTransfer: URLSessionDataDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+    ) {
+        // The stream reads the open file itself, which may have been replaced under its name.
+        let descriptor = transfer.upload.map { "/dev/fd/\($0.handle.fileDescriptor)" }
+        completionHandler(descriptor.flatMap { InputStream(fileAtPath: $0) })
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        if let size = transfer.upload?.size { transfer.progress(min(Int(totalBytesSent), size)) }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        // The secret is for this server only.
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+    ) {
+        receiver.begin(status: (response as? HTTPURLResponse)?.statusCode ?? 0)
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        guard failure == nil else { return }
+        do { try receiver.take(data) } catch {
+            failure = error
+            dataTask.cancel()
+        }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if let error = failure ?? error { return done(.failure(error)) }
+        done(Result { try receiver.end() })
+    }
+}
+#endif

@@ -1,0 +1,127 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Captures media and makes peer connections. The SDK contains no WebRTC: an application passes an engine to
+/// ``ConfabClient``, such as one on WebRTC's framework on Apple platforms, or `FileEngine` of `ConfabRobots` on Linux.
+///
+/// An engine does what an `RTCPeerConnection` and `getUserMedia` do, and no more. The rules of negotiation are in the SDK.
+///
+/// ```swift
+/// let client = ConfabClient(server: url, media: FileEngine(publishing: film))
+/// ```
+public protocol MediaEngine: Sendable {
+    /// Makes a peer connection.
+    ///
+    /// - Throws: an error with the code `media_failed` if there can be no more connections.
+    func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer
+
+    /// Starts to capture or to read media for publishing.
+    ///
+    /// - Throws: an error with the code `media_failed` if the device or file is missing, in use or not permitted.
+    func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia
+}
+
+/// What a ``MediaEngine`` is asked to capture.
+public enum CaptureRequest: Hashable, Sendable {
+    /// A camera and a microphone.
+    case camera(CapturePreset = .standard, withMicrophone: Bool = true)
+    /// A microphone without video.
+    case microphone
+    /// The screen, or what of it the person chooses.
+    case screen
+    /// A file, in a format that the engine reads.
+    case file(URL)
+}
+
+/// The size and frame rate to capture. An engine picks the nearest format that is not smaller.
+public struct CapturePreset: Hashable, Sendable {
+    /// The size in pixels.
+    public var size: VideoSize
+    /// Frames per second, 1 to 240.
+    public var frameRate: Int
+    /// Creates a preset of `size` pixels and `frameRate` frames per second.
+    public init(size: VideoSize, frameRate: Int = 30) { (self.size, self.frameRate) = (size, frameRate) }
+
+    /// 352 × 288 at 30 frames per second, for groups.
+    public static let small = CapturePreset(size: VideoSize(width: 352, height: 288))
+    /// 640 × 480 at 30 frames per second.
+    public static let standard = CapturePreset(size: VideoSize(width: 640, height: 480))
+    /// 1280 × 720 at 30 frames per second.
+    public static let high = CapturePreset(size: VideoSize(width: 1280, height: 720))
+}
+
+/// The size of a video in pixels.
+public struct VideoSize: Hashable, Sendable {
+    /// The width in pixels.
+    public var width: Int
+    /// The height in pixels.
+    public var height: Int
+    /// Creates a size in pixels.
+    public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
+}
+
+/// Moving pictures, local or remote. The protocol has no members: a view or a program asks the engine's own type for pictures,
+/// such as `EncodedSource` of `ConfabRobots`.
+public protocol VideoSource: AnyObject, Sendable {}
+
+/// Media of this device: a camera, a file, or anything else that an engine can send. A custom source is a type of your own that
+/// your engine understands.
+public protocol LocalMedia: AnyObject, Sendable {
+    /// Whether there is audio.
+    var hasAudio: Bool { get }
+    /// The pictures, for the own preview; nil if there is no video.
+    var video: (any VideoSource)? { get }
+    /// The size of the video in pixels; nil if unknown or without video.
+    var size: VideoSize? { get }
+    /// The layers in which the video is encoded already, the largest first; nil if the engine encodes it.
+    var layers: [Layer]? { get }
+    /// Enables or disables audio and video. Disabled audio is silent, disabled video is black or stops. Nil changes nothing.
+    func setEnabled(audio: Bool?, video: Bool?) async
+    /// Stops for good, and releases the device or file.
+    func stop() async
+}
+
+extension LocalMedia {
+    /// Nil: the engine encodes the video.
+    public var layers: [Layer]? { nil }
+}
+
+/// Media that a peer connection receives over one transceiver.
+public protocol RemoteMedia: AnyObject, Sendable {
+    /// Whether this is audio or video.
+    var kind: TrackKind { get }
+    /// The pictures; nil for audio.
+    var video: (any VideoSource)? { get }
+    /// Plays or shows the media, or does not. The media still arrives.
+    func setEnabled(_ enabled: Bool) async
+    /// Sets the volume of audio from 0, silent, to 1, unchanged. Without effect for video.
+    func setVolume(_ volume: Double) async
+}
+
+/// Audio or video.
+public enum TrackKind: String, Hashable, Sendable, CaseIterable {
+    /// Sound.
+    case audio
+    /// Pictures.
+    case video
+}
+
+/// One simulcast encoding of a video (RFC 8853).
+public struct Layer: Hashable, Sendable {
+    /// The restriction identifier, such as `f`, `h` or `q` (RFC 8851).
+    public var rid: String
+    /// By what to divide width and height, at least 1.
+    public var scale: Double
+    /// The maximum bitrate in bits per second; nil for no maximum.
+    public var maxBitrate: Int?
+    /// The maximum frames per second; nil for no maximum.
+    public var maxFrameRate: Double?
+
+    /// Creates a layer.
+    public init(rid: String, scale: Double, maxBitrate: Int? = nil, maxFrameRate: Double? = nil) {
+        (self.rid, self.scale, self.maxBitrate, self.maxFrameRate) = (rid, scale, maxBitrate, maxFrameRate)
+    }
+}

@@ -1,0 +1,219 @@
+/// A peer connection, as in WebRTC's `RTCPeerConnection`. The SDK calls one method at a time and waits for its end, except for
+/// `statistics` and `close`.
+public protocol MediaPeer: AnyObject, Sendable {
+    /// What happens on the connection, in order. There is one consumer. The sequence ends after `close`.
+    var events: AsyncStream<PeerEvent> { get }
+
+    /// Adds a transceiver.
+    ///
+    /// - Throws: an error with the code `media_failed` if the source cannot be sent.
+    func add(_ transceiver: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle
+    /// Sends other media over a transceiver, or none, without a new negotiation.
+    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async
+    /// Changes the direction of a transceiver. It takes effect with the next negotiation.
+    func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async
+    /// Sends exactly the layers with these RIDs, without a new negotiation.
+    func activate(_ rids: [String], on transceiver: TransceiverHandle) async
+    /// The `mid` of a transceiver (RFC 8829 §5.2.1); nil before the first description.
+    func mid(of transceiver: TransceiverHandle) async -> String?
+
+    /// Creates an offer and sets it as the local description.
+    ///
+    /// - Parameter restartingICE: whether the offer has new ICE credentials.
+    func offer(restartingICE: Bool) async throws(ConfabError) -> PeerDescription
+    /// Creates an answer to the remote offer and sets it as the local description.
+    func answer() async throws(ConfabError) -> PeerDescription
+    /// Sets the remote description.
+    ///
+    /// - Throws: an error with the code `media_failed` if the description cannot be used.
+    func accept(_ description: PeerDescription) async throws(ConfabError)
+    /// Takes back the local offer.
+    func rollback() async throws(ConfabError)
+    /// Adds a candidate of the other end; nil for the end of its candidates. A candidate that cannot be used is ignored.
+    func addCandidate(_ candidate: PeerCandidate?) async
+    /// Uses other ICE servers from the next ICE restart.
+    func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async
+
+    /// What arrives over the transceiver with this `mid`; nil if there is none.
+    func remote(_ mid: String) async -> (any RemoteMedia)?
+    /// Counters of everything that is sent and received.
+    func statistics() async -> [Statistic]
+    /// Closes the connection. It stays closed.
+    func close() async
+}
+
+/// How to make a peer connection.
+public struct PeerConfiguration: Hashable, Sendable {
+    /// A STUN or TURN server, with the members of `RTCIceServer`.
+    public struct Server: Hashable, Sendable {
+        /// The URLs of the server, such as `turn:turn.example.org:3478`.
+        public var urls: [String]
+        /// The user name for TURN; nil for STUN.
+        public var username: String?
+        /// The password for TURN; nil for STUN.
+        public var credential: String?
+        /// Creates a server.
+        public init(urls: [String], username: String? = nil, credential: String? = nil) {
+            (self.urls, self.username, self.credential) = (urls, username, credential)
+        }
+    }
+
+    /// The ICE servers.
+    public var servers: [Server]
+    /// Whether to use only TURN, so that the other end does not learn this device's address.
+    public var relayOnly: Bool
+    /// Creates a configuration.
+    public init(servers: [Server] = [], relayOnly: Bool = false) {
+        (self.servers, self.relayOnly) = (servers, relayOnly)
+    }
+}
+
+/// The transceiver to add to a peer connection.
+public struct TransceiverSetup: Sendable {
+    /// Whether it carries audio or video.
+    public var kind: TrackKind
+    /// Whether it sends, receives or both.
+    public var direction: MediaDirection
+    /// What to send: the audio or the video of this media; nil for nothing.
+    public var source: (any LocalMedia)?
+    /// The simulcast layers to send, from the largest to the smallest; empty for one encoding without RID.
+    public var layers: [Layer]
+    /// The id of the `MediaStream` in the description (`a=msid`); nil for none.
+    public var streamID: String?
+
+    /// Creates a setup that sends and receives nothing more than the direction says.
+    public init(_ kind: TrackKind, _ direction: MediaDirection, source: (any LocalMedia)? = nil) {
+        (self.kind, self.direction, self.source) = (kind, direction, source)
+        (layers, streamID) = ([], nil)
+    }
+}
+
+/// A transceiver of one ``MediaPeer``. The engine chooses the number.
+public struct TransceiverHandle: Hashable, Sendable {
+    /// The number, unique in its peer connection.
+    public let number: Int
+    /// Creates a handle.
+    public init(number: Int) { self.number = number }
+}
+
+/// The direction of a transceiver (RFC 8829 §4.2.4).
+public enum MediaDirection: String, Hashable, Sendable {
+    /// Media goes from this device to the other end.
+    case sendOnly = "sendonly"
+    /// Media comes from the other end.
+    case receiveOnly = "recvonly"
+    /// Media goes both ways.
+    case sendAndReceive = "sendrecv"
+    /// Neither.
+    case inactive
+}
+
+/// A session description (RFC 8866).
+public struct PeerDescription: Hashable, Sendable {
+    /// An offer or an answer.
+    public enum Kind: String, Hashable, Sendable {
+        /// Proposes a connection or a change.
+        case offer
+        /// Accepts an offer.
+        case answer
+    }
+
+    /// Whether this is an offer or an answer.
+    public var kind: Kind
+    /// The text, at most 256 KiB.
+    public var sdp: String
+    /// Creates a description.
+    public init(_ kind: Kind, sdp: String) { (self.kind, self.sdp) = (kind, sdp) }
+}
+
+/// An ICE candidate, with the members of `RTCIceCandidateInit`.
+public struct PeerCandidate: Hashable, Sendable {
+    /// The text of the attribute, beginning with `candidate:`; empty for the end of candidates of one media section.
+    public var candidate: String
+    /// The `mid` of the media section; nil if unknown.
+    public var mid: String?
+    /// The index of the media section, from 0; nil if unknown.
+    public var lineIndex: Int?
+    /// The user name fragment of the ICE credentials; nil if unknown.
+    public var usernameFragment: String?
+    /// Creates a candidate.
+    public init(_ candidate: String, mid: String? = nil, lineIndex: Int? = nil, usernameFragment: String? = nil) {
+        (self.candidate, self.mid) = (candidate, mid)
+        (self.lineIndex, self.usernameFragment) = (lineIndex, usernameFragment)
+    }
+}
+
+/// Something that happened on a ``MediaPeer``.
+public enum PeerEvent: Hashable, Sendable {
+    /// The connection's state changed.
+    case state(PeerState)
+    /// A local candidate was found; nil at the end of candidates. Not needed if the descriptions contain all candidates.
+    case candidate(PeerCandidate?)
+    /// Something changed that needs an offer. The SDK offers by itself after its own changes, so this is only a hint.
+    case negotiationNeeded
+    /// The other end sends a track. The stream id is the `MediaStream` id of the description; nil if there is none.
+    case track(mid: String, TrackKind, streamID: String?)
+    /// The first packet arrived over this transceiver since its last negotiation.
+    case firstPacket(mid: String)
+    /// The first whole frame of video arrived over this transceiver.
+    case firstFrame(mid: String)
+}
+
+/// The state of a peer connection, as in `RTCPeerConnectionState`.
+public enum PeerState: String, Hashable, Sendable {
+    /// Nothing has happened yet.
+    case new
+    /// ICE or DTLS is in progress.
+    case connecting
+    /// Media flows.
+    case connected
+    /// No answer from the other end for a short time. It may come back by itself.
+    case disconnected
+    /// An ICE restart is needed.
+    case failed
+    /// Closed for good.
+    case closed
+}
+
+/// Counters of one direction of one track. All counters begin at 0 with the connection.
+public struct Statistic: Hashable, Sendable {
+    /// Whether media was sent or received.
+    public enum Flow: String, Hashable, Sendable {
+        /// From this device.
+        case sent
+        /// To this device.
+        case received
+    }
+
+    /// Whether media was sent or received.
+    public var flow: Flow
+    /// Audio or video.
+    public var kind: TrackKind
+    /// The `mid` of the transceiver; nil before the first negotiation.
+    public var mid: String?
+    /// The RID of the simulcast layer; nil without layers.
+    public var rid: String?
+    /// RTP packets.
+    public var packets: UInt64 = 0
+    /// Payload bytes.
+    public var bytes: UInt64 = 0
+    /// Packets that did not arrive.
+    public var packetsLost: Int64 = 0
+    /// Whole video frames, encoded or received; 0 for audio.
+    public var frames: UInt64 = 0
+    /// Whole video frames that need no others; 0 for audio.
+    public var keyFrames: UInt64 = 0
+    /// The size of the most recent frame in pixels; nil for audio or if unknown.
+    public var size: VideoSize?
+    /// The variation of the time between packets; nil if unknown.
+    public var jitter: Duration?
+    /// The round-trip time to the other end; nil if unknown.
+    public var roundTripTime: Duration?
+    /// The loudness of the audio from 0 to 1; nil if unknown.
+    public var audioLevel: Double?
+
+    /// Creates a statistic with all counters at 0.
+    public init(_ flow: Flow, _ kind: TrackKind, mid: String? = nil, rid: String? = nil) {
+        (self.flow, self.kind, self.mid, self.rid) = (flow, kind, mid, rid)
+    }
+}

@@ -1,0 +1,82 @@
+import Wire
+
+/// Rules that depend on time.
+protocol TimedRules: Sendable {
+    associatedtype Input: Sendable
+    associatedtype Effect: Sendable
+    /// When `handleTimeout` is due; nil if nothing waits.
+    var nextTimeout: Timestamp? { get }
+    mutating func handle(_ input: Input, now: Timestamp) -> [Effect]
+    mutating func handleTimeout(now: Timestamp) -> [Effect]
+}
+
+extension RelayedPeer: TimedRules {}
+extension RoutedSide: TimedRules {}
+
+/// Owns rules and their timer. Inputs are processed in the order of the calls, and effects in the order of the rules.
+/// An input that an effect causes waits until the present effects are done.
+final class Mailbox<Rules: TimedRules>: Sendable {
+    private struct State: Sendable {
+        var rules: Rules
+        var effects: [Rules.Effect] = []
+        var isCarryingOut = false
+        var timer: (at: Timestamp, cancel: @Sendable () -> Void)?
+    }
+
+    private let state: Guarded<State>
+    private let clock: any LineClock
+    private let carryOut: @Sendable (Rules.Effect) -> Void
+
+    /// - Parameter carryOut: called by one thread at a time. Hold the mailbox's owner weakly.
+    init(_ rules: Rules, clock: any LineClock, carryOut: @escaping @Sendable (Rules.Effect) -> Void) {
+        state = Guarded(State(rules: rules))
+        (self.clock, self.carryOut) = (clock, carryOut)
+    }
+
+    deinit { state.withLock { $0.timer?.cancel }?() }
+
+    var rules: Rules { state.withLock { $0.rules } }
+
+    func post(_ input: Rules.Input) { update { rules, now in rules.handle(input, now: now) } }
+
+    private func update(_ body: @Sendable (inout Rules, Timestamp) -> [Rules.Effect]) {
+        let now = clock.now
+        let isFirst = state.withLock { state in
+            state.effects += body(&state.rules, now)
+            if state.isCarryingOut { return false }
+            state.isCarryingOut = true
+            return true
+        }
+        guard isFirst else { return }
+        while true {
+            let effects = state.withLock { state in
+                defer { state.effects = [] }
+                if state.effects.isEmpty { state.isCarryingOut = false }
+                return state.effects
+            }
+            if effects.isEmpty { break }
+            for effect in effects { carryOut(effect) }
+        }
+        schedule()
+    }
+
+    /// Arms the timer for the next timeout. A timer that runs too early arms the next one.
+    private func schedule() {
+        let obsolete = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let next = state.rules.nextTimeout else {
+                defer { state.timer = nil }
+                return state.timer?.cancel
+            }
+            if let timer = state.timer, timer.at <= next { return nil }
+            let obsolete = state.timer?.cancel
+            state.timer = (next, clock.schedule(at: next) { [weak self] in self?.timedOut(next) })
+            return obsolete
+        }
+        obsolete?()
+    }
+
+    private func timedOut(_ time: Timestamp) {
+        state.withLock { if $0.timer?.at == time { $0.timer = nil } }
+        update { rules, now in rules.handleTimeout(now: now) }
+    }
+}

@@ -1,0 +1,305 @@
+import Wire
+
+/// A client connection's routed media: one peer connection to send and one to receive, shared by all sessions. Pairs of
+/// transceivers are kept and reused, so that the next partner needs no negotiation. Its release closes both
+/// connections.
+///
+/// Invariant: a pair carries at most one stream at a time.
+final class MediaLink: Sendable {
+    /// Transceivers for audio and video, by the ids of their plans.
+    struct Pair: Hashable, Sendable {
+        let side: MediaSide
+        let audio: Int
+        let video: Int
+        func id(_ kind: TrackKind) -> Int { kind == .audio ? audio : video }
+    }
+
+    /// What happens to media.
+    enum Event: Sendable {
+        /// The state of the connection over which media arrives.
+        case state(PeerState)
+        /// A connection was replaced: tell the server this side's mids again.
+        case renewed(MediaSide)
+        case found(mid: String)
+        case firstFrame(mid: String)
+        case failed(ConfabError)
+    }
+    typealias Answer = @Sendable (Result<MediaMids, ConfabError>) -> Void
+
+    fileprivate struct State: Sendable {
+        var pairs: [(pair: Pair, layers: [Layer], isTaken: Bool)] = []
+        var planCount = 0
+        var mids: [MediaSide: [Int: String]] = [:]
+        var tracks: [String: RemoteTrack] = [:]
+        var waiting: [(pair: Pair, answer: Answer)] = []
+        var users: [(id: Int, user: @Sendable (Event) -> Void)] = []
+        var userCount = 0
+        var listening: Listening?
+    }
+
+    private struct Side: Sendable {
+        let mailbox: Mailbox<RoutedSide>
+        let runner: PeerRunner
+    }
+
+    /// The maximum number of pairs of a side, which stays below the server's limit of sections.
+    static let maxPairs = 100
+
+    private let core: ClientCore
+    private let state = Guarded(State())
+    private let sides = Guarded<[MediaSide: Side]>([:])
+
+    init(core: ClientCore, engine: any MediaEngine) {
+        self.core = core
+        for side in MediaSide.allCases {
+            let runner = PeerRunner(
+                engine: engine,
+                configure: { [weak core] () async throws(ConfabError) in
+                    try await core?.peerConfiguration(isRelayed: false) ?? PeerConfiguration()
+                },
+                report: { [weak self] in self?.post(.report($0, connection: $1), to: side) })
+            let mailbox = Mailbox(RoutedSide(), clock: core.surroundings.clock) { [weak self] effect in
+                self?.carryOut(effect, of: side)
+            }
+            sides.withLock { $0[side] = Side(mailbox: mailbox, runner: runner) }
+        }
+        let listening = core.listen { [weak self] event in self?.hear(event) }
+        state.withLock { $0.listening = listening }
+    }
+
+    deinit {
+        for (side, one) in sides.withLock({ $0 }) where one.mailbox.rules.isOpen {
+            core.send(.media(.close(.init(side: side))))
+        }
+    }
+
+    /// Calls `user` with each event until the returned token is released.
+    func attach(_ user: @escaping @Sendable (Event) -> Void) -> Listening {
+        let id = state.withLock { state in
+            state.userCount += 1
+            state.users.append((state.userCount, user))
+            return state.userCount
+        }
+        return Listening { [weak self] in self?.state.withLock { $0.users.removeAll { $0.id == id } } }
+    }
+
+    // MARK: Pairs
+
+    /// The state of the connection over which media arrives.
+    var receiving: PeerState { side(.receive)?.mailbox.rules.state ?? .new }
+
+    /// Takes a pair that sends these layers.
+    func takeOutgoing(layers: [Layer]) throws(ConfabError) -> Pair { try take(.send, layers) }
+
+    /// Takes a pair for a stream of the server.
+    func takeSlot() throws(ConfabError) -> Pair { try take(.receive, []) }
+
+    private func take(_ side: MediaSide, _ layers: [Layer]) throws(ConfabError) -> Pair {
+        let (pair, plans) = state.withLock { state -> (Pair?, [TransceiverPlan]) in
+            // The pair that has been free for the longest time, because the others may still receive packets.
+            let index = state.pairs.firstIndex { !$0.isTaken && $0.pair.side == side && $0.layers == layers }
+            if let index {
+                var one = state.pairs.remove(at: index)
+                one.isTaken = true
+                state.pairs.append(one)
+                return (one.pair, [])
+            }
+            guard state.pairs.count(where: { $0.pair.side == side }) < Self.maxPairs else { return (nil, []) }
+            state.planCount += 2
+            let pair = Pair(side: side, audio: state.planCount - 1, video: state.planCount)
+            state.pairs.append((pair, layers, true))
+            let direction: MediaDirection = side == .send ? .sendOnly : .receiveOnly
+            let plans = TrackKind.allCases.map { kind in
+                var plan = TransceiverPlan(id: pair.id(kind), kind: kind, direction: direction)
+                if kind == .video, !layers.isEmpty { (plan.layers, plan.rids) = (layers, Layer.initial) }
+                return plan
+            }
+            return (pair, plans)
+        }
+        guard let pair else { throw .tooManyStreams }
+        for plan in plans { post(.add(plan), to: side) }
+        if plans.isEmpty, side == .send, !layers.isEmpty { want(Layer.initial, on: pair) }
+        return pair
+    }
+
+    /// Gives a pair back. It sends nothing from then on.
+    func release(_ pair: Pair) {
+        if pair.side == .send { for kind in TrackKind.allCases { send(nil, kind, on: pair) } }
+        state.withLock { state in
+            // It becomes the last of the free ones.
+            guard let index = state.pairs.firstIndex(where: { $0.pair == pair }) else { return }
+            var one = state.pairs.remove(at: index)
+            one.isTaken = false
+            state.pairs.append(one)
+        }
+    }
+
+    func send(_ source: MediaSource?, _ kind: TrackKind, on pair: Pair) {
+        post(.replace(pair.id(kind), source), to: .send)
+    }
+    func want(_ rids: [String], on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
+
+    /// The mids of a pair, once an offer with them is on its way.
+    func mids(_ pair: Pair) async throws(ConfabError) -> MediaMids {
+        try await awaitResult { (answer: @escaping Answer) in
+            let known = state.withLock { state -> Result<MediaMids, ConfabError>? in
+                if let known = state.known(pair) { return .success(known) }
+                guard state.pairs.contains(where: { $0.pair == pair }) else { return .failure(.mediaReplaced) }
+                state.waiting.append((pair, answer))
+                return nil
+            }
+            if let known { return answer(known) }
+            post(.negotiate, to: pair.side)
+        }
+    }
+
+    /// What arrives over a pair; nil before the first negotiation.
+    func track(_ kind: TrackKind, on pair: Pair) -> RemoteTrack? {
+        state.withLock { state in state.mids[.receive]?[pair.id(kind)].flatMap { state.tracks[$0] } }
+    }
+
+    /// Whether a mid of the receiving connection belongs to this pair.
+    func uses(_ pair: Pair, mid: String) -> Bool {
+        state.withLock { $0.known(pair) }.map { $0.audio == mid || $0.video == mid } ?? false
+    }
+
+    func statistics(_ pair: Pair) async -> [Statistic] {
+        guard let mids = state.withLock({ $0.known(pair) }) else { return [] }
+        let all = await side(pair.side)?.runner.statistics() ?? []
+        return all.filter { $0.mid == mids.audio || $0.mid == mids.video }
+    }
+
+    // MARK: The two sides
+
+    /// Restarts ICE, because the network is another one.
+    func networkChanged() { postAll(.networkChanged) }
+
+    private func side(_ side: MediaSide) -> Side? { sides.withLock { $0[side] } }
+    private func post(_ input: RoutedSide.Input, to one: MediaSide) { side(one)?.mailbox.post(input) }
+    private func postAll(_ input: RoutedSide.Input) { for side in MediaSide.allCases { post(input, to: side) } }
+
+    private func hear(_ event: LineEvent) {
+        switch event {
+        case .message(.media(.closed(let closed))):
+            let error = ConfabError(WireError(closed.code, closed.message, retryable: true))
+            post(.endedByServer(error), to: closed.side)
+        case .connected(_, .resumed): postAll(.networkChanged)
+        case .reconnecting: postAll(.lineLost)
+        case .connected(_, .restarted), .expired, .ended: reset()
+        case .message, .connected: break
+        }
+    }
+
+    /// The server has forgotten both connections.
+    private func reset() {
+        state.withLock { ($0.pairs, $0.mids, $0.tracks) = ([], [:], [:]) }
+        postAll(.reset)
+    }
+
+    private func carryOut(_ effect: RoutedSide.Effect, of side: MediaSide) {
+        switch effect {
+        case .step(let step):
+            switch step {
+            case .open, .close: forget(side)
+            default: break
+            }
+            self.side(side)?.runner.run(step)
+        case .request(let number, let sdp):
+            core.send(.media(.offer(.init(side: side, sdp: sdp)))) { [weak self] result in
+                self?.post(.answered(number, result.flatMap(Self.answer)), to: side)
+            }
+        case .mids(let mids, let isRenewed):
+            let due = state.withLock { state -> [(Answer, MediaMids)] in
+                state.mids[side] = mids
+                let waiting = state.waiting
+                state.waiting = waiting.filter { state.known($0.pair) == nil }
+                return waiting.compactMap { one in state.known(one.pair).map { (one.answer, $0) } }
+            }
+            for (answer, mids) in due { answer(.success(mids)) }
+            if isRenewed { tell(.renewed(side)) }
+        case .found(let mid, let track):
+            state.withLock { $0.tracks[mid] = track }
+            tell(.found(mid: mid))
+        case .state(let next): if side == .receive { tell(.state(next)) }
+        case .firstFrame(let mid): tell(.firstFrame(mid: mid))
+        case .failed(let error): tell(.failed(error))
+        case .notAdded(let id, let error):
+            state.withLock { $0.pairs.removeAll { $0.pair.audio == id || $0.pair.video == id } }
+            refuse(error) { $0.audio == id || $0.video == id }
+            tell(.failed(error))
+        case .refused(let error): refuse(error) { $0.side == side }
+        }
+    }
+
+    /// Fails those who wait for the mids of certain pairs.
+    private func refuse(_ error: ConfabError, _ isMeant: @Sendable (Pair) -> Bool) {
+        let refused = state.withLock { state in
+            let waiting = state.waiting
+            state.waiting = waiting.filter { !isMeant($0.pair) }
+            return waiting.filter { isMeant($0.pair) }
+        }
+        for (_, answer) in refused { answer(.failure(error)) }
+    }
+
+    private func forget(_ side: MediaSide) {
+        state.withLock { state in
+            state.mids[side] = nil
+            if side == .receive { state.tracks = [:] }
+        }
+    }
+
+    private func tell(_ event: Event) { for (_, user) in state.withLock({ $0.users }) { user(event) } }
+
+    @Sendable private static func answer(_ message: ServerMessage) -> Result<String, ConfabError> {
+        if case .media(.answer(let answer)) = message { return .success(answer.sdp) }
+        return .failure(.unexpected(message, for: "media.offer"))
+    }
+}
+
+extension MediaLink.State {
+    fileprivate func known(_ pair: MediaLink.Pair) -> MediaMids? {
+        guard let audio = mids[pair.side]?[pair.audio], let video = mids[pair.side]?[pair.video] else { return nil }
+        return MediaMids(audio: audio, video: video)
+    }
+}
+
+extension Layer {
+    /// The layers that are sent before the server asks for any.
+    static let initial = ["f"]
+
+    /// The layers for a video of this size; empty for one encoding.
+    static func simulcast(of size: VideoSize?) -> [Layer] {
+        guard let size, min(size.width, size.height) >= 480 else { return [] }
+        let full = Layer(rid: "f", scale: 1, maxBitrate: 1_500_000)
+        // Of a smaller picture, WebRTC encodes only two layers.
+        guard size.width * size.height >= 490_000 else {
+            return [full, Layer(rid: "h", scale: 2, maxBitrate: 300_000)]
+        }
+        return [full, Layer(rid: "h", scale: 2, maxBitrate: 500_000), Layer(rid: "q", scale: 4, maxBitrate: 150_000)]
+    }
+}
+
+extension ClientCore {
+    /// ICE servers with valid credentials.
+    ///
+    /// - Parameter isRelayed: whether media goes to another client, which should not learn this device's address.
+    func peerConfiguration(isRelayed: Bool) async throws(ConfabError) -> PeerConfiguration {
+        var ice = welcome?.ice ?? ICEConfiguration()
+        let deadline = (surroundings.clock.now + .seconds(30)).milliseconds
+        if let expiresAt = ice.expiresAt, expiresAt < deadline {
+            let answer = try await request(.iceServers)
+            guard case .iceServers(let fresh) = answer else { throw .unexpected(answer, for: "ice.servers") }
+            ice = fresh.ice
+        }
+        let servers = ice.servers.map {
+            PeerConfiguration.Server(urls: $0.urls ?? [], username: $0.username, credential: $0.credential)
+        }
+        return PeerConfiguration(servers: servers, relayOnly: isRelayed && ice.relayOnly)
+    }
+}
+
+extension ConfabError {
+    static let tooManyStreams = ConfabError(
+        .mediaFailed,
+        "One connection carries at most \(MediaLink.maxPairs) streams in each direction. End some of them.")
+}

@@ -1,0 +1,83 @@
+import Wire
+
+/// A transceiver that a peer connection should have. It is made again on each new connection.
+struct TransceiverPlan: Equatable, Sendable {
+    let id: Int
+    let kind: TrackKind
+    var direction: MediaDirection
+    var source: MediaSource?
+    var layers: [Layer] = []
+    /// The layers to send; nil for all.
+    var rids: [String]?
+    var streamID: String?
+}
+
+/// Local media, compared by identity.
+struct MediaSource: Equatable, Sendable {
+    let media: any LocalMedia
+    static func == (left: Self, right: Self) -> Bool { left.media === right.media }
+}
+
+/// Remote media, compared by identity.
+struct RemoteTrack: Equatable, Sendable {
+    let media: any RemoteMedia
+    static func == (left: Self, right: Self) -> Bool { left.media === right.media }
+}
+
+/// What the rules ask of a peer connection. Steps are carried out one after the other.
+enum PeerStep: Equatable, Sendable {
+    /// Replaces the connection by a new one. Reported as `opened`.
+    case open([TransceiverPlan])
+    case close
+    case add(TransceiverPlan)
+    case replace(Int, MediaSource?)
+    case setDirection(Int, MediaDirection)
+    case activate(Int, [String])
+    /// Fetches ICE servers with valid credentials for the next restart.
+    case refreshServers
+    /// Reported as `offered`.
+    case offer(restartingICE: Bool)
+    /// Accepts an offer and answers it. Reported as `answered`.
+    case answer(offer: String, rollingBack: Bool)
+    /// Accepts an answer. Reported as `accepted`.
+    case accept(answer: String)
+    case candidate(PeerCandidate?)
+    /// Looks for what arrives over a transceiver. Reported as `found` if there is something.
+    case find(mid: String)
+}
+
+/// What became of a ``PeerStep``, and what happens on the connection.
+enum PeerReport: Sendable {
+    case opened
+    /// The mids of all transceivers that have one, by the ids of their plans.
+    case offered(String, mids: [Int: String])
+    case answered(String)
+    case accepted
+    /// `open`, `offer`, `answer` or `accept` failed.
+    case failed(ConfabError)
+    /// The transceiver of this plan could not be added.
+    case notAdded(Int, ConfabError)
+    case found(mid: String, RemoteTrack)
+    case event(PeerEvent)
+}
+
+/// Times at which something is due, by name.
+struct Deadlines<Name: Hashable & Sendable>: Sendable {
+    private var times: [Name: Timestamp] = [:]
+
+    var next: Timestamp? { times.values.min() }
+
+    subscript(name: Name) -> Timestamp? {
+        get { times[name] }
+        set { times[name] = newValue }
+    }
+
+    /// Removes and returns the names that are due, the earliest first.
+    mutating func take(now: Timestamp) -> [Name] {
+        let due = times.filter { $0.value <= now }.sorted { $0.value < $1.value }.map(\.key)
+        for name in due { times[name] = nil }
+        return due
+    }
+
+    mutating func removeAll() { times = [:] }
+}

@@ -1,0 +1,289 @@
+import Wire
+
+/// The rules of relayed media with one other connection (`protocol/README.md` §4): perfect negotiation, resends, ICE
+/// restarts, and a new peer connection when restarts fail.
+///
+/// Invariants: at most one negotiating step is in progress. Messages that arrive meanwhile wait. Of two ends, one is
+/// polite; if offers cross, the polite end takes its own back.
+struct RelayedPeer: Sendable {
+    enum Input: Sendable {
+        /// Sends a stream, or changes what of it is sent.
+        case send(StreamID, Outgoing)
+        case stopSending(StreamID)
+        /// Media from the other end is expected, so the first offer should ask for it.
+        case expect
+        case received(Message)
+        /// A report about the connection with this number; connections are counted from 1.
+        case report(PeerReport, connection: Int)
+        /// The line to the server works again.
+        case resumed
+        /// The server refused a message.
+        case refused(Message, ConfabError)
+    }
+
+    enum Effect: Equatable, Sendable {
+        case step(PeerStep)
+        case post(Message)
+        case state(PeerState)
+        case arrived(String, mid: String, RemoteTrack)
+        case firstFrame(mid: String)
+        case failed(ConfabError)
+    }
+
+    /// What of a stream is sent.
+    struct Outgoing: Equatable, Sendable {
+        /// By the kind of the tracks that the stream has; nil for one that the subscriber does not want.
+        var audio: MediaSource?
+        var video: MediaSource?
+        func source(_ kind: TrackKind) -> MediaSource? { kind == .audio ? audio : video }
+    }
+
+    /// What `session.negotiate` carries.
+    struct Message: Hashable, Sendable {
+        enum Content: Hashable, Sendable {
+            case description(PeerDescription)
+            case candidate(PeerCandidate?)
+        }
+        var content: Content
+        var label = Negotiation.Label()
+        /// Stream ids by the ids in the description, if these are different.
+        var names: [String: String] = [:]
+    }
+
+    enum Phase: Equatable, Sendable {
+        case closed
+        case opening
+        case idle
+        case offering(Negotiation.Label)
+        case answering(Message, isRepeated: Bool)
+        case accepting
+    }
+
+    enum Timer: Hashable, Sendable {
+        case firstOffer, answer, connect, restart
+        case post(Int)
+    }
+
+    var phase = Phase.closed
+    var negotiation: Negotiation
+    var plans: [TransceiverPlan] = []
+    var timers = Deadlines<Timer>()
+    var random: any RandomNumberGenerator & Sendable
+    var planCount = 0
+    var connections = 0
+    var state = PeerState.new
+    /// Messages that wait for the present step.
+    var inbox: [Message] = []
+    /// Candidates that came before the description that they belong to.
+    var early: [Message] = []
+    /// Messages that the server refused because they were too many.
+    var refused: [Int: Message] = [:]
+    var refusals = 0
+    /// The own offer or answer that was sent last.
+    var sent: PeerDescription?
+    /// How often the pending offer was sent again.
+    var repeats = 0
+    var needsOffer = false
+    var needsRestart = false
+    var needsRenewal = false
+    /// Whether the engine refused to negotiate on this connection, so that a new one is needed.
+    var isBroken = false
+    var isExpecting = false
+    /// The session id of the other end's descriptions; nil before the first.
+    var origin: String?
+    /// Stream ids by the ids that the other end uses in its descriptions.
+    var names: [String: String] = [:]
+    /// Stream ids by the mids over which they arrive.
+    var arrivals: [String: String] = [:]
+    /// How many candidates came since the last description.
+    var candidates = 0
+    /// The answer that is being applied.
+    var accepting: Message?
+    /// The offer that is tried again on a new connection.
+    var retried: Message?
+    var restartedAt: Timestamp?
+    /// The number of restarts since media last worked.
+    var restarts = 0
+
+    /// When the polite end makes its first offer if none has come.
+    var firstOfferAt: Timestamp?
+
+    static let firstOfferDelay = Duration.seconds(3)
+    /// How many messages and candidates may wait. No engine gathers this many candidates.
+    static let maxWaiting = 100
+    /// How many candidates are used between two descriptions.
+    static let maxCandidates = 1000
+
+    init(isPolite: Bool, random: any RandomNumberGenerator & Sendable) {
+        (negotiation, self.random) = (Negotiation(isPolite: isPolite), random)
+    }
+
+    var isPolite: Bool { negotiation.isPolite }
+    var nextTimeout: Timestamp? { timers.next }
+    /// Without anything to offer, this end cannot begin a connection.
+    var canOffer: Bool { plans.contains { $0.source != nil } || (isExpecting && !isPolite) }
+
+    mutating func handle(_ input: Input, now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        switch input {
+        case .send(let stream, let outgoing): send(stream, outgoing, &effects)
+        case .stopSending(let stream): stop(stream, &effects)
+        case .expect: expect(&effects)
+        case .received(let message):
+            if inbox.count < Self.maxWaiting { inbox.append(message) }
+        case .report(let report, let connection):
+            if connection == connections, phase != .closed { handle(report, now, &effects) }
+        case .resumed: if phase != .closed, state != .connected { restart(after: .zero, now) }
+        case .refused(let message, let error): refuse(message, error, now)
+        }
+        advance(now, &effects)
+        return effects
+    }
+
+    mutating func handleTimeout(now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        for timer in timers.take(now: now) {
+            switch timer {
+            case .firstOffer: break
+            case .answer: repeatOffer(now, &effects)
+            case .connect: if state != .connected, timers[.restart] == nil { restart(after: .zero, now) }
+            case .restart: attempt(now, &effects)
+            case .post(let number):
+                if let message = refused.removeValue(forKey: number), isCurrent(message) {
+                    effects.append(.post(message))
+                }
+            }
+        }
+        advance(now, &effects)
+        return effects
+    }
+
+    // MARK: Transceivers
+
+    private mutating func send(_ stream: StreamID, _ outgoing: Outgoing, _ effects: inout [Effect]) {
+        for kind in TrackKind.allCases {
+            let source = outgoing.source(kind)
+            if let index = plans.firstIndex(where: { $0.streamID == "\(stream)" && $0.kind == kind }) {
+                if plans[index].source != source { change(index, to: source, &effects) }
+            } else if source != nil {
+                add(kind, .sendOnly, source, stream, &effects)
+            }
+        }
+    }
+
+    private mutating func stop(_ stream: StreamID, _ effects: inout [Effect]) {
+        for index in plans.indices where plans[index].streamID == "\(stream)" && plans[index].source != nil {
+            change(index, to: nil, &effects)
+            plans[index].direction = .inactive
+            effects.append(.step(.setDirection(plans[index].id, .inactive)))
+            needsOffer = phase != .closed
+        }
+    }
+
+    private mutating func change(_ index: Int, to source: MediaSource?, _ effects: inout [Effect]) {
+        plans[index].source = source
+        effects.append(.step(.replace(plans[index].id, source)))
+        guard source != nil, plans[index].direction == .inactive else { return }
+        plans[index].direction = .sendOnly
+        effects.append(.step(.setDirection(plans[index].id, .sendOnly)))
+        needsOffer = true
+    }
+
+    private mutating func add(
+        _ kind: TrackKind, _ direction: MediaDirection, _ source: MediaSource?, _ stream: StreamID?,
+        _ effects: inout [Effect]
+    ) {
+        planCount += 1
+        var plan = TransceiverPlan(id: planCount, kind: kind, direction: direction, source: source)
+        plan.streamID = stream.map { "\($0)" }
+        plans.append(plan)
+        if phase != .closed { effects.append(.step(.add(plan))) }
+        needsOffer = true
+    }
+
+    private mutating func expect(_ effects: inout [Effect]) {
+        guard !isExpecting else { return }
+        isExpecting = true
+        if origin == nil { askForMedia(&effects) }
+    }
+
+    /// The first offer of the impolite end asks for media, in case it has nothing to send.
+    private mutating func askForMedia(_ effects: inout [Effect]) {
+        guard isExpecting, !isPolite else { return }
+        for kind in TrackKind.allCases
+        where !plans.contains(where: { $0.kind == kind && $0.direction == .receiveOnly }) {
+            add(kind, .receiveOnly, nil, nil, &effects)
+        }
+    }
+
+    // MARK: Progress
+
+    /// Begins the next step if none is in progress.
+    private mutating func advance(_ now: Timestamp, _ effects: inout [Effect]) {
+        while true {
+            switch phase {
+            case .closed:
+                // A connection that could not be made is tried again when its timer ends.
+                guard timers[.restart] == nil else { return }
+                open(&effects)
+            case .idle:
+                if needsRenewal {
+                    renew(&effects)
+                } else if let message = inbox.first {
+                    inbox.removeFirst()
+                    take(message, now, &effects)
+                } else if !offer(now, &effects) {
+                    return
+                }
+            case .opening, .offering, .answering, .accepting: return
+            }
+        }
+    }
+
+    private mutating func open(_ effects: inout [Effect]) {
+        connections += 1
+        plans.removeAll { $0.direction == .inactive }
+        phase = .closed
+        askForMedia(&effects)
+        phase = .opening
+        needsOffer = !plans.isEmpty
+        effects.append(.step(.open(plans)))
+    }
+
+    mutating func renew(_ effects: inout [Effect]) {
+        (needsRenewal, needsRestart, isBroken) = (false, false, false)
+        negotiation.reset()
+        arrivals = [:]
+        (origin, sent, firstOfferAt) = (nil, nil, nil)
+        for timer in [Timer.firstOffer, .answer, .connect] { timers[timer] = nil }
+        open(&effects)
+        if state != .new { changeState(.connecting, &effects) }
+    }
+
+    /// Begins an offer if one is due.
+    ///
+    /// - Returns: false if there is nothing to do.
+    private mutating func offer(_ now: Timestamp, _ effects: inout [Effect]) -> Bool {
+        guard needsOffer || needsRestart, !negotiation.isOffering, mayOffer(now) else { return false }
+        begin(restartingICE: needsRestart, &effects)
+        return true
+    }
+
+    /// The polite end waits before its first offer, because not all engines recover when first offers cross.
+    private mutating func mayOffer(_ now: Timestamp) -> Bool {
+        guard isPolite, origin == nil else { return true }
+        let due = firstOfferAt ?? now + Self.firstOfferDelay
+        firstOfferAt = due
+        if due <= now { return true }
+        timers[.firstOffer] = due
+        return false
+    }
+
+    mutating func begin(restartingICE: Bool, _ effects: inout [Effect]) {
+        (needsOffer, needsRestart, repeats) = (false, false, 0)
+        let label = negotiation.offer(using: &random)
+        phase = .offering(label)
+        if restartingICE { effects.append(.step(.refreshServers)) }
+        effects.append(.step(.offer(restartingICE: restartingICE)))
+    }
+}

@@ -1,0 +1,101 @@
+import Wire
+
+/// People who met and both wanted to keep in touch.
+public actor Contacts {
+    /// Where two people met.
+    public enum Meeting: Hashable, Sendable {
+        /// In a chat of the roulette.
+        case match(MatchID)
+        /// In a call.
+        case call(CallID)
+
+        init?(_ match: MatchID?, _ call: CallID?) {
+            if let match { self = .match(match) } else if let call { self = .call(call) } else { return nil }
+        }
+    }
+
+    /// What happened to contacts.
+    public enum Event: Hashable, Sendable {
+        /// The other person wants to keep in touch.
+        case asked(Meeting)
+        /// A person became a contact, because both wanted it.
+        case added(Person, Meeting?)
+        /// A contact has another name, or went online or offline.
+        case changed(Person)
+        /// A person is no longer a contact.
+        case removed(PersonID)
+    }
+
+    private let way: WayCore<ContactsMachine>
+    private let source: EventSource<Event>
+
+    init(_ desk: WayDesk) {
+        let source = EventSource<Event>()
+        way = WayCore(
+            ContactsMachine(), desk,
+            tell: { news in
+                switch news {
+                case .asked(let meeting):
+                    if let meeting = Meeting(meeting.match, meeting.call) { source.send(.asked(meeting)) }
+                case .added(let added): source.send(.added(Person(added.person), Meeting(added.match, added.call)))
+                case .changed(let person): source.send(.changed(Person(person)))
+                case .removed(let id): source.send(.removed(id))
+                }
+            })
+        self.source = source
+        desk.onClose { source.finish() }
+    }
+
+    /// What happens to contacts.
+    nonisolated public var events: Events<Event> { source.events }
+
+    /// Says that this person wants to keep in touch with the partner of a chat, up to 60 s after its end.
+    ///
+    /// - Throws: `not_found`, `not_permitted` with 500 contacts.
+    public func keep(match: MatchID) async throws(ConfabError) { try await way.ask(.keep(.init(match: match))) }
+
+    /// Says that this person wants to keep in touch with the other person of a call, up to an hour after its end.
+    ///
+    /// - Throws: `not_found`, `not_permitted` with 500 contacts.
+    public func keep(call: CallID) async throws(ConfabError) { try await way.ask(.keep(.init(call: call))) }
+
+    /// All contacts, at most 500.
+    public func list() async throws(ConfabError) -> [Person] {
+        guard case .contact(.list(let list)) = try await way.ask(.list) else { throw .noAnswer }
+        return list.people.map(Person.init)
+    }
+
+    /// Removes a contact, for both people.
+    public func remove(_ id: PersonID) async throws(ConfabError) { try await way.ask(.remove(.init(person: id))) }
+}
+
+/// Push notifications of calls to a device on which the application does not run.
+public actor Push {
+    private let way: WayCore<PushMachine>
+    private let source: EventSource<ConfabError>
+
+    init(_ desk: WayDesk) {
+        let source = EventSource<ConfabError>()
+        way = WayCore(PushMachine(), desk, tell: { source.send($0) })
+        self.source = source
+        desk.onClose { source.finish() }
+    }
+
+    /// Why the device could not be registered again after a restart.
+    nonisolated public var failures: Events<ConfabError> { source.events }
+
+    /// Registers a device token of the Apple Push Notification service. The SDK registers it again after a restart.
+    ///
+    /// - Parameters:
+    ///   - token: the device token, in hexadecimal.
+    ///   - isSandbox: whether the token belongs to a development build.
+    /// - Throws: `not_present` before ``Presence/appear(_:)``, `push_invalid`, `push_not_allowed`.
+    public func register(token: String, isSandbox: Bool = false) async throws(ConfabError) {
+        try await way.ask(.register(.init(kind: .apns, endpoint: token, sandbox: isSandbox)))
+    }
+
+    /// Ends the notifications to a device token.
+    public func unregister(token: String) async throws(ConfabError) {
+        try await way.ask(.unregister(.init(endpoint: token)))
+    }
+}

@@ -1,0 +1,13 @@
+import Wire
+
+/// A person, as other people see them.
+public struct Person: Hashable, Sendable, Identifiable {
+    /// The person's public id. It does not change.
+    public let id: PersonID
+    /// The name that other people see.
+    public let name: String
+    /// Whether the person is online on some device and visible.
+    public let isOnline: Bool
+
+    init(_ info: PersonInfo) { (id, name, isOnline) = (info.id, info.name, info.online) }
+}

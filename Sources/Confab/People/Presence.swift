@@ -1,0 +1,219 @@
+import Wire
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// This person, as other people see them. Other people can see and call a person who has appeared.
+///
+/// ```swift
+/// let me = try await client.presence.appear(Settings(name: "Ada"))
+/// print("Others call me at \(me.id)")
+/// ```
+///
+/// After a restart of the connection the person appears again by themselves.
+public actor Presence {
+    /// Who may call a person.
+    public enum Ringable: String, Hashable, Sendable, CaseIterable {
+        /// Everyone who knows the person's id.
+        case everyone
+        /// The person's contacts.
+        case contacts
+        /// No one.
+        case nobody
+    }
+
+    /// A person's name and settings. Nil keeps the present value. The server keeps them for all devices of the person.
+    public struct Settings: Hashable, Sendable {
+        /// The name, at most 40 characters; empty for a generated one.
+        public var name: String?
+        /// Whether other people see the person in lists, and contacts see the person online.
+        public var isVisible: Bool?
+        /// Whether callers always hear that the person is busy.
+        public var doNotDisturb: Bool?
+        /// Who may call the person.
+        public var ringable: Ringable?
+
+        /// Creates settings. Nil keeps the present value.
+        public init(
+            name: String? = nil, isVisible: Bool? = nil, doNotDisturb: Bool? = nil, ringable: Ringable? = nil
+        ) {
+            (self.name, self.isVisible) = (name, isVisible)
+            (self.doNotDisturb, self.ringable) = (doNotDisturb, ringable)
+        }
+
+        var wire: Appearance {
+            Appearance(
+                name: name, visible: isVisible, doNotDisturb: doNotDisturb,
+                ringable: ringable.flatMap { .init(rawValue: $0.rawValue) })
+        }
+    }
+
+    /// This person.
+    public struct Me: Hashable, Sendable, Identifiable {
+        /// The public id, by which others call this person.
+        public let id: PersonID
+        /// The name that others see.
+        public let name: String
+        /// Whether others see this person in lists.
+        public let isVisible: Bool
+        /// Whether callers always hear that this person is busy.
+        public let doNotDisturb: Bool
+        /// Who may call this person.
+        public let ringable: Ringable
+        /// Whether the server has a location of this person.
+        public let hasPosition: Bool
+
+        init(_ own: PresenceNotice.Own) {
+            (id, name, isVisible, doNotDisturb) = (own.person, own.name, own.visible, own.doNotDisturb)
+            (ringable, hasPosition) = (Ringable(rawValue: own.ringable.rawValue) ?? .everyone, own.hasPosition)
+        }
+    }
+
+    /// A device of this person.
+    public struct Device: Hashable, Sendable, Identifiable {
+        /// The id of the device.
+        public let id: PersonID
+        /// The name that the person gave it.
+        public let label: String
+        /// Whether it is this device.
+        public let isCurrent: Bool
+        /// Whether the person is online on it.
+        public let isOnline: Bool
+
+        init(_ info: DeviceInfo) {
+            (id, label, isCurrent, isOnline) = (info.id, info.label, info.current, info.present)
+        }
+    }
+
+    /// A code that links another device to this person.
+    public struct LinkCode: Hashable, Sendable {
+        /// Eight characters, shown as `ABCD-EFGH`.
+        public let code: String
+        /// How long it is valid.
+        public let validFor: Duration
+    }
+
+    /// What happened to this person.
+    public enum Event: Hashable, Sendable {
+        /// The name or a setting changed, here or on another device.
+        case changed(Me)
+        /// This device was unlinked, and is a person of its own now.
+        case unlinked
+        /// The person was deleted. This device is another person now.
+        case deleted
+        /// The settings that were sent again after a restart were refused.
+        case failed(ConfabError)
+    }
+
+    private let way: WayCore<PresenceMachine>
+    private let source: EventSource<Event>
+
+    init(_ desk: WayDesk, _ nearby: Nearby) {
+        let source = EventSource<Event> { present, event in
+            if case .changed = event { present = [event] }
+        }
+        way = WayCore(
+            PresenceMachine(), desk,
+            tell: { news in
+                switch news {
+                case .changed(let own): source.send(.changed(Me(own)))
+                case .unlinked: source.send(.unlinked)
+                case .deleted: source.send(.deleted)
+                case .failed(let error): source.send(.failed(error))
+                }
+            },
+            perform: { [weak nearby] deed in
+                switch deed {
+                case .left: nearby?.presenceLeft()
+                }
+            })
+        self.source = source
+        desk.onClose { source.finish() }
+    }
+
+    /// What happens to this person. Iterations begin with the present settings, if they are known.
+    nonisolated public var events: Events<Event> { source.events }
+    /// This person, as the server told last; nil before ``appear(_:)``.
+    nonisolated public var me: Me? { way.read(\.own).map(Me.init) }
+
+    /// Goes online on this device. Connects the client if needed.
+    @discardableResult
+    public func appear(_ settings: Settings = Settings()) async throws(ConfabError) -> Me {
+        try await way.desk.core.connect()
+        return try await own(.appear(settings.wire))
+    }
+
+    /// Changes the name and settings.
+    ///
+    /// - Throws: `not_present` before ``appear(_:)``, `invalid_name`.
+    @discardableResult
+    public func set(_ settings: Settings) async throws(ConfabError) -> Me { try await own(.set(settings.wire)) }
+
+    private func own(_ wish: PresenceMachine.Wish) async throws(ConfabError) -> Me {
+        guard case .presence(.own(let own)) = try await way.ask(wish) else { throw .noAnswer }
+        return Me(own)
+    }
+
+    /// Goes offline on this device. A call on it continues.
+    public func leave() async throws(ConfabError) { try await way.ask(.leave) }
+
+    /// Looks up a person.
+    ///
+    /// - Throws: `not_found`.
+    public func find(_ id: PersonID) async throws(ConfabError) -> Person {
+        guard case .presence(.person(let found)) = try await way.ask(.plain(.find(.init(person: id)))) else {
+            throw .noAnswer
+        }
+        return Person(found.person)
+    }
+
+    /// Blocks a person: the two no longer see, call or meet each other.
+    public func block(_ id: PersonID) async throws(ConfabError) { try await way.ask(.plain(.block(.init(person: id)))) }
+
+    /// Ends the blocking of a person.
+    public func unblock(_ id: PersonID) async throws(ConfabError) {
+        try await way.ask(.plain(.unblock(.init(person: id))))
+    }
+
+    /// The people that this person has blocked. Use their ids only with ``unblock(_:)``.
+    public func blocked() async throws(ConfabError) -> [Person] {
+        guard case .presence(.blocked(let list)) = try await way.ask(.plain(.blocked)) else { throw .noAnswer }
+        return list.people.map(Person.init)
+    }
+
+    /// Makes a code with which another device becomes a device of this person.
+    public func link() async throws(ConfabError) -> LinkCode {
+        guard case .presence(.linkCode(let code)) = try await way.ask(.link) else { throw .noAnswer }
+        return LinkCode(code: code.code, validFor: code.expiresIn)
+    }
+
+    /// Makes this device a device of the person who made the code. The connection is replaced afterwards.
+    ///
+    /// - Parameters:
+    ///   - code: the code; case, hyphens and spaces do not matter.
+    ///   - label: a name for this device.
+    /// - Throws: `link_invalid`, `rate_limited`.
+    public func useLink(_ code: String, label: String? = nil) async throws(ConfabError) {
+        try await way.ask(.useLink(code: code, label: label))
+    }
+
+    /// The devices of this person.
+    public func devices() async throws(ConfabError) -> [Device] {
+        guard case .presence(.devices(let list)) = try await way.ask(.plain(.devices)) else { throw .noAnswer }
+        return list.devices.map(Device.init)
+    }
+
+    /// Makes a device a person of its own again.
+    public func unlink(_ device: PersonID) async throws(ConfabError) {
+        try await way.ask(.plain(.unlink(.init(device: device))))
+    }
+
+    /// Deletes all that the server has about this person, on all devices.
+    public func delete() async throws(ConfabError) { try await way.ask(.delete) }
+
+    /// All that the server has stored about this person, as JSON.
+    public func export() async throws(ConfabError) -> Data { try await way.desk.core.download("/v1/person") }
+}

@@ -1,0 +1,157 @@
+import Wire
+
+/// The rules of presence: the server has the values that were set last. If it lost this person's presence, it is told again
+/// before anything else about people.
+struct PresenceMachine: WayMachine, Equatable {
+    enum News: Equatable, Sendable {
+        /// This person's own values changed, here or on another device.
+        case changed(PresenceNotice.Own)
+        /// This device was unlinked from the person.
+        case unlinked
+        /// The person was deleted.
+        case deleted
+        /// Values that were sent again after a restart were refused.
+        case failed(ConfabError)
+    }
+
+    enum Deed: Equatable, Sendable {
+        /// The person is offline on this device: stop watching people nearby.
+        case left
+    }
+
+    enum Wish: Equatable, Sendable {
+        case appear(Appearance)
+        case set(Appearance)
+        case leave
+        case link
+        case useLink(code: String, label: String?)
+        case delete
+        /// A request that changes nothing here.
+        case plain(PresenceVerb)
+    }
+
+    private enum Purpose: Equatable, Sendable {
+        case say(WayCaller, Appearance)
+        case link(WayCaller)
+        case delete(WayCaller)
+        case ask(WayCaller)
+        case again
+    }
+
+    static var hearsFirst: Bool { true }
+
+    /// The values of `appear` and `set`; nil: offline on this device.
+    private var said: Appearance?
+    /// This person's own values, as the server sent them last.
+    private(set) var own: PresenceNotice.Own?
+    private var requests = Requests<Purpose>()
+
+    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
+        switch wish {
+        case .appear(let appearance): return send(.appear(appearance), for: .say(caller, appearance), caller)
+        case .set(let appearance): return send(.set(appearance), for: .say(caller, appearance), caller)
+        case .leave:
+            said = nil
+            return [.perform(.left)] + send(.leave, for: .ask(caller), caller)
+        case .link: return send(.link, for: .ask(caller), caller)
+        case .useLink(let code, let label):
+            return send(.useLink(.init(code: code, label: label)), for: .link(caller), caller, repeats: false)
+        case .delete: return send(.delete, for: .delete(caller), caller, repeats: false)
+        case .plain(let verb): return send(verb, for: .ask(caller), caller)
+        }
+    }
+
+    private mutating func send(
+        _ verb: PresenceVerb, for purpose: Purpose, _ caller: WayCaller, repeats: Bool = true
+    ) -> [Effect] {
+        requests.effects(of: .presence(verb), for: purpose, caller, repeats: repeats)
+    }
+
+    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+        switch news {
+        case .connected(let welcome, let start): return connected(welcome, start)
+        case .reconnecting: return []
+        case .expired:
+            requests.hold()
+            return []
+        case .answered(let id, let result): return answered(id, result)
+        case .event(let message): return receive(message, isAnswer: false)
+        case .ended(let ending):
+            let error = ending ?? .closed
+            return requests.endHeld().flatMap { finished($0, .failure(error)) }
+        }
+    }
+
+    private mutating func connected(_ welcome: Welcome, _ start: LineEvent.Start) -> [Effect] {
+        var effects: [Effect] = []
+        if start != .resumed, let said {
+            // The server keeps a person's settings, and another device may have changed them meanwhile. A new person has none.
+            let appearance = welcome.identity != nil ? said : Appearance()
+            let request = requests.sendFirst(.presence(.appear(appearance)), for: .again)
+            effects.append(.send(request.id, request.message))
+        }
+        return effects + requests.released()
+    }
+
+    private mutating func answered(_ id: UInt64, _ result: Result<ServerMessage, ConfabError>) -> [Effect] {
+        guard let purpose = requests.answered(id, result) else { return [] }
+        guard case .success(let message) = result else { return finished(purpose, result.optional) }
+        if case .say(_, let appearance) = purpose { said = said.map { $0.changed(by: appearance) } ?? appearance }
+        return receive(message, isAnswer: true) + finished(purpose, .success(message))
+    }
+
+    private mutating func finished(_ purpose: Purpose, _ result: WayResult) -> [Effect] {
+        switch purpose {
+        case .say(let caller, _), .ask(let caller): return [.finish(caller, result)]
+        case .link(let caller):
+            guard result.failureCode == nil else { return [.finish(caller, result)] }
+            // This device now belongs to a person who already has a name and settings.
+            if said != nil { said = Appearance() }
+            return [.finish(caller, result)]
+        case .delete(let caller):
+            // The event comes before the answer, if it comes.
+            let deleted = result.failureCode == nil && said != nil ? forget(.deleted) : []
+            return deleted + [.finish(caller, result)]
+        case .again:
+            // With another restart, it is sent again.
+            guard case .failure(let error) = result, error.code != .connectionRestarted, error.code != .left else {
+                return []
+            }
+            return [.tell(.failed(error))]
+        }
+    }
+
+    private mutating func receive(_ message: ServerMessage, isAnswer: Bool) -> [Effect] {
+        switch message {
+        case .presence(.own(let own)):
+            self.own = own
+            if !isAnswer { said = said?.updated(from: own) }
+            return [.tell(.changed(own))]
+        case .presence(.unlinked): return forget(.unlinked)
+        case .presence(.deleted): return forget(.deleted)
+        default: return []
+        }
+    }
+
+    /// This device no longer belongs to the person. The server closes the connection next, and the client begins another.
+    private mutating func forget(_ news: News) -> [Effect] {
+        (said, own) = (nil, nil)
+        return [.perform(.left), .tell(news)]
+    }
+}
+
+extension Appearance {
+    /// Returns these values with others, where they are not nil.
+    fileprivate func changed(by other: Appearance) -> Appearance {
+        Appearance(
+            name: other.name ?? name, visible: other.visible ?? visible,
+            doNotDisturb: other.doNotDisturb ?? doNotDisturb, ringable: other.ringable ?? ringable)
+    }
+
+    /// Returns these values as another device has set them.
+    fileprivate func updated(from own: PresenceNotice.Own) -> Appearance {
+        Appearance(
+            name: name.map { _ in own.name }, visible: visible.map { _ in own.visible },
+            doNotDisturb: doNotDisturb.map { _ in own.doNotDisturb }, ringable: ringable.map { _ in own.ringable })
+    }
+}

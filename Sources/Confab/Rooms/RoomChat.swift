@@ -1,0 +1,39 @@
+import Wire
+
+/// The last messages of a room's chat, bounded as on the server (protocol §15), because an application may stay in a room all
+/// day.
+struct RoomChat: Equatable, Sendable {
+    private static let maxLines = 100
+    private static let maxBytes = 16 * 1024
+
+    /// Oldest first.
+    private(set) var lines: [RoomLine] = []
+    private var bytes = 0
+
+    mutating func add(_ line: RoomLine) {
+        lines.append(line)
+        bytes += Self.size(line)
+        while lines.count > Self.maxLines || bytes > Self.maxBytes, let first = lines.first {
+            bytes -= Self.size(first)
+            lines.removeFirst()
+        }
+    }
+
+    /// Removes the line of a file.
+    mutating func remove(_ file: RoomFileID) {
+        lines.removeAll { $0.file?.id == file }
+        bytes = lines.map(Self.size).reduce(0, +)
+    }
+
+    /// Adds the lines that a rejoined room has. A room that began again has none of ours, which stay.
+    ///
+    /// - Returns: those that were not known.
+    mutating func catchUp(_ others: [RoomLine]) -> [RoomLine] {
+        let known = Set(lines)
+        let fresh = others.filter { !known.contains($0) }
+        for line in fresh { add(line) }
+        return fresh
+    }
+
+    private static func size(_ line: RoomLine) -> Int { line.displayName.utf8.count + line.text.utf8.count }
+}

@@ -1,0 +1,135 @@
+import Wire
+
+/// The session of the current room, and the own media. Turns what the machine tells into events of the room.
+final class RoomMedia: Sendable {
+    private struct State: Sendable {
+        /// The events of the current room; nil outside of one.
+        var source: EventSource<Room.Event>?
+        var stay: Stay?
+        /// What is sent in this room, also after joining again.
+        var sending = Stay.Sending()
+        var own: (any LocalMedia)?
+        /// What calls of `join` want to know.
+        var onWaiting: [Int: @Sendable () -> Void] = [:]
+        var waitingCount = 0
+    }
+
+    private struct WeakWay: Sendable { weak var way: WayCore<RoomsMachine>? }
+
+    private let core: ClientCore
+    private let state = Guarded(State())
+    private let weakWay = Guarded(WeakWay())
+
+    init(_ core: ClientCore) { self.core = core }
+
+    deinit { state.withLock { $0.stay }?.end() }
+
+    func attach(_ way: WayCore<RoomsMachine>) { weakWay.withLock { $0.way = way } }
+
+    private var way: WayCore<RoomsMachine>? { weakWay.withLock { $0.way } }
+    var source: EventSource<Room.Event>? { state.withLock { $0.source } }
+    /// The current room. The application may keep it or not: it holds this object, not the other way around.
+    var room: Room? {
+        guard let way, let source else { return nil }
+        return Room(way, self, source)
+    }
+    var session: Session? { state.withLock { $0.stay?.session } }
+
+    /// Calls a closure when a host must let this person in, until the returned token is released. The closure may hold the
+    /// application's objects, so it is not kept longer.
+    func onWaiting(_ body: (@Sendable () -> Void)?) -> Listening? {
+        guard let body else { return nil }
+        let number = state.withLock { state in
+            state.waitingCount += 1
+            state.onWaiting[state.waitingCount] = body
+            return state.waitingCount
+        }
+        return Listening { [weak self] in self?.state.withLock { _ = $0.onWaiting.removeValue(forKey: number) } }
+    }
+
+    func use(_ own: (any LocalMedia)?) {
+        let stay = state.withLock { state in
+            state.own = own
+            return state.stay
+        }
+        stay?.publish(own)
+    }
+
+    func setSending(audio: Bool?, video: Bool?) {
+        let stay = state.withLock { state in
+            if let audio { state.sending.audio = audio }
+            if let video { state.sending.video = video }
+            return state.stay
+        }
+        stay?.setSending(audio: audio, video: video)
+    }
+
+    func perform(_ deed: RoomsMachine.Deed) {
+        switch deed {
+        case .enter(let admission): enter(admission)
+        case .exit:
+            let stay = state.withLock { state in
+                defer { state.stay = nil }
+                return state.stay
+            }
+            stay?.end()
+        }
+    }
+
+    private func enter(_ admission: Admission) {
+        let number = Guarded<ObjectIdentifier?>(nil)
+        let stay = Stay(admission, core, .init(shown: .all, retries: true)) { [weak self] news in
+            self?.heard(news, of: number.withLock { $0 })
+        }
+        number.withLock { $0 = ObjectIdentifier(stay) }
+        let own = state.withLock { state in
+            if state.source == nil { (state.source, state.sending) = (EventSource(), Stay.Sending()) }
+            state.stay = stay
+            stay.setSending(audio: state.sending.audio, video: state.sending.video)
+            return state.own
+        }
+        stay.begin(publishing: own)
+    }
+
+    private func heard(_ news: StayNews, of stay: ObjectIdentifier?) {
+        // News of an earlier stay are of no interest.
+        guard state.withLock({ $0.stay.map(ObjectIdentifier.init) == stay }) else { return }
+        switch news {
+        case .joined: way?.post { machine, _ in machine.sessionJoined() }
+        case .failed(let error): way?.post { machine, now in machine.sessionFailed(error, now: now) }
+        case .lost: way?.post { machine, now in machine.sessionLost(now: now) }
+        case .media(let stream, let subscriber, _): source?.send(.video(stream, subscriber))
+        case .gone(let stream): source?.send(.videoGone(stream))
+        case .trouble(let error): source?.send(.failed(error))
+        case .there, .shows, .signal: break
+        }
+    }
+
+    func tell(_ news: RoomsMachine.News) {
+        if case .waiting = news { for body in state.withLock({ $0.onWaiting.values.map(\.self) }) { body() } }
+        guard let source, let event = Room.Event(news) else { return }
+        source.send(event)
+        guard case .ended = news else { return }
+        source.finish()
+        state.withLock { ($0.source, $0.own) = (nil, nil) }
+    }
+}
+
+extension Room.Event {
+    fileprivate init?(_ news: RoomsMachine.News) {
+        switch news {
+        case .joined: return nil
+        case .waiting: self = .waiting
+        case .reconnecting: self = .reconnecting
+        case .reconnected: self = .reconnected
+        case .settings(let options): self = .settings(RoomSettings(options))
+        case .person(let person): self = .person(person)
+        case .role(let role): self = .role(RoomMember.Role(role))
+        case .said(let line): self = .said(RoomMessage(line))
+        case .fileRemoved(let id): self = .fileRemoved(id)
+        case .reacted(let connection, let reaction): self = .reacted(connection, reaction)
+        case .knock(let knock, let waiting): self = .knock(knock, isWaiting: waiting)
+        case .ended(let ending, let error): self = .ended(ending, error)
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Wire
+
+/// A person in a room. Names need not be unique; the connection is.
+public struct RoomMember: Hashable, Sendable, Identifiable {
+    /// What a person may do in a room.
+    public enum Role: String, Hashable, Sendable, CaseIterable {
+        /// Does everything, and chooses hosts and cohosts.
+        case host
+        /// Does what a host does, but cannot change roles or remove hosts and cohosts.
+        case cohost
+        /// Publishes, subscribes and writes.
+        case guest
+
+        init(_ role: RoomRole) { self = Role(rawValue: role.rawValue) ?? .guest }
+        var wire: RoomRole { RoomRole(rawValue: rawValue) ?? .guest }
+    }
+
+    /// Whether a person is in a room.
+    public enum Presence: String, Hashable, Sendable, CaseIterable {
+        /// The person is in the room.
+        case connected
+        /// The connection dropped. The person keeps the place and may come back.
+        case reconnecting
+        /// The person is no longer in the room.
+        case left
+    }
+
+    /// The person's connection, in the room and in its session.
+    public let id: ConnectionID
+    /// The name to show.
+    public let name: String
+    /// What the person may do.
+    public let role: Role
+    /// Whether the person is in the room.
+    public internal(set) var presence: Presence
+    /// Whether the person has raised a hand.
+    public let hasRaisedHand: Bool
+
+    init(_ person: RoomPerson) {
+        (id, name, role) = (person.connection, person.displayName, Role(person.role))
+        presence = Presence(rawValue: person.state.rawValue) ?? .connected
+        hasRaisedHand = person.handAt != nil
+    }
+}
+
+/// A message in a room's chat.
+public struct RoomMessage: Hashable, Sendable {
+    /// The connection that wrote it.
+    public let sender: ConnectionID
+    /// The name of the person when they wrote it.
+    public let name: String
+    /// What was written, at most 4096 bytes; the name of the file if there is a ``file``.
+    public let text: String
+    /// The file that the person sent; nil for a text.
+    public let file: SharedFile?
+    /// When the server received it.
+    public let sentAt: Date
+
+    init(_ line: RoomLine) {
+        (sender, name) = (line.connection, line.displayName)
+        file = line.file.map { SharedFile($0, named: line.text) }
+        text = file?.name ?? line.text
+        sentAt = line.at.date
+    }
+}
+
+/// A person who waits to be let in.
+public struct RoomKnock: Hashable, Sendable, Identifiable {
+    /// The person's connection.
+    public let id: ConnectionID
+    /// The name to show.
+    public let name: String
+}
+
+/// The options of a room.
+public struct RoomSettings: Hashable, Sendable {
+    /// Whether media goes from device to device, so that people see each other's addresses.
+    public let isMesh: Bool
+    /// Maximum number of people.
+    public let capacity: Int
+    /// Whether nobody else can join.
+    public let isLocked: Bool
+    /// Whether people wait until a host lets them in.
+    public let hasLobby: Bool
+    /// Whether joining requires a password.
+    public let hasPassword: Bool
+    /// Whether people can write.
+    public let hasChat: Bool
+    /// Whether only hosts may share a screen.
+    public let onlyHostsShare: Bool
+    /// Whether the room stays when it is empty.
+    public let isPersistent: Bool
+
+    init(_ options: RoomOptions) {
+        (isMesh, capacity, isLocked) = (options.media == .mesh, options.capacity, options.locked)
+        (hasLobby, hasPassword, hasChat) = (options.lobby, options.password, options.chat)
+        (onlyHostsShare, isPersistent) = (options.share == .hosts, options.persistent)
+    }
+}
+
+/// Options to create a room with, or to change. Nil keeps the default or the present value.
+public struct RoomSettingsChange: Hashable, Sendable {
+    /// Whether media goes from device to device. Only for a new room.
+    public var isMesh: Bool?
+    /// Maximum number of people: 1 to 100, in a mesh room 1 to 6.
+    public var capacity: Int?
+    /// Whether nobody else can join.
+    public var isLocked: Bool?
+    /// Whether people wait until a host lets them in.
+    public var hasLobby: Bool?
+    /// The password for joining, at most 128 bytes; empty for none.
+    public var password: String?
+    /// Whether people can write.
+    public var hasChat: Bool?
+    /// Whether only hosts may share a screen.
+    public var onlyHostsShare: Bool?
+    /// Whether the room stays when it is empty.
+    public var isPersistent: Bool?
+
+    /// Creates a change that changes nothing.
+    public init() {}
+
+    var wire: RoomChanges {
+        var changes = RoomChanges()
+        changes.media = isMesh.map { $0 ? .mesh : .routed }
+        (changes.capacity, changes.locked, changes.lobby) = (capacity, isLocked, hasLobby)
+        (changes.password, changes.chat, changes.persistent) = (password, hasChat, isPersistent)
+        changes.share = onlyHostsShare.map { $0 ? .hosts : .all }
+        return changes
+    }
+}
+
+/// Why a room ended for this person.
+public struct RoomEnding: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+    public init(stringLiteral value: String) { rawValue = value }
+
+    /// You left.
+    public static let left: RoomEnding = "left"
+    /// A host removed you.
+    public static let removed = RoomEnding(rawValue: RoomEndReason.removed.rawValue)
+    /// A host banned you.
+    public static let banned = RoomEnding(rawValue: RoomEndReason.banned.rawValue)
+    /// An operator ended the room.
+    public static let closed = RoomEnding(rawValue: RoomEndReason.closed.rawValue)
+    /// You joined again on another connection.
+    public static let replaced = RoomEnding(rawValue: RoomEndReason.replaced.rawValue)
+    /// The connection was lost.
+    public static let connectionLost: RoomEnding = "connectionLost"
+}

@@ -1,0 +1,313 @@
+import Wire
+
+/// The rules of the roulette: requests partners from the server, and keeps at most one match, which is the server's current
+/// one. The search survives a restart of the connection.
+///
+/// Invariant: each `begin` is followed by exactly one `end` of the same match, before the next `begin`.
+struct RouletteMachine: WayMachine, Equatable {
+    /// What the application is told.
+    enum News: Equatable, Sendable {
+        case waiting(retryAfter: Duration?)
+        case matched(RouletteNotice.Matched)
+        case partner(PartnerState)
+        case message(text: String, mine: Bool)
+        case typing(Bool)
+        case noStream
+        case ended(MatchID, MatchEnding)
+        case contactAsked(MatchID)
+        case recovered
+        case failed(ConfabError)
+    }
+
+    enum Deed: Equatable, Sendable {
+        /// Join the sessions of a match.
+        case begin(RouletteNotice.Matched)
+        /// Leave the sessions. `isLost`: the server has already forgotten them.
+        case end(MatchID, isLost: Bool)
+        /// Send a signal in the session in which the partner is.
+        case signal(type: String, data: String)
+    }
+
+    enum Wish: Equatable, Sendable {
+        case start(RouletteVerb.Start)
+        case next
+        case stop
+        /// nil: the current or most recent match.
+        case report(String, MatchID?)
+        case block(MatchID?)
+        case count
+        case typing(Bool)
+    }
+
+    typealias State = Roulette.State
+
+    private enum Purpose: Equatable, Sendable {
+        case start(WayCaller)
+        case leave(WayCaller, stops: Bool)
+        case ask(WayCaller)
+        case recover
+    }
+
+    private struct Match: Equatable, Sendable {
+        var details: RouletteNotice.Matched
+        var streamDeadline: Timestamp?
+        var typing = TypingClock()
+    }
+
+    /// How long to wait for video before telling that there is none, if the server sets no time (protocol §5).
+    private static let streamTimeout = Duration.seconds(10)
+
+    private(set) var state = State.idle
+    /// What to search for, until stopped.
+    private var search: RouletteVerb.Start?
+    private var match: Match?
+    /// The most recent match, which can be reported after its end.
+    private(set) var lastMatch: MatchID?
+    private var requests = Requests<Purpose>()
+    private var isConnected = false
+    private var limits: Welcome.Bounds?
+
+    /// Whether this device searches or chats, or will as soon as it is connected.
+    var isBusy: Bool { search != nil || state != .idle }
+    /// The current match.
+    var currentMatch: RouletteNotice.Matched? { match?.details }
+
+    // MARK: Wishes
+
+    mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        switch wish {
+        case .start(let search):
+            self.search = search
+            send(.start(search), for: .start(caller), &effects)
+        case .next:
+            leave(.next(.init(match: match?.details.match)), caller, .next, match?.details.match, &effects)
+        case .stop:
+            search = nil
+            leave(.stop, caller, .stopped, match?.details.match, &effects)
+        case .report(let reason, let named):
+            send(.report(.init(reason: reason, match: named ?? lastMatch)), for: .ask(caller), &effects)
+        case .block(let named):
+            let blocked = named ?? lastMatch
+            leave(.block(.init(match: blocked)), caller, .blocked, blocked, &effects)
+        case .count: send(.count, for: .ask(caller), &effects)
+        case .typing(let isTyping):
+            if match?.typing.mayTell(isTyping, now: now) == true { tellTyping(isTyping, &effects) }
+            effects.append(.finish(caller, .success(nil)))
+        }
+        return effects
+    }
+
+    /// A line of the chat was sent, which implies that the person no longer types.
+    mutating func said() { match?.typing.finished() }
+
+    private func tellTyping(_ isTyping: Bool, _ effects: inout [Effect]) {
+        guard match?.details.textChat == true else { return }
+        effects.append(.perform(.signal(type: SignalType.typing, data: isTyping ? "1" : "0")))
+    }
+
+    private mutating func send(_ verb: RouletteVerb, for purpose: Purpose, _ effects: inout [Effect]) {
+        // Never held, so never refused: the roulette begins again by itself.
+        let request = requests.sendFirst(.roulette(verb), for: purpose)
+        effects.append(.send(request.id, request.message))
+    }
+
+    /// Leaves the current match. Without a connection, audio and video end at once: media between two people needs no server.
+    private mutating func leave(
+        _ verb: RouletteVerb, _ caller: WayCaller, _ ending: MatchEnding, _ left: MatchID?, _ effects: inout [Effect]
+    ) {
+        if !isConnected, left == match?.details.match { endMatch(ending, &effects) }
+        send(verb, for: .leave(caller, stops: ending == .stopped), &effects)
+    }
+
+    // MARK: The connection
+
+    mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        switch news {
+        case .connected(let welcome, let start):
+            if case .restarted = start { lost(&effects) }
+            (isConnected, limits) = (true, welcome.limits)
+            if case .restarted = start, let search { send(.start(search), for: .recover, &effects) }
+        case .reconnecting: isConnected = false
+        case .expired: lost(&effects)
+        case .answered(let id, let result): answered(id, result, now, &effects)
+        case .event(let message): receive(message, now, &effects)
+        case .ended(let error):
+            let wasSearching = search != nil
+            (isConnected, search) = (false, nil)
+            lost(&effects)
+            if let error, wasSearching { effects.append(.tell(.failed(error))) }
+        }
+        return effects
+    }
+
+    /// The server no longer keeps this connection, and with it the match.
+    private mutating func lost(_ effects: inout [Effect]) {
+        isConnected = false
+        endMatch(.connectionLost, &effects)
+        if search == nil { state = .idle }
+    }
+
+    private mutating func answered(
+        _ id: UInt64, _ answer: Result<ServerMessage, ConfabError>, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        guard let purpose = requests.answered(id, answer) else { return }
+        let result = answer.optional
+        if case .success(let message) = answer { receive(message, now, &effects) }
+        let isRestart = result.failureCode == .connectionRestarted
+        switch purpose {
+        case .ask(let caller): effects.append(.finish(caller, result))
+        case .start(let caller):
+            // After a restart, the search begins again by itself.
+            if result.failureCode != nil, !isRestart, state == .idle { search = nil }
+            effects.append(.finish(caller, isRestart ? .success(nil) : result))
+        case .leave(let caller, let stops):
+            if stops, result.failureCode == nil || isRestart || result.failureCode == .notConnected {
+                endMatch(.stopped, &effects)
+                if search == nil { state = .idle }
+            }
+            let isHarmless = isRestart || (stops && result.failureCode == .notConnected)
+            effects.append(.finish(caller, isHarmless ? .success(nil) : result))
+        case .recover:
+            switch result {
+            case .success: if search != nil { effects.append(.tell(.recovered)) }
+            case .failure(let error): if !isRestart, search != nil { searchEnded(error, &effects) }
+            }
+        }
+    }
+
+    private mutating func searchEnded(_ error: ConfabError, _ effects: inout [Effect]) {
+        search = nil
+        endMatch(.stopped, &effects)
+        state = .idle
+        effects.append(.tell(.failed(error)))
+    }
+
+    private mutating func receive(_ message: ServerMessage, _ now: Timestamp, _ effects: inout [Effect]) {
+        switch message {
+        case .roulette(.waiting(let waiting)):
+            guard search != nil else { return }
+            // The end of the match is usually reported earlier. If not, the match ends now.
+            endMatch(.partnerLeft, &effects)
+            state = .waiting
+            effects.append(.tell(.waiting(retryAfter: waiting.retryAfter)))
+        case .roulette(.matched(let matched)): begin(matched, now, &effects)
+        case .roulette(.partner(let partner)):
+            if partner.match == match?.details.match { effects.append(.tell(.partner(partner.state))) }
+        case .roulette(.ended(let ended)):
+            if ended.reason == .banned { search = nil }
+            if ended.match == match?.details.match { endMatch(MatchEnding(ended.reason), &effects) }
+        case .contact(.asked(let meeting)):
+            if let asked = meeting.match, asked == lastMatch { effects.append(.tell(.contactAsked(asked))) }
+        case .error(let failure):
+            // Another tab or a call took this device's place in the roulette.
+            if failure.re == nil, failure.error.code == .elsewhere, search != nil {
+                searchEnded(ConfabError(failure.error), &effects)
+            }
+        default: break
+        }
+    }
+
+    // MARK: Matches
+
+    private mutating func begin(
+        _ matched: RouletteNotice.Matched, _ now: Timestamp, _ effects: inout [Effect]
+    ) {
+        // Stopped in the meantime: the end of this match is on its way.
+        guard search != nil else { return }
+        endMatch(.partnerLeft, &effects)
+        let pause = limits?.streamTimeout ?? Self.streamTimeout
+        match = Match(details: matched, streamDeadline: matched.mode == .video ? now + pause : nil)
+        (lastMatch, state) = (matched.match, .matched)
+        effects += [.tell(.matched(matched)), .perform(.begin(matched))]
+    }
+
+    private mutating func endMatch(_ ending: MatchEnding, _ effects: inout [Effect]) {
+        guard let match = match?.details.match else { return }
+        self.match = nil
+        state = ending.isFinal ? .idle : .waiting
+        effects += [.perform(.end(match, isLost: ending == .connectionLost)), .tell(.ended(match, ending))]
+    }
+
+    /// Video of the partner arrived.
+    mutating func streamArrived() { match?.streamDeadline = nil }
+
+    /// The media of the current match failed. Errors that come with its end are left out.
+    mutating func mediaFailed(_ error: ConfabError, in failed: MatchID) -> [Effect] {
+        let expected: [ConfabError.Code] = [
+            .tokenMatchEnded, .connectionRestarted, .notJoined, .left, .notConnected,
+        ]
+        return failed == match?.details.match && !expected.contains(error.code) ? [.tell(.failed(error))] : []
+    }
+
+    /// A signal came in the session of the current match.
+    mutating func heard(_ type: String, _ data: String, mine: Bool, now: Timestamp) -> [Effect] {
+        guard match != nil else { return [] }
+        switch type {
+        case SignalType.chat:
+            let stopped = !mine && match?.typing.heard(false, now: now) == true
+            return (stopped ? [.tell(.typing(false))] : []) + [.tell(.message(text: data, mine: mine))]
+        case SignalType.typing:
+            let isTyping = data == "1"
+            return !mine && match?.typing.heard(isTyping, now: now) == true ? [.tell(.typing(isTyping))] : []
+        default: return []
+        }
+    }
+
+    // MARK: Time
+
+    var nextTimeout: Timestamp? {
+        [match?.streamDeadline, match?.typing.deadline].compactMap(\.self).min()
+    }
+
+    mutating func handleTimeout(now: Timestamp) -> [Effect] {
+        var effects: [Effect] = []
+        if let deadline = match?.streamDeadline, deadline <= now {
+            match?.streamDeadline = nil
+            effects.append(.tell(.noStream))
+        }
+        if let deadline = match?.typing.deadline, deadline <= now, match?.typing.heard(false, now: now) == true {
+            effects.append(.tell(.typing(false)))
+        }
+        return effects
+    }
+}
+
+/// The types of the signals in a match (protocol §5).
+enum SignalType {
+    static let chat = "chat"
+    static let typing = "typing"
+}
+
+/// Why a match ended.
+public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
+    /// You asked for the next partner.
+    case next
+    /// You stopped, or accepted a call.
+    case stopped
+    /// You blocked the partner.
+    case blocked
+    /// The partner asked for the next person, or blocked you.
+    case partnerNext
+    /// The partner stopped, or did not come back in time.
+    case partnerLeft
+    /// You were banned.
+    case banned
+    /// The connection to the server was lost for too long. The search continues if it can.
+    case connectionLost
+
+    init(_ reason: EndReason) {
+        switch reason {
+        case .next: self = .next
+        case .stopped: self = .stopped
+        case .blocked: self = .blocked
+        case .partnerNext: self = .partnerNext
+        case .partnerLeft: self = .partnerLeft
+        case .banned: self = .banned
+        }
+    }
+
+    /// Whether the search is over, too.
+    public var isFinal: Bool { self == .stopped || self == .banned }
+}

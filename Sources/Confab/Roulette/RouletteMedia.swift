@@ -1,0 +1,180 @@
+import Wire
+
+/// The sessions of the current match, and the own media. Turns what the machine tells into events.
+final class RouletteMedia: Sendable {
+    private struct State: Sendable {
+        var own: (any LocalMedia)?
+        /// Whether the SDK captured `own`, and so stops it after the search.
+        var isCaptured = false
+        var match: MatchID?
+        /// Where this person publishes, and where the partner is. Usually the same.
+        var ours: Stay?
+        var theirs: Stay?
+        /// Whether the partner was told to be in the chat.
+        var hasEntered = false
+        /// What is sent in each match.
+        var sending = Stay.Sending()
+    }
+
+    private struct WeakWay: Sendable { weak var way: WayCore<RouletteMachine>? }
+
+    private let core: ClientCore
+    private let source: EventSource<Roulette.Event>
+    private let state = Guarded(State())
+    private let weakWay = Guarded(WeakWay())
+
+    init(_ core: ClientCore, _ source: EventSource<Roulette.Event>) { (self.core, self.source) = (core, source) }
+
+    deinit {
+        for stay in state.withLock({ [$0.ours, $0.theirs] }) { stay?.end() }
+        release()
+    }
+
+    func attach(_ way: WayCore<RouletteMachine>) { weakWay.withLock { $0.way = way } }
+
+    private var way: WayCore<RouletteMachine>? { weakWay.withLock { $0.way } }
+
+    /// Captures media, unless there is some.
+    func capture() async throws(ConfabError) {
+        guard let engine = core.media, state.withLock({ $0.own == nil }) else { return }
+        let media = try await engine.capture(.camera())
+        let isUsed = state.withLock { state in
+            guard state.own == nil else { return false }
+            (state.own, state.isCaptured) = (media, true)
+            return true
+        }
+        if !isUsed { await media.stop() }
+    }
+
+    func use(_ own: (any LocalMedia)?) {
+        let (stay, captured) = state.withLock { state in
+            defer { (state.own, state.isCaptured) = (own, false) }
+            return (state.ours, state.isCaptured ? state.own : nil)
+        }
+        stay?.publish(own)
+        if let captured { Task { await captured.stop() } }
+    }
+
+    /// The camera is off after the search.
+    func releaseIfIdle() { if way?.read(\.isBusy) == false { release() } }
+
+    private func release() {
+        let media = state.withLock { state -> (any LocalMedia)? in
+            guard state.isCaptured else { return nil }
+            defer { (state.own, state.isCaptured) = (nil, false) }
+            return state.own
+        }
+        if let media { Task { await media.stop() } }
+    }
+
+    func setSending(audio: Bool?, video: Bool?) {
+        let stay = state.withLock { state in
+            if let audio { state.sending.audio = audio }
+            if let video { state.sending.video = video }
+            return state.ours
+        }
+        stay?.setSending(audio: audio, video: video)
+    }
+
+    func say(_ text: String, in match: MatchID) async throws(ConfabError) {
+        guard let stay = state.withLock({ $0.match == match ? $0.theirs : nil }) else {
+            throw ConfabError(.notMatched, "This chat is over.")
+        }
+        way?.post { machine, _ in
+            machine.said()
+            return []
+        }
+        try await stay.signal(SignalType.chat, text)
+    }
+
+    func perform(_ deed: RouletteMachine.Deed) {
+        switch deed {
+        case .begin(let matched): begin(matched)
+        case .end(let match, _): end(match)
+        case .signal(let type, let data):
+            guard let session = state.withLock({ $0.theirs?.session }), session.status == .connected else { return }
+            // Not in a task of its own, which could overtake the one before.
+            core.send(.session(.signal(.init(session: session.id, type: type, data: data))))
+        }
+    }
+
+    private func begin(_ matched: RouletteNotice.Matched) {
+        let match = matched.match
+        // In a text chat, only a modified client publishes. A subscription would show it this device's address.
+        let shown: Stay.Plan.Shown = matched.mode == .video ? .one : .none
+        let theirs = Stay(matched.subscribe, core, .init(shown: shown)) { [weak self] news in
+            self?.heard(news, in: match)
+        }
+        var ours = theirs
+        if matched.publish.session != matched.subscribe.session {
+            ours = Stay(matched.publish, core, .init(shown: .none)) { [weak self] news in
+                switch news {
+                // The partner is in the other session.
+                case .signal, .there: break
+                default: self?.heard(news, in: match)
+                }
+            }
+        }
+        let (publishing, other) = (ours, theirs)
+        let own = state.withLock { state in
+            (state.match, state.ours, state.theirs, state.hasEntered) = (match, publishing, other, false)
+            publishing.setSending(audio: state.sending.audio, video: state.sending.video)
+            return matched.mode == .video ? state.own : nil
+        }
+        publishing.begin(publishing: own)
+        if publishing !== other { other.begin(publishing: nil) }
+    }
+
+    private func end(_ match: MatchID) {
+        let stays = state.withLock { state -> [Stay?] in
+            guard state.match == match else { return [] }
+            defer { (state.match, state.ours, state.theirs) = (nil, nil, nil) }
+            return [state.ours, state.theirs]
+        }
+        for stay in stays { stay?.end() }
+    }
+
+    private func heard(_ news: StayNews, in match: MatchID) {
+        switch news {
+        case .signal(let type, let data, let mine):
+            way?.post { machine, now in machine.heard(type, data, mine: mine, now: now) }
+        case .media(_, let subscriber, isNew: true):
+            way?.post { machine, _ in
+                machine.streamArrived()
+                return []
+            }
+            source.send(.receiving(subscriber))
+        case .shows(.video(let video)): source.send(.video(video))
+        case .shows(.audioOnly): source.send(.audioOnly)
+        case .failed(let error), .trouble(let error):
+            way?.post { machine, _ in machine.mediaFailed(error, in: match) }
+        case .there:
+            let isFirst = state.withLock { state in
+                guard state.match == match, !state.hasEntered else { return false }
+                state.hasEntered = true
+                return true
+            }
+            if isFirst { source.send(.entered) }
+        case .joined, .media, .gone, .lost: break
+        }
+    }
+
+    func tell(_ news: RouletteMachine.News) {
+        switch news {
+        case .waiting(let pause): source.send(.waiting(retryAfter: pause))
+        case .matched(let matched): source.send(.matched(Match(matched, self)))
+        case .partner(let state): source.send(.partner(isConnected: state == .connected))
+        case .message(let text, let mine): source.send(.message(ChatLine(text: text, isMine: mine)))
+        case .typing(let isTyping): source.send(.typing(isTyping))
+        case .noStream: source.send(.noStream)
+        case .ended(_, let ending):
+            source.send(.ended(ending))
+            releaseIfIdle()
+        case .contactAsked: source.send(.contactAsked)
+        case .recovered: source.send(.recovered)
+        case .failed(let error):
+            source.send(.failed(error))
+            releaseIfIdle()
+        }
+    }
+}

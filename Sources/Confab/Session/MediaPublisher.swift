@@ -1,0 +1,186 @@
+import Wire
+
+/// A stream that this client publishes in a ``Session``. It goes on until ``unpublish()`` or the end of the session,
+/// whether or not the application keeps this object.
+public actor MediaPublisher {
+    /// Something that happened to a published stream.
+    public enum Event: Hashable, Sendable {
+        /// A moderator muted the stream. ``MediaPublisher/setAudio(_:)`` unmutes it.
+        case muted
+        /// How well the stream reaches the server changed, in a routed session.
+        case quality(Session.Quality)
+        /// The layers that subscribers need changed, in a routed session. Only these are sent.
+        case layersWanted([String])
+        /// The media engine or the server could not do something. The SDK tries again by itself where that can help.
+        case failed(ConfabError)
+        /// The stream ended. The local media continues.
+        case ended(Session.Reason)
+    }
+
+    nonisolated let publication: Publication
+    nonisolated let media: SessionMedia
+
+    init(_ publication: Publication, in media: SessionMedia) { (self.publication, self.media) = (publication, media) }
+
+    /// The stream as others see it.
+    nonisolated public var stream: MediaStream { publication.state.withLock { $0.stream } }
+    /// What happens to the stream. Iterations end after `ended`.
+    nonisolated public var events: Events<Event> { publication.events.events }
+    /// Whether audio is sent.
+    nonisolated public var hasAudio: Bool { publication.state.withLock { $0.hasAudio } }
+    /// Whether video is sent.
+    nonisolated public var hasVideo: Bool { publication.state.withLock { $0.hasVideo } }
+
+    /// Sends audio or stops to send it.
+    ///
+    /// - Throws: `not_found` if the stream has ended, or an error of the connection.
+    public func setAudio(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, audio: isOn) }
+
+    /// Sends video or stops to send it.
+    ///
+    /// - Throws: `not_found` if the stream has ended, or an error of the connection.
+    public func setVideo(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, video: isOn) }
+
+    /// Sends the video of other media. The audio stays, and the media before is not stopped.
+    ///
+    /// - Throws: `not_found` if the stream has ended, or `media_failed` if the new media has no video.
+    public func replaceVideo(with other: any LocalMedia) async throws(ConfabError) {
+        try await media.replaceVideo(of: publication, with: other)
+    }
+
+    /// Counters of what is sent. In a relayed session, there is one set for each subscriber.
+    public func statistics() async -> [Statistic] { await media.statistics(of: publication) }
+
+    /// Ends the stream. The local media continues.
+    public func unpublish() async { await media.unpublish(publication) }
+}
+
+/// A stream of a ``Session`` that this client receives. It goes on until ``unsubscribe()`` or its end, whether or not
+/// the application keeps this object.
+public actor MediaSubscriber {
+    /// Something that happened to a stream that is received.
+    public enum Event: Hashable, Sendable {
+        /// Media arrives. ``MediaSubscriber/video`` and the audio can be used.
+        case connected
+        /// The first whole frame of video arrived over a new connection.
+        case firstFrame
+        /// Media no longer arrives. The SDK restores the connection by itself.
+        case dropped
+        /// Media arrives again. ``MediaSubscriber/video`` may be another object than before.
+        case resumed
+        /// Audio or video arrives that did not before, or over another transceiver: read ``MediaSubscriber/video`` again.
+        case tracksChanged
+        /// The server sends no video for now.
+        case videoPaused(PauseReason)
+        /// The server sends video again.
+        case videoResumed
+        /// Whether the video will be paused if this device's network gets worse.
+        case warning(Bool)
+        /// The server forwards another layer of the video.
+        case layer(String?)
+        /// How well the stream reaches the server changed.
+        case quality(Session.Quality)
+        /// The media engine or the server could not do something. The SDK tries again by itself where that can help.
+        case failed(ConfabError)
+        /// The stream or the subscription ended.
+        case ended(Session.Reason)
+    }
+
+    /// Why a video is paused.
+    public enum PauseReason: String, Hashable, Sendable {
+        /// This device's connection cannot keep up.
+        case slow
+        /// This device cannot decode the codec.
+        case codec
+        /// Another reason.
+        case other
+    }
+
+    nonisolated let subscription: Subscription
+    nonisolated let media: SessionMedia
+
+    init(_ subscription: Subscription, in media: SessionMedia) {
+        (self.subscription, self.media) = (subscription, media)
+    }
+
+    /// The stream when the subscription began. ``Session/streams`` has its present properties.
+    nonisolated public var stream: MediaStream { subscription.stream }
+    /// What happens to the stream. Iterations begin with `connected` if media arrives, and end after `ended`.
+    nonisolated public var events: Events<Event> { subscription.events.events }
+    /// The pictures; nil before ``Event/connected``, without video, and after the end.
+    nonisolated public var video: (any VideoSource)? { remote(.video)?.video }
+    /// The audio as the media engine knows it; nil before ``Event/connected``, without audio, and after the end.
+    nonisolated public var audio: (any RemoteMedia)? { remote(.audio) }
+
+    private nonisolated func remote(_ kind: TrackKind) -> (any RemoteMedia)? {
+        subscription.state.withLock { $0.tracks[kind] }?.media
+    }
+
+    /// Receives audio or stops to receive it.
+    ///
+    /// - Throws: an error of the connection.
+    public func setAudio(_ isOn: Bool) async throws(ConfabError) {
+        try await media.change(subscription) { $0.audio = isOn }
+    }
+
+    /// Receives video or stops to receive it.
+    ///
+    /// - Throws: an error of the connection.
+    public func setVideo(_ isOn: Bool) async throws(ConfabError) {
+        try await media.change(subscription) { $0.video = isOn }
+    }
+
+    /// Sets the volume from 0, silent, to 1, unchanged.
+    public func setVolume(_ volume: Double) async {
+        subscription.state.withLock { $0.volume = volume }
+        await remote(.audio)?.setVolume(volume)
+    }
+
+    /// Tells the server in which size the video is shown, so that it sends no more than that. Only in routed sessions.
+    ///
+    /// - Parameters:
+    ///   - width: the width in pixels, at most 16384.
+    ///   - height: the height in pixels, at most 16384.
+    ///   - frameRate: the maximum frames per second, 1 to 240; nil for no maximum.
+    /// - Throws: an error of the connection.
+    public func prefer(width: Int, height: Int, frameRate: Int? = nil) async throws(ConfabError) {
+        try await media.change(subscription) { options in
+            (options.size, options.frameRate) = (VideoSize(width: width, height: height), frameRate)
+        }
+    }
+
+    /// Counters of what arrives.
+    public func statistics() async -> [Statistic] { await media.statistics(of: subscription) }
+
+    /// Ends the subscription.
+    public func unsubscribe() async { await media.unsubscribe(subscription) }
+}
+
+extension Session {
+    /// Publishes media as a stream, and returns when the server has accepted it.
+    ///
+    /// - Throws: `no_media_engine`, `not_joined`, `not_permitted`, `media_failed`, or an error of the connection.
+    @discardableResult
+    public func publish(
+        _ local: any LocalMedia, as options: PublishOptions = PublishOptions()
+    ) async throws(ConfabError) -> MediaPublisher {
+        MediaPublisher(try await media.publish(local, options), in: media)
+    }
+
+    /// Publishes media as it is: audio and video that the application has disabled stay disabled.
+    func publish(asIs local: any LocalMedia, _ options: PublishOptions) async throws(ConfabError) -> MediaPublisher {
+        MediaPublisher(try await media.publish(local, options, enabling: false), in: media)
+    }
+
+    /// Subscribes to a stream, and returns when the server has accepted it. Media arrives afterwards:
+    /// ``MediaSubscriber/events`` tells when.
+    ///
+    /// - Throws: `no_media_engine`, `not_joined`, `not_permitted`, `not_found`, `already_subscribed`, or an error of
+    ///   the connection.
+    @discardableResult
+    public func subscribe(
+        to stream: MediaStream, _ options: SubscribeOptions = SubscribeOptions()
+    ) async throws(ConfabError) -> MediaSubscriber {
+        MediaSubscriber(try await media.subscribe(stream, options), in: media)
+    }
+}

@@ -1,0 +1,58 @@
+import Wire
+
+extension RelayedPeer.Message {
+    /// Reads a message of another member; nil if it is of no use.
+    init?(_ notice: SessionNotice.Negotiate) {
+        if let description = notice.description {
+            // A rollback belongs to the sender's own state. Provisional answers are not used.
+            guard let kind = PeerDescription.Kind(rawValue: description.type.rawValue) else { return nil }
+            content = .description(PeerDescription(kind, sdp: description.sdp))
+        } else if let candidate = notice.candidate {
+            content = .candidate(PeerCandidate(candidate))
+        } else {
+            return nil
+        }
+        label = Negotiation.Label(id: notice.negotiationID, number: notice.offerNumber)
+        guard case .object(let streams) = notice.streams else { return }
+        for member in streams.members.prefix(RelayedPeer.maxWaiting) {
+            if case .string(let name) = member.value { names[member.name] = name }
+        }
+    }
+
+    func verb(_ session: SessionID, to connection: ConnectionID) -> SessionVerb {
+        var verb = SessionVerb.Negotiate()
+        (verb.session, verb.to) = (session, connection)
+        switch content {
+        case .description(let description):
+            verb.description = SessionDescription(
+                type: description.kind == .offer ? .offer : .answer, sdp: description.sdp)
+        case .candidate(let candidate): verb.candidate = candidate?.json ?? .null
+        }
+        (verb.negotiationID, verb.offerNumber) = (label.id, label.number)
+        return .negotiate(verb)
+    }
+}
+
+extension PeerCandidate {
+    /// Reads an `RTCIceCandidateInit`; nil for the end of candidates.
+    fileprivate init?(_ value: JSONValue) {
+        guard case .object(let object) = value, case .string(let text) = object["candidate"] else { return nil }
+        self.init(text)
+        if case .string(let mid) = object["sdpMid"] { self.mid = mid }
+        if case .integer(let index) = object["sdpMLineIndex"] { lineIndex = Int(exactly: index) }
+        if case .string(let fragment) = object["usernameFragment"] { usernameFragment = fragment }
+    }
+
+    fileprivate var json: JSONValue {
+        var object = JSONObject()
+        object.members = [
+            .init(name: "candidate", value: .string(candidate)),
+            .init(name: "sdpMid", value: mid.map { .string($0) } ?? .null),
+            .init(name: "sdpMLineIndex", value: lineIndex.map { .integer(Int64($0)) } ?? .null),
+        ]
+        if let usernameFragment {
+            object.members.append(.init(name: "usernameFragment", value: .string(usernameFragment)))
+        }
+        return .object(object)
+    }
+}

@@ -1,0 +1,172 @@
+import Wire
+
+/// A place where connections publish and subscribe to streams and send each other signals, with OpenTok's life cycle.
+///
+/// ```swift
+/// let session = await client.session(id, token: token)
+/// let events = session.events.makeAsyncIterator()
+/// try await session.connect()
+/// while let event = await events.next() {
+///     if case .signal(let signal) = event { print(signal.data ?? "") }
+/// }
+/// ```
+///
+/// The session is left with ``disconnect()``, or when the application releases it.
+public actor Session {
+    nonisolated let core: SessionCore
+    nonisolated let media: SessionMedia
+
+    init(_ id: SessionID, token: String, core: ClientCore) {
+        self.core = SessionCore(id, token: token, core: core)
+        media = SessionMedia(self.core)
+    }
+
+    /// The id of the session.
+    nonisolated public var id: SessionID { core.id }
+
+    // MARK: State
+
+    /// The status. Iterations begin with the present status and keep only the newest.
+    nonisolated public var statuses: Events<Status> { core.statuses.events }
+    /// What happens in the session. Iterations begin with one `connectionCreated` for each other member and one `streamCreated`
+    /// for each stream that exist already.
+    nonisolated public var events: Events<Event> { core.events.events }
+    /// The status now.
+    nonisolated public var status: Status { core.machine.status }
+    /// The client's own connection; nil unless connected.
+    nonisolated public var connection: Connection? { core.machine.connection }
+    /// The other members, in the order of joining.
+    nonisolated public var connections: [Connection] { core.machine.connections }
+    /// The streams of the other members, in the order of publishing.
+    nonisolated public var streams: [MediaStream] { core.machine.streams }
+    /// What the token's role allows.
+    nonisolated public var capabilities: Capabilities { core.machine.capabilities }
+    /// Whether the session's media is relayed or routed.
+    nonisolated public var mediaMode: MediaMode { core.machine.mediaMode }
+
+    // MARK: Life
+
+    /// Joins the session. After ``disconnect()`` or a failure, it can be joined again.
+    ///
+    /// - Throws: `token_*`, `session_full`, `already_joined` or an error of the connection.
+    public func connect() async throws(ConfabError) { try await awaitResult { core.connect($0) } }
+
+    /// Leaves the session, and returns when that has happened. While the connection is being restored, it happens afterwards.
+    public func disconnect() async {
+        do throws(ConfabError) { try await awaitResult { core.disconnect($0) } } catch {}
+    }
+
+    // MARK: Signals
+
+    /// Sends a signal, and returns when the server has accepted it. Signals arrive in the order of the calls.
+    ///
+    /// - Parameters:
+    ///   - type: at most 128 characters of `A-Z a-z 0-9 - _ ~`; nil for none. Text chat uses `chat`.
+    ///   - data: at most 8 KiB; nil for none.
+    ///   - connection: the only recipient; nil for everyone, including this client.
+    ///   - retryAfterReconnect: while the connection is being restored, whether to send the signal afterwards rather than to
+    ///     throw.
+    /// - Throws: `signal_invalid`, `signal_too_large`, `not_permitted`, `not_found`, `rate_limited`, or an error of the
+    ///   connection.
+    public func signal(
+        _ type: String? = nil, _ data: String? = nil, to connection: ConnectionID? = nil,
+        retryAfterReconnect: Bool = true
+    ) async throws(ConfabError) {
+        if status == .reconnecting, !retryAfterReconnect { throw .reconnecting }
+        try await awaitResult { (answer: @escaping SessionCore.Ended) in
+            post(type, data, to: connection) { answer($0.map { .failure($0) } ?? .success(())) }
+        }
+    }
+
+    /// Sends a signal without waiting. The calls of one thread keep their order, which calls of
+    /// ``signal(_:_:to:retryAfterReconnect:)`` in several tasks do not. While the connection is being restored, the signal is
+    /// sent afterwards.
+    ///
+    /// - Parameters:
+    ///   - type: as in ``signal(_:_:to:retryAfterReconnect:)``.
+    ///   - data: at most 8 KiB; nil for none.
+    ///   - connection: the only recipient; nil for everyone, including this client.
+    ///   - answer: called on any thread, with nil when the server has accepted the signal, otherwise with the error.
+    nonisolated public func post(
+        _ type: String? = nil, _ data: String? = nil, to connection: ConnectionID? = nil,
+        answer: @escaping @Sendable (ConfabError?) -> Void
+    ) {
+        switch status {
+        case .connected, .reconnecting: break
+        case .notConnected, .connecting, .disconnecting, .failed: return answer(.disconnected)
+        }
+        core.core.send(.session(.signal(.init(session: id, type: type, data: data, to: connection)))) { result in
+            switch result {
+            case .success: answer(nil)
+            case .failure(let error): answer(error)
+            }
+        }
+    }
+
+    // MARK: Moderation
+
+    /// Removes a member and revokes its token. Moderators only.
+    ///
+    /// - Throws: `not_permitted`, `not_found`, or an error of the connection.
+    public func forceDisconnect(_ connection: ConnectionID) async throws(ConfabError) {
+        try await request(.forceDisconnect(.init(session: id, connection: connection)))
+    }
+
+    /// Ends a stream of another member. Moderators only.
+    ///
+    /// - Throws: `not_permitted`, `not_found`, or an error of the connection.
+    public func forceUnpublish(_ stream: StreamID) async throws(ConfabError) {
+        try await request(.forceUnpublish(.init(session: id, stream: stream)))
+    }
+
+    /// Mutes one stream. Its publisher may unmute it. Moderators only.
+    ///
+    /// - Throws: `not_permitted`, `not_found`, or an error of the connection.
+    public func forceMute(_ stream: StreamID) async throws(ConfabError) {
+        var mute = SessionVerb.ForceMute()
+        (mute.session, mute.stream) = (id, stream)
+        try await request(.forceMute(mute))
+    }
+
+    /// Mutes all streams, and those that are published until ``disableForceMute()``. Moderators only.
+    ///
+    /// - Parameter excluded: at most 64 streams that stay as they are.
+    /// - Throws: `not_permitted`, or an error of the connection.
+    public func forceMuteAll(excluding excluded: [StreamID] = []) async throws(ConfabError) {
+        var mute = SessionVerb.ForceMute()
+        (mute.session, mute.excluded) = (id, excluded.isEmpty ? nil : excluded)
+        try await request(.forceMute(mute))
+    }
+
+    /// Ends the muting of all streams. Those that are muted stay so until their publishers unmute them. Moderators only.
+    ///
+    /// - Throws: `not_permitted`, or an error of the connection.
+    public func disableForceMute() async throws(ConfabError) {
+        var mute = SessionVerb.ForceMute()
+        (mute.session, mute.active) = (id, false)
+        try await request(.forceMute(mute))
+    }
+
+    @discardableResult
+    func request(_ verb: SessionVerb) async throws(ConfabError) -> ServerMessage {
+        try await core.core.request(.session(verb))
+    }
+}
+
+extension ConfabClient {
+    /// A session that is not connected yet, so that the application can listen to its events first.
+    ///
+    /// - Parameters:
+    ///   - id: the session's id, from the application's server or from a match, call or room.
+    ///   - token: a token for this session.
+    public func session(_ id: SessionID, token: String) -> Session { Session(id, token: token, core: core) }
+
+    /// Joins a session.
+    ///
+    /// - Throws: the errors of ``Session/connect()``.
+    public func join(_ id: SessionID, token: String) async throws(ConfabError) -> Session {
+        let session = session(id, token: token)
+        try await session.connect()
+        return session
+    }
+}

@@ -1,0 +1,180 @@
+import Wire
+
+/// Owns a session's machine. Inputs are processed in the order of the calls and of the connection's events.
+final class SessionCore: Sendable {
+    typealias Ended = @Sendable (Result<Void, ConfabError>) -> Void
+
+    private struct State: Sendable {
+        var machine = SessionMachine()
+        var effects: [SessionMachine.Effect] = []
+        var isCarryingOut = false
+        /// Whether the client is closed for good, so that no events follow.
+        var isClosed = false
+        var joining: [Ended] = []
+        var leaving: [Ended] = []
+        var listening: Listening?
+        /// What hears about the session's media.
+        var media: (@Sendable (MediaNews) -> Void)?
+    }
+
+    /// News for the media of a session.
+    enum MediaNews: Sendable {
+        case status(Session.Status)
+        case notice(SessionNotice)
+        case event(Session.Event)
+    }
+
+    let id: SessionID
+    let core: ClientCore
+    private let token: String
+    private let state = Guarded(State())
+    let statuses = EventSource<Session.Status>(state: .notConnected)
+    let events = EventSource<Session.Event>(fold: SessionCore.fold)
+
+    init(_ id: SessionID, token: String, core: ClientCore) {
+        (self.id, self.token, self.core) = (id, token, core)
+        let listening = core.listen { [weak self] event in self?.hear(event) }
+        state.withLock { $0.listening = listening }
+    }
+
+    deinit {
+        // The application has released the session without leaving it.
+        if machine.status != .notConnected { core.send(.session(.leave(.init(session: id)))) }
+    }
+
+    var machine: SessionMachine { state.withLock { $0.machine } }
+
+    func setMedia(_ media: @escaping @Sendable (MediaNews) -> Void) { state.withLock { $0.media = media } }
+
+    func connect(_ ended: @escaping Ended) {
+        state.withLock { $0.joining.append(ended) }
+        post(.connect)
+    }
+
+    func disconnect(_ ended: @escaping Ended) {
+        state.withLock { $0.leaving.append(ended) }
+        post(.disconnect)
+    }
+
+    private func hear(_ event: LineEvent) {
+        switch event {
+        case .message(.session(let notice)): if notice.session == id { post(.notice(notice)) }
+        case .reconnecting: post(.reconnecting)
+        case .connected(_, .resumed): post(.resumed)
+        case .connected(_, .restarted), .expired: if machine.status != .connecting { post(.lost(.sessionLost)) }
+        case .ended(let error):
+            if case .closed = core.connectionState { state.withLock { $0.isClosed = true } }
+            post(.lost(error ?? .closed))
+        case .message, .connected: break
+        }
+    }
+
+    private func post(_ input: SessionMachine.Input) {
+        let isFirst = state.withLock { state in
+            state.effects += state.machine.handle(input)
+            if state.isCarryingOut { return false }
+            state.isCarryingOut = true
+            return true
+        }
+        guard isFirst else { return }
+        while true {
+            let effects = state.withLock { state in
+                defer { state.effects = [] }
+                if state.effects.isEmpty { state.isCarryingOut = false }
+                return state.effects
+            }
+            if effects.isEmpty { break }
+            for effect in effects { carryOut(effect) }
+        }
+        guard state.withLock({ $0.isClosed }) else { return }
+        statuses.finish()
+        events.finish()
+    }
+
+    private func carryOut(_ effect: SessionMachine.Effect) {
+        switch effect {
+        case .join: join()
+        case .leave:
+            core.send(.session(.leave(.init(session: id)))) { [weak self] _ in self?.post(.leaveAnswered) }
+        case .joinEnded(let error): end(\.joining, error.map { .failure($0) } ?? .success(()))
+        case .leaveEnded: end(\.leaving, .success(()))
+        case .status(let status):
+            statuses.send(status)
+            state.withLock { $0.media }?(.status(status))
+        case .event(let event):
+            events.send(event)
+            state.withLock { $0.media }?(.event(event))
+        case .media(let notice): state.withLock { $0.media }?(.notice(notice))
+        }
+    }
+
+    private func join() {
+        core.send(.session(.join(.init(session: id, token: token)))) { [weak self] result in
+            switch result {
+            case .success(.session(.joined(let joined))): self?.post(.joined(.success(joined)))
+            case .success(let answer): self?.post(.joined(.failure(.unexpected(answer, for: "session.join"))))
+            case .failure(let error): self?.post(.joined(.failure(error)))
+            }
+        }
+    }
+
+    private func end(_ path: WritableKeyPath<State, [Ended]>, _ result: Result<Void, ConfabError>) {
+        let ended = state.withLock { state in
+            defer { state[keyPath: path] = [] }
+            return state[keyPath: path]
+        }
+        for ended in ended { ended(result) }
+    }
+
+    /// Keeps the members and streams with which a new iteration begins.
+    private static let fold: EventSource<Session.Event>.Fold = { present, event in
+        switch event {
+        case .connectionCreated, .streamCreated: present.append(event)
+        case .streamChanged(let stream):
+            let index = present.firstIndex {
+                if case .streamCreated(let one) = $0 { one.id == stream.id } else { false }
+            }
+            if let index { present[index] = .streamCreated(stream) }
+        case .connectionDestroyed(let connection, _): present.removeAll { $0 == .connectionCreated(connection) }
+        case .streamDestroyed(let stream, _):
+            present.removeAll { if case .streamCreated(let one) = $0 { one.id == stream.id } else { false } }
+        case .disconnected: present = []
+        default: break
+        }
+    }
+}
+
+extension SessionNotice {
+    /// The session that the notice is about.
+    var session: SessionID {
+        switch self {
+        case .joined(let notice): notice.session
+        case .roster(let notice): notice.session
+        case .left(let notice): notice.session
+        case .connectionCreated(let notice): notice.session
+        case .connectionDestroyed(let notice): notice.session
+        case .connectionReconnecting(let notice), .connectionReconnected(let notice): notice.session
+        case .published(let notice): notice.session
+        case .streamCreated(let notice), .streamChanged(let notice): notice.session
+        case .streamDestroyed(let notice): notice.session
+        case .subscribed(let notice): notice.session
+        case .unsubscribed(let notice): notice.session
+        case .negotiate(let notice): notice.session
+        case .signal(let notice): notice.session
+        case .muted(let notice): notice.session
+        case .mediaModeChanged(let notice): notice.session
+        case .subscriptionChanged(let notice): notice.session
+        case .streamQuality(let notice): notice.session
+        case .layersWanted(let notice): notice.session
+        case .speaking(let notice): notice.session
+        }
+    }
+}
+
+extension ConfabError {
+    static let sessionLost = ConfabError(
+        .connectionRestarted, "The connection was lost for too long, so the session ended. Join it again.",
+        isRetryable: true)
+    static let reconnecting = ConfabError(
+        .connectionLost, "The connection is being restored. Send the signal again when it is.", isRetryable: true)
+}

@@ -1,0 +1,193 @@
+import Foundation
+import Wire
+
+/// A stream that a connection publishes in a session. It is not called `Stream`, because Foundation has a type of that name.
+public struct MediaStream: Hashable, Sendable, Identifiable {
+    /// What a stream's video shows.
+    public enum VideoKind: String, Hashable, Sendable {
+        /// What a camera of the device sees.
+        case camera
+        /// A shared screen or window.
+        case screen
+        /// Anything else.
+        case custom
+    }
+
+    /// The id of the stream.
+    public let id: StreamID
+    /// The connection that publishes the stream.
+    public let connection: ConnectionID
+    /// When the stream was published.
+    public let createdAt: Date
+    /// The name that the publisher gave the stream, at most 256 bytes; may be empty.
+    public let name: String
+    /// Whether the stream has audio now.
+    public let hasAudio: Bool
+    /// Whether the stream has video now.
+    public let hasVideo: Bool
+    /// What the video shows; nil if the publisher did not say.
+    public let videoKind: VideoKind?
+    /// The size of the video in pixels; nil if the publisher did not say.
+    public let size: VideoSize?
+
+    init(_ info: StreamInfo) {
+        (id, connection, createdAt, name) = (info.id, info.connection, info.createdAt.date, info.name)
+        (hasAudio, hasVideo) = (info.hasAudio, info.hasVideo)
+        videoKind = info.videoType.flatMap { VideoKind(rawValue: $0.rawValue) }
+        size =
+            if let width = info.width, let height = info.height { VideoSize(width: width, height: height) } else { nil }
+    }
+}
+
+extension Session {
+    /// The state of a session, with OpenTok's numbers.
+    ///
+    /// Legal transitions: `notConnected` → `connecting` → `connected`; `connected` → `reconnecting` → `connected`;
+    /// `reconnecting` → `failed` → `notConnected`; `connected` → `disconnecting` → `notConnected`; `connecting` → `failed` →
+    /// `notConnected`.
+    public enum Status: Int, Hashable, Sendable {
+        /// Not connected yet, or not any longer.
+        case notConnected = 0
+        /// In the session.
+        case connected = 1
+        /// Joining.
+        case connecting = 2
+        /// The connection to the server dropped. The server keeps this client's place in the session.
+        case reconnecting = 3
+        /// Leaving, or removed.
+        case disconnecting = 4
+        /// The session could not be joined, or its connection is lost.
+        case failed = 5
+
+        func canBecome(_ next: Self) -> Bool {
+            switch (self, next) {
+            case (.notConnected, .connecting), (.connecting, .connected), (.connected, .reconnecting): true
+            case (.reconnecting, .connected), (.reconnecting, .failed), (.failed, .notConnected): true
+            case (.connected, .disconnecting), (.disconnecting, .notConnected), (.connecting, .failed): true
+            default: false
+            }
+        }
+    }
+
+    /// A member of a session.
+    public struct Connection: Hashable, Sendable, Identifiable {
+        /// The id of the connection.
+        public let id: ConnectionID
+        /// When the connection joined the session.
+        public let createdAt: Date
+        /// The data of the connection's token, at most 1000 characters; empty if there is none.
+        public let data: String
+
+        init(_ info: ConnectionInfo) { (id, createdAt, data) = (info.id, info.createdAt.date, info.data) }
+    }
+
+    /// Why a connection left, or a stream or a session ended.
+    public enum Reason: String, Hashable, Sendable {
+        /// The client left.
+        case clientDisconnected
+        /// The client's connection dropped and did not come back in time.
+        case networkDisconnected
+        /// A moderator or the server removed the client.
+        case forceDisconnected
+        /// The publisher ended the stream.
+        case clientUnpublished
+        /// A moderator ended the stream.
+        case forceUnpublished
+        /// The match or call that the client joined for is over.
+        case matchEnded
+
+        init(_ reason: GoneReason) {
+            switch reason {
+            case .clientDisconnected: self = .clientDisconnected
+            case .networkDisconnected: self = .networkDisconnected
+            case .forceDisconnected: self = .forceDisconnected
+            case .clientUnpublished: self = .clientUnpublished
+            case .forceUnpublished: self = .forceUnpublished
+            case .matchEnded: self = .matchEnded
+            }
+        }
+    }
+
+    /// Whether the media of a session goes through the server.
+    public enum MediaMode: String, Hashable, Sendable {
+        /// Media goes directly from member to member, through TURN if necessary.
+        case relayed
+        /// Media goes through the server.
+        case routed
+    }
+
+    /// What this client may do in the session, depending on its token's role.
+    public struct Capabilities: Hashable, Sendable {
+        /// Whether it may publish streams.
+        public var canPublish = false
+        /// Whether it may subscribe to streams.
+        public var canSubscribe = false
+        /// Whether it may send signals.
+        public var canSignal = false
+        /// Whether it may remove connections.
+        public var canForceDisconnect = false
+        /// Whether it may end streams of others.
+        public var canForceUnpublish = false
+        /// Whether it may mute streams of others.
+        public var canForceMute = false
+
+        init() {}
+        init(_ wire: Wire.Capabilities) {
+            (canPublish, canSubscribe, canSignal) = (wire.publish, wire.subscribe, wire.signal)
+            (canForceDisconnect, canForceUnpublish) = (wire.forceDisconnect, wire.forceUnpublish)
+            canForceMute = wire.forceMute
+        }
+    }
+
+    /// A message from a member to one member or all.
+    public struct Signal: Hashable, Sendable {
+        /// The sender; nil if the server sent it.
+        public let from: ConnectionID?
+        /// The type, at most 128 characters; nil for none. Text chat uses `chat`.
+        public let type: String?
+        /// The data, at most 8 KiB; nil for none.
+        public let data: String?
+    }
+
+    /// Something that happened in a session.
+    public enum Event: Hashable, Sendable {
+        /// Another client joined.
+        case connectionCreated(Connection)
+        /// Another client left.
+        case connectionDestroyed(Connection, Reason)
+        /// Another client's connection dropped. It may come back.
+        case connectionReconnecting(Connection)
+        /// Another client's connection is back.
+        case connectionReconnected(Connection)
+        /// Another client published a stream.
+        case streamCreated(MediaStream)
+        /// A stream's properties changed.
+        case streamChanged(MediaStream)
+        /// A stream ended.
+        case streamDestroyed(MediaStream, Reason)
+        /// A signal arrived. A signal for everyone also arrives at its sender.
+        case signal(Signal)
+        /// A moderator muted streams, or ended the muting. Without a stream, everyone is meant.
+        case muted(active: Bool, stream: StreamID?)
+        /// A relayed session became a routed one. The SDK moves the media by itself.
+        case mediaModeChanged(MediaMode)
+        /// The member with this stream is speaking now; nil: nobody is.
+        case speaking(MediaStream?)
+        /// How well a stream reaches the server changed, in a routed session.
+        case streamQuality(MediaStream, Quality)
+        /// The session could not be joined, or is lost. ``disconnected(_:)`` follows.
+        case failed(ConfabError)
+        /// The client is no longer in the session.
+        case disconnected(Reason)
+    }
+
+    /// How well a stream reaches the server.
+    public enum Quality: String, Hashable, Sendable {
+        /// Nothing is lost that matters.
+        case good
+        /// People may notice it.
+        case fair
+        /// People cannot miss it.
+        case poor
+    }
+}

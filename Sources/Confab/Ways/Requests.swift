@@ -1,0 +1,109 @@
+import Wire
+
+/// The requests of one part that have no answer yet, and what each is for.
+///
+/// While the server does not know this client, requests are held. A request that may be sent twice is held again if the
+/// connection was replaced before its answer. Invariant: `answered` or `failed` returns the purpose of each request once.
+struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
+    /// A request to send.
+    struct Outgoing: Equatable, Sendable {
+        var id: UInt64
+        var message: ClientMessage
+    }
+
+    private struct Entry: Equatable, Sendable {
+        var message: ClientMessage
+        var purpose: Purpose
+        var repeats: Bool
+    }
+
+    /// As many as the client line keeps unanswered.
+    private static var maxHeld: Int { ClientLine.Options().maxRequests }
+
+    private var lastID: UInt64 = 0
+    private var open: [UInt64: Entry] = [:]
+    private var held: [UInt64] = []
+    private(set) var isHolding = false
+
+    /// Adds a request.
+    ///
+    /// - Parameter repeats: whether to send the request again if its answer was lost. False for what must not happen twice.
+    /// - Returns: the request, unless it has to wait.
+    /// - Throws: if too many requests wait.
+    mutating func send(
+        _ message: ClientMessage, for purpose: Purpose, repeats: Bool = true
+    ) throws(ConfabError) -> Outgoing? {
+        if isHolding, held.count >= Self.maxHeld { throw .tooManyHeld }
+        let outgoing = add(message, purpose, repeats)
+        guard isHolding else { return outgoing }
+        held.append(outgoing.id)
+        return nil
+    }
+
+    /// Adds a request that is sent before all held ones.
+    mutating func sendFirst(_ message: ClientMessage, for purpose: Purpose) -> Outgoing {
+        add(message, purpose, false)
+    }
+
+    private mutating func add(_ message: ClientMessage, _ purpose: Purpose, _ repeats: Bool) -> Outgoing {
+        lastID += 1
+        open[lastID] = Entry(message: message, purpose: purpose, repeats: repeats)
+        return Outgoing(id: lastID, message: message)
+    }
+
+    /// Holds requests until `release`, because the server does not know this client.
+    mutating func hold() { isHolding = true }
+
+    /// Returns the held requests, in order.
+    mutating func release() -> [Outgoing] {
+        isHolding = false
+        defer { held = [] }
+        return held.compactMap { id in open[id].map { Outgoing(id: id, message: $0.message) } }
+    }
+
+    /// Returns what an answered request was for; nil if there is no such request, or if it is sent again.
+    mutating func answered(_ id: UInt64, _ result: Result<ServerMessage, ConfabError>) -> Purpose? {
+        guard let entry = open[id] else { return nil }
+        if result.failureCode == .connectionRestarted, entry.repeats, held.count < Self.maxHeld {
+            hold()
+            held.append(id)
+            return nil
+        }
+        open[id] = nil
+        return entry.purpose
+    }
+
+    /// Ends all held requests.
+    ///
+    /// - Returns: what they were for.
+    mutating func endHeld() -> [Purpose] {
+        isHolding = false
+        defer { held = [] }
+        return held.compactMap { open.removeValue(forKey: $0)?.purpose }
+    }
+}
+
+extension Requests {
+    /// Adds a request of a caller, and returns the effects: nothing if it has to wait.
+    mutating func effects<News, Deed>(
+        of message: ClientMessage, for purpose: Purpose, _ caller: WayCaller, repeats: Bool = true
+    ) -> [WayEffect<News, Deed>] {
+        do throws(ConfabError) {
+            guard let request = try send(message, for: purpose, repeats: repeats) else { return [] }
+            return [.send(request.id, request.message)]
+        } catch {
+            return [.finish(caller, .failure(error))]
+        }
+    }
+
+    /// Returns the effects that send the held requests.
+    mutating func released<News, Deed>() -> [WayEffect<News, Deed>] {
+        release().map { .send($0.id, $0.message) }
+    }
+}
+
+extension ConfabError {
+    fileprivate static let tooManyHeld = ConfabError(
+        .offlineQueueFull, "Too many requests wait for the connection. Try again when it is restored.",
+        isRetryable: true)
+}

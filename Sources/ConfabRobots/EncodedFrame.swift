@@ -1,0 +1,29 @@
+import Confab
+
+/// A video frame or an audio packet, encoded.
+public struct EncodedFrame: Hashable, Sendable {
+    /// How a frame is encoded.
+    public enum Codec: String, Hashable, Sendable {
+        /// Video (RFC 6386).
+        case vp8
+        /// Audio (RFC 6716), at most 120 ms in a packet.
+        case opus
+    }
+
+    /// How the frame is encoded.
+    public var codec: Codec
+    /// The whole frame.
+    public var bytes: [UInt8]
+    /// The time since the first frame of its source.
+    public var time: Duration
+    /// Whether the frame can be decoded without earlier frames. Always true for audio.
+    public var isKeyframe: Bool
+    /// The size in pixels of a keyframe; nil for other frames and for audio.
+    public var size: VideoSize?
+
+    /// Creates a frame.
+    public init(_ codec: Codec, _ bytes: [UInt8], at time: Duration, isKeyframe: Bool = true, size: VideoSize? = nil) {
+        (self.codec, self.bytes, self.time) = (codec, bytes, time)
+        (self.isKeyframe, self.size) = (isKeyframe, size)
+    }
+}

@@ -1,0 +1,104 @@
+import Confab
+import Synchronization
+
+/// Encoded video or audio, to be read frame by frame.
+///
+/// ```swift
+/// guard let source = subscriber.video as? EncodedSource else { return }
+/// for await frame in source.frames { try file.write(frame.bytes) }
+/// ```
+public final class EncodedSource: VideoSource {
+    /// The number of frames that wait for a slow reader, eight seconds of video. Later frames are dropped up to a keyframe.
+    public static let maxWaiting = 256
+
+    private struct Reader {
+        let frames: AsyncStream<EncodedFrame>.Continuation
+        /// Whether frames are dropped until the next keyframe, because the reader lacks a frame before them.
+        var needsKeyframe = true
+    }
+
+    private struct State {
+        var readers: [Int: Reader] = [:]
+        var count = 0
+        var isOver = false
+    }
+
+    private let state = Mutex(State())
+    private let askForKeyframe: @Sendable () -> Void
+
+    init(askForKeyframe: @escaping @Sendable () -> Void) { self.askForKeyframe = askForKeyframe }
+
+    deinit { finish() }
+
+    /// The frames from now on, beginning with a keyframe. Each reading of this property is a subscription of its own. It ends
+    /// when the source ends, or when its task is cancelled.
+    public var frames: AsyncStream<EncodedFrame> {
+        let (stream, frames) = AsyncStream.makeStream(
+            of: EncodedFrame.self, bufferingPolicy: .bufferingOldest(Self.maxWaiting))
+        let number = state.withLock { state -> Int? in
+            guard !state.isOver else { return nil }
+            state.count += 1
+            state.readers[state.count] = Reader(frames: frames)
+            return state.count
+        }
+        guard let number else {
+            frames.finish()
+            return stream
+        }
+        frames.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.readers.removeValue(forKey: number) }
+        }
+        askForKeyframe()
+        return stream
+    }
+
+    func yield(_ frame: EncodedFrame) {
+        let readers = state.withLock { state in
+            for (number, reader) in state.readers where reader.needsKeyframe && frame.isKeyframe {
+                state.readers[number]?.needsKeyframe = false
+            }
+            return state.readers.filter { !$0.value.needsKeyframe }
+        }
+        // Outside of the lock, because a stream calls its termination handler in `yield`'s thread.
+        for (number, reader) in readers {
+            guard case .dropped = reader.frames.yield(frame) else { continue }
+            state.withLock { $0.readers[number]?.needsKeyframe = true }
+            askForKeyframe()
+        }
+    }
+
+    func finish() {
+        let readers = state.withLock { state in
+            defer { (state.readers, state.isOver) = ([:], true) }
+            return state.readers
+        }
+        for reader in readers.values { reader.frames.finish() }
+    }
+}
+
+/// Media that a peer connection of this engine receives over one transceiver.
+public final class EncodedTrack: RemoteMedia {
+    /// Whether this is audio or video.
+    public let kind: TrackKind
+    /// The frames.
+    public let source: EncodedSource
+    private let isEnabled = Mutex(true)
+
+    init(_ kind: TrackKind, askForKeyframe: @escaping @Sendable () -> Void) {
+        self.kind = kind
+        source = EncodedSource(askForKeyframe: askForKeyframe)
+    }
+
+    /// The pictures, an ``EncodedSource``; nil for audio.
+    public var video: (any VideoSource)? { kind == .video ? source : nil }
+
+    /// Delivers frames, or drops them.
+    public func setEnabled(_ enabled: Bool) async { isEnabled.withLock { $0 = enabled } }
+
+    /// Does nothing, because the engine does not decode. The program that plays the frames sets the volume.
+    public func setVolume(_ volume: Double) async {}
+
+    func yield(_ frame: EncodedFrame) {
+        if isEnabled.withLock(\.self) { source.yield(frame) }
+    }
+}

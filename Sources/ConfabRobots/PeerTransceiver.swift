@@ -1,0 +1,85 @@
+import Confab
+import Peers
+import RTC
+
+/// A transceiver that this side has added.
+struct PeerTransceiver {
+    let handle: TransceiverHandle
+    let mid: String
+    let kind: TrackKind
+    var direction: Confab.MediaDirection
+    var media: (any PeerMedia)?
+    /// The RIDs of the layers to offer; empty for one encoding.
+    let rids: [String]
+    /// The layers to send; nil for all.
+    var activeRIDs: Set<String>?
+    /// Whether a description has named the section.
+    var isDescribed = false
+    /// What is sent without layers.
+    private let source: LocalSource?
+
+    init(
+        _ setup: TransceiverSetup, _ media: (any PeerMedia)?, number: Int, mid: String, of connection: RobotConnection
+    ) {
+        handle = TransceiverHandle(number: number)
+        (self.mid, kind, direction, self.media) = (mid, setup.kind, setup.direction, media)
+        // Of the layers that the SDK asks for, only those exist that the files have.
+        let existing = setup.kind == .video ? media?.rids ?? [] : []
+        let wanted = setup.layers.map(\.rid).filter(existing.contains)
+        rids = wanted.count > 1 ? wanted : []
+        let sends = setup.direction == .sendOnly || setup.direction == .sendAndReceive
+        // SSRC 0 means none in RTCP.
+        let numbers = (1...2).map { _ in UInt32.random(in: 1...UInt32.max, using: &connection.random) }
+        source =
+            sends && rids.isEmpty
+            ? LocalSource(
+                ssrc: numbers[0], rtxSSRC: setup.kind == .video ? numbers[1] : nil,
+                msid: MediaStreamID(stream: setup.streamID ?? "-", track: mid))
+            : nil
+    }
+
+    var isVideo: Bool { kind == .video }
+
+    /// The section to offer.
+    ///
+    /// - Parameter known: a negotiated section of the same kind that the other end began, whose payload types and extension
+    ///   ids all sections have to share (RFC 8843 §9.2).
+    func section(like known: NegotiatedMedia?) -> OfferedMedia {
+        let direction = RTC.MediaDirection(direction)
+        var section: OfferedMedia
+        if isVideo {
+            section = .video(mid: mid, direction)
+            section.rids = rids
+        } else {
+            section = direction.sends ? .redundantAudio(mid: mid, direction) : .audio(mid: mid, direction)
+        }
+        if let known {
+            let codecs = known.codecs.filter { isVideo ? $0.kind == .vp8 : $0.kind == .opus }
+            if !codecs.isEmpty { section.codecs = codecs }
+            section.extensions = known.extensions
+        }
+        section.source = direction.sends ? source : nil
+        return section
+    }
+}
+
+extension RTC.MediaDirection {
+    init(_ direction: Confab.MediaDirection) {
+        switch direction {
+        case .sendOnly: self = .sendonly
+        case .receiveOnly: self = .recvonly
+        case .sendAndReceive: self = .sendrecv
+        case .inactive: self = .inactive
+        }
+    }
+}
+
+/// What arrives in one section.
+struct PeerArrival {
+    let track: EncodedTrack
+    var receiver: FrameReceiver
+    /// The stream id that was reported with the track; nil before.
+    var told: String??
+    var hasPacket = false
+    var hasFrame = false
+}

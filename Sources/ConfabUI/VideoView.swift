@@ -1,0 +1,94 @@
+#if canImport(SwiftUI)
+import Confab
+import Foundation
+import SwiftUI
+import UIKit
+
+/// Shows the pictures of a video source, such as a subscriber's or the own preview.
+///
+/// ```swift
+/// VideoView(model.partner)
+/// VideoView(model.own, mirrored: true)
+/// ```
+///
+/// Without a source, or with one that cannot be shown in a view, it is black.
+public struct VideoView: View {
+    private let source: (any VideoSource)?
+    private let fit: VideoFit
+    private let mirrored: Bool
+    private let onFirstFrame: @MainActor () -> Void
+    private let onSize: @MainActor (CGSize) -> Void
+
+    /// Creates a view.
+    ///
+    /// - Parameters:
+    ///   - source: the pictures; nil for none.
+    ///   - fit: how the pictures fill the view.
+    ///   - mirrored: whether left and right are exchanged, as people expect of their own picture.
+    ///   - onFirstFrame: called when the first picture of a source is shown.
+    ///   - onSize: called when the size of the pictures changes, in pixels.
+    public init(
+        _ source: (any VideoSource)?, fit: VideoFit = .fill, mirrored: Bool = false,
+        onFirstFrame: @escaping @MainActor () -> Void = {}, onSize: @escaping @MainActor (CGSize) -> Void = { _ in }
+    ) {
+        (self.source, self.fit, self.mirrored) = (source, fit, mirrored)
+        (self.onFirstFrame, self.onSize) = (onFirstFrame, onSize)
+    }
+
+    /// The pictures, or black.
+    public var body: some View {
+        ZStack {
+            Color.black
+            if let source = source as? any SurfaceSource {
+                SurfaceHost(
+                    source: source, fit: fit, isMirrored: mirrored, onFirstFrame: onFirstFrame, onSize: onSize)
+            }
+        }
+    }
+}
+
+/// Places a surface in SwiftUI's tree, and exchanges it when the source changes.
+struct SurfaceHost: UIViewRepresentable {
+    let source: any SurfaceSource
+    let fit: VideoFit
+    let isMirrored: Bool
+    let onFirstFrame: @MainActor () -> Void
+    let onSize: @MainActor (CGSize) -> Void
+
+    func makeUIView(context: Context) -> SurfaceContainer { SurfaceContainer(frame: .zero) }
+
+    func updateUIView(_ container: SurfaceContainer, context: Context) {
+        (container.fit, container.isMirrored) = (fit, isMirrored)
+        container.show(source)
+        guard let surface = container.surface else { return }
+        (surface.onFirstFrame, surface.onSize) = (onFirstFrame, onSize)
+    }
+
+    static func dismantleUIView(_ container: SurfaceContainer, coordinator: Void) { container.show(nil) }
+}
+
+/// A view of UIKit that shows one source: what ``VideoView`` is for SwiftUI. Without a source, or with one
+/// that cannot be shown in a view, it shows nothing.
+public final class SurfaceContainer: UIView {
+    /// How the pictures fill the view.
+    public var fit = VideoFit.fill { didSet { surface?.fit = fit } }
+    /// Whether left and right are exchanged, as in a mirror.
+    public var isMirrored = false { didSet { surface?.isMirrored = isMirrored } }
+    private(set) var surface: (any VideoSurface)?
+    private var source: (any VideoSource)?
+
+    /// Shows other pictures from now on; nil for none.
+    public func show(_ source: (any VideoSource)?) {
+        guard source !== self.source else { return }
+        surface?.close()
+        surface?.view.removeFromSuperview()
+        self.source = source
+        surface = (source as? any SurfaceSource)?.makeSurface()
+        guard let surface else { return }
+        (surface.fit, surface.isMirrored) = (fit, isMirrored)
+        surface.view.frame = bounds
+        surface.view.autoresizingMask = [.flexibleWidth, .flexibleHeight]
+        addSubview(surface.view)
+    }
+}
+#endif

@@ -1,0 +1,77 @@
+import Confab
+
+// What the SDK tells of a session, as calls of the delegate.
+extension OTSession {
+    func hear(_ event: Session.Event) {
+        switch event {
+        case .connectionCreated(let connection): appeared(connection)
+        case .connectionDestroyed(let connection, _): disappeared(connection.id)
+        case .streamCreated(let stream): published(stream)
+        case .streamChanged(let stream): changed(stream)
+        case .streamDestroyed(let stream, _): unpublished(stream.id)
+        case .signal(let signal):
+            delegate?.session(
+                self, receivedSignalType: signal.type, from: signal.from.flatMap { known($0) }, with: signal.data)
+        case .muted(let isActive, nil): delegate?.session(self, muteForced: OTMuteForcedInfo(active: isActive))
+        case .failed(let error): refused(error, .connectionDropped)
+        case .disconnected: ended()
+        // A muted stream is told to its publisher. OpenTok has no words for the others.
+        case .muted, .connectionReconnecting, .connectionReconnected, .mediaModeChanged, .speaking, .streamQuality:
+            break
+        }
+    }
+
+    /// The events came faster than the delegate took them, so some are lost. What is there now is told instead.
+    ///
+    /// - Returns: the events from now on; nil if the session has ended.
+    func resume(after error: ConfabError) -> Events<Session.Event>.Iterator? {
+        guard isConnected, let live else { return nil }
+        refused(error, .internalError)
+        let events = live.events.makeAsyncIterator()
+        guard live.connection != nil else {
+            ended()
+            return nil
+        }
+        let (connections, streams) = (Set(live.connections.map(\.id)), Set(live.streams.map(\.id)))
+        for id in streamsByID.keys where !streams.contains(id) { unpublished(id) }
+        for id in connectionsByID.keys where !connections.contains(id) { disappeared(id) }
+        return events
+    }
+
+    private func known(_ id: ConnectionID) -> OTConnection? {
+        connectionsByID[id] ?? (connection?.id == id ? connection : nil)
+    }
+
+    private func appeared(_ connection: Session.Connection) {
+        guard connectionsByID[connection.id] == nil else { return }
+        let connection = OTConnection(connection)
+        connectionsByID[connection.id] = connection
+        if !settings.connectionEventsSuppressed { delegate?.session(self, connectionCreated: connection) }
+    }
+
+    private func disappeared(_ id: ConnectionID) {
+        guard let connection = connectionsByID.removeValue(forKey: id) else { return }
+        if !settings.connectionEventsSuppressed { delegate?.session(self, connectionDestroyed: connection) }
+    }
+
+    private func published(_ media: MediaStream) {
+        guard streamsByID[media.id] == nil else { return changed(media) }
+        let stream = OTStream(media, of: known(media.connection) ?? OTConnection(of: media), in: self)
+        streamsByID[media.id] = stream
+        delegate?.session(self, streamCreated: stream)
+    }
+
+    private func unpublished(_ id: StreamID) {
+        guard let stream = streamsByID.removeValue(forKey: id) else { return }
+        delegate?.session(self, streamDestroyed: stream)
+    }
+
+    private func changed(_ media: MediaStream) {
+        for publisher in publishers where publisher.stream?.media.id == media.id { publisher.stream?.update(media) }
+        guard let stream = streamsByID[media.id] else { return }
+        let hadVideo = stream.hasVideo
+        stream.update(media)
+        guard hadVideo != media.hasVideo else { return }
+        for subscriber in subscribers where subscriber.stream === stream { subscriber.publisherChangedVideo() }
+    }
+}

@@ -1,0 +1,77 @@
+/// Hears what happens in a session, on the main thread.
+@preconcurrency @MainActor public protocol OTSessionDelegate: AnyObject {
+    /// The session is connected.
+    func sessionDidConnect(_ session: OTSession)
+    /// The session is not connected any longer. After a failure, `session(_:didFailWithError:)` was called before.
+    func sessionDidDisconnect(_ session: OTSession)
+    /// The session could not be connected, its connection is lost, or a signal or a moderator's request was refused.
+    func session(_ session: OTSession, didFailWithError error: OTError)
+    /// Another client publishes a stream.
+    func session(_ session: OTSession, streamCreated stream: OTStream)
+    /// A stream of another client ended.
+    func session(_ session: OTSession, streamDestroyed stream: OTStream)
+    /// Another client is in the session. Optional.
+    func session(_ session: OTSession, connectionCreated connection: OTConnection)
+    /// Another client left. Optional.
+    func session(_ session: OTSession, connectionDestroyed connection: OTConnection)
+    /// A signal arrived. `connection` is nil if the server sent it. Optional.
+    func session(
+        _ session: OTSession, receivedSignalType type: String?, from connection: OTConnection?, with string: String?)
+    /// The connection dropped, and is being restored. Optional.
+    func sessionDidBeginReconnecting(_ session: OTSession)
+    /// The connection is back. Optional.
+    func sessionDidReconnect(_ session: OTSession)
+    /// A moderator muted everyone, or ended the muting. Optional.
+    func session(_ session: OTSession, muteForced info: OTMuteForcedInfo)
+}
+
+extension OTSessionDelegate {
+    /// Does nothing.
+    public func session(_ session: OTSession, connectionCreated connection: OTConnection) {}
+    /// Does nothing.
+    public func session(_ session: OTSession, connectionDestroyed connection: OTConnection) {}
+    /// Does nothing.
+    public func session(
+        _ session: OTSession, receivedSignalType type: String?, from connection: OTConnection?, with string: String?
+    ) {}
+    /// Does nothing.
+    public func sessionDidBeginReconnecting(_ session: OTSession) {}
+    /// Does nothing.
+    public func sessionDidReconnect(_ session: OTSession) {}
+    /// Does nothing.
+    public func session(_ session: OTSession, muteForced info: OTMuteForcedInfo) {}
+}
+
+/// Whether everyone is muted.
+public struct OTMuteForcedInfo: Hashable, Sendable {
+    /// False when the muting has ended.
+    public let active: Bool
+}
+
+/// The state of a session, with OpenTok's numbers.
+public enum OTSessionConnectionStatus: Int, Sendable {
+    /// Not connected yet, or not any longer.
+    case notConnected = 0
+    /// In the session.
+    case connected = 1
+    /// Connecting to the server, or joining.
+    case connecting = 2
+    /// The connection dropped, and is being restored.
+    case reconnecting = 3
+    /// Leaving.
+    case disconnecting = 4
+    /// The session could not be connected, or its connection is lost.
+    case failed = 5
+}
+
+/// What the token allows.
+public struct OTSessionCapabilities: Hashable, Sendable {
+    /// Whether this client may publish.
+    public let canPublish: Bool
+    /// Whether this client may subscribe.
+    public let canSubscribe: Bool
+    /// Whether this client may mute streams of others.
+    public let canForceMute: Bool
+    /// Whether this client may remove connections.
+    public let canForceDisconnect: Bool
+}

@@ -1,0 +1,105 @@
+import Confab
+import Foundation
+
+/// A client in a session. There is one object for each connection, as long as it is in the session.
+@preconcurrency @MainActor public class OTConnection: NSObject {
+    /// Identifies the connection in its session.
+    public let connectionId: String
+    /// When the connection joined the session.
+    public let creationTime: Date
+    /// The data of the connection's token; nil if there is none.
+    public let data: String?
+    let id: ConnectionID
+
+    init(_ connection: Session.Connection) {
+        (id, connectionId, creationTime) = (connection.id, "\(connection.id)", connection.createdAt)
+        data = connection.data.isEmpty ? nil : connection.data
+    }
+
+    /// The connection of a stream, if it is not known otherwise.
+    init(of stream: MediaStream) {
+        (id, connectionId) = (stream.connection, "\(stream.connection)")
+        (creationTime, data) = (stream.createdAt, nil)
+    }
+}
+
+/// A stream in a session. There is one object for each stream; its properties are the present ones.
+@preconcurrency @MainActor public class OTStream: NSObject {
+    /// Identifies the stream in its session.
+    public let streamId: String
+    /// The connection that publishes the stream.
+    public let connection: OTConnection
+    /// The session of the stream; nil when the session is released.
+    public private(set) weak var session: OTSession!
+    private(set) var media: MediaStream
+
+    init(_ media: MediaStream, of connection: OTConnection, in session: OTSession?) {
+        (streamId, self.connection, self.session, self.media) = ("\(media.id)", connection, session, media)
+    }
+
+    func update(_ media: MediaStream) { self.media = media }
+
+    /// When the stream was published.
+    public var creationTime: Date { media.createdAt }
+    /// The name that the publisher gave the stream; nil if there is none.
+    public var name: String? { media.name.isEmpty ? nil : media.name }
+    /// Whether the stream has audio now.
+    public var hasAudio: Bool { media.hasAudio }
+    /// Whether the stream has video now.
+    public var hasVideo: Bool { media.hasVideo }
+    /// The size of the video in pixels; zero if the publisher did not say.
+    public var videoDimensions: CGSize {
+        media.size.map { CGSize(width: $0.width, height: $0.height) } ?? .zero
+    }
+    /// What the video shows.
+    public var videoType: OTStreamVideoType {
+        switch media.videoKind {
+        case .camera, nil: .camera
+        case .screen: .screen
+        case .custom: .custom
+        }
+    }
+}
+
+/// What a stream's video shows.
+public enum OTStreamVideoType: Int, Sendable {
+    /// What a camera sees.
+    case camera = 1
+    /// A shared screen or window.
+    case screen = 2
+    /// Anything else.
+    case custom = 3
+}
+
+/// How a picture fills its view.
+public enum OTVideoViewScaleBehavior: Int, Sendable {
+    /// The picture fills the view and may be cropped.
+    case fill
+    /// The whole picture is visible.
+    case fit
+}
+
+/// Runs the body of a call with an error parameter.
+///
+/// - Parameter pointer: where the caller wants the error; nil if it does not want it.
+@MainActor func reporting(to pointer: UnsafeMutablePointer<OTError?>?, _ body: () throws(OTError) -> Void) {
+    do throws(OTError) {
+        try body()
+        pointer?.pointee = nil
+    } catch {
+        pointer?.pointee = error
+    }
+}
+
+/// Carries out requests one after the other, so that the last one wins.
+@MainActor final class Requests {
+    private var last: Task<Void, Never>?
+
+    func add(_ request: @escaping @MainActor @Sendable () async -> Void) {
+        let before = last
+        last = Task {
+            await before?.value
+            await request()
+        }
+    }
+}

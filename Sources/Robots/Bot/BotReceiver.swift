@@ -1,0 +1,67 @@
+import Confab
+import ConfabRobots
+
+/// Reads what a subscriber receives, until the stream ends. Then it tells how much that was.
+final class BotReceiver: Sendable {
+    /// The stream that is received.
+    let stream: StreamID
+    private let task: Task<Void, Never>
+
+    /// - Parameter directory: where to record; nil to count only.
+    init(_ subscriber: MediaSubscriber, directory: String?, tell: @escaping @Sendable (String) -> Void) {
+        stream = subscriber.stream.id
+        let recorder = StreamRecorder("\(stream)", directory: directory, tell: tell)
+        task = Task { await Self.read(subscriber, into: recorder, tell: tell) }
+    }
+
+    deinit { task.cancel() }
+
+    /// Ends the reading, and completes the files.
+    func end() async {
+        task.cancel()
+        await task.value
+    }
+
+    private static func read(
+        _ subscriber: MediaSubscriber, into recorder: StreamRecorder, tell: @Sendable (String) -> Void
+    ) async {
+        let events = subscriber.events.makeAsyncIterator()
+        var (video, audio) = (TrackReader(), TrackReader())
+        while let event = await events.next() {
+            if case .videoPaused(let reason) = event, recorder.isRecording {
+                let why = reason == .codec ? "its codec is not VP8" : "the connection is too slow"
+                tell("Video is not recorded: \(why)")
+            }
+            // Any event may mean that media arrives from another source.
+            await video.follow(subscriber.video as? EncodedSource, into: recorder, .vp8)
+            await audio.follow((subscriber.audio as? EncodedTrack)?.source, into: recorder, .opus)
+        }
+        await video.end()
+        await audio.end()
+        await recorder.finish()
+        tell(await recorder.summary)
+    }
+}
+
+/// Reads the frames of one source after the other.
+private struct TrackReader {
+    private var source: EncodedSource?
+    private var task: Task<Void, Never>?
+
+    mutating func follow(
+        _ next: EncodedSource?, into recorder: StreamRecorder, _ codec: EncodedFrame.Codec
+    ) async {
+        guard let next, next !== source else { return }
+        await end()
+        await recorder.begin(codec)
+        source = next
+        let frames = next.frames
+        task = Task { for await frame in frames { await recorder.take(frame) } }
+    }
+
+    mutating func end() async {
+        task?.cancel()
+        await task?.value
+        (source, task) = (nil, nil)
+    }
+}

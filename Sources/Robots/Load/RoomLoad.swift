@@ -1,0 +1,102 @@
+import Datagrams
+import Peers
+import RTC
+import Wire
+
+/// Rooms of a Confab server as the target of a load test. Everyone joins by name, as people do, and publishes in three simulcast
+/// layers.
+struct RoomLoad: LoadTarget {
+    let server: String
+    /// The rooms' capacity: everyone, and one visitor.
+    let capacity: Int
+    /// Makes the names of the rooms different from those of other load tests on the same server.
+    let prefix: String
+
+    init(server: String, size: Int) {
+        (self.server, capacity) = (server, size + 1)
+        var generator = SystemRandomNumberGenerator()
+        prefix = "bench-\(String(generator.next() as UInt64, radix: 36))"
+    }
+
+    func enter(room: Int, number: Int) async throws -> any LoadSeat { try await join(room, number) }
+
+    private func join(_ room: Int, _ number: Int) async throws -> RoomSeat {
+        var hello = Hello()
+        hello.client = "confab-bench"
+        let source = try LoadAddress.of(number, at: server)
+        let client = try await RobotClient.connect(to: server, hello: hello, from: source)
+        var options = RoomChanges()
+        (options.media, options.capacity) = (.routed, capacity)
+        let verb = RoomVerb.Join(
+            name: RoomName("\(prefix)-\(room)"), displayName: "Load \(number)", options: options)
+        let answer = try await client.ask(.room(.join(verb)))
+        guard case .room(.joined(let joined)) = answer else {
+            throw RobotError.answered(answer, insteadOf: "room.joined")
+        }
+        _ = try await client.join(joined.admission.session, token: joined.admission.token)
+        return RoomSeat(base: ConfabSeat(client: client, session: joined.admission.session))
+    }
+
+    func leave() async {}
+
+    func visit(room: Int, number: Int, _ streams: [LoadStream], on loop: RobotLoop) async throws -> MediaInterval? {
+        let begun = MediaTime.monotonic
+        let seat = try await join(room, number)
+        let frames = FirstFrames(count: streams.count)
+        let connection = try await seat.base.watch(streams, on: loop, handler: frames)
+        let end = ContinuousClock.now + Self.longestVisit
+        var complete: MediaTime?
+        while complete == nil, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(5))
+            complete = try await loop.run { frames.completeAt }
+        }
+        try await loop.run { loop.end(connection) }
+        await seat.leave()
+        guard let complete else { throw RobotError("A visitor did not see everyone within \(Self.longestVisit).") }
+        return complete - begun
+    }
+
+    private static let longestVisit: Duration = .seconds(30)
+}
+
+/// A member of a room.
+private struct RoomSeat: LoadSeat {
+    let base: ConfabSeat
+
+    func publish(on loop: RobotLoop, phase: MediaInterval) async throws -> (RobotConnection, LoadStream) {
+        let connection = try await base.client.openMedia(.send, on: loop) { connection in
+            var video = OfferedMedia.video(mid: "v", .sendonly)
+            video.rids = LayeredSource.layers.map(\.rid)
+            return connection.offer([.audio(mid: "a", .sendonly), video])
+        }
+        try await loop.run { connection.source = LayeredSource(of: connection, now: loop.now + phase) }
+        return (connection, try await base.announce())
+    }
+
+    func watch(_ streams: [LoadStream], on loop: RobotLoop, meter: LoadMeterBox) async throws -> RobotConnection {
+        try await base.watch(streams, on: loop, meter: meter)
+    }
+
+    func leave() async { await base.leave() }
+}
+
+/// Notes when a first whole frame of every video has arrived.
+///
+/// The class is `@unchecked Sendable` because only the loop's thread uses its state.
+final class FirstFrames: RobotHandler, @unchecked Sendable {
+    private var missing: Int
+    private var seen: Set<String> = []
+    /// When the last of the first frames was complete; nil before.
+    private(set) var completeAt: MediaTime?
+
+    init(count: Int) { missing = count }
+
+    func received(_ packet: RobotPacket, of reception: RobotReception, over connection: RobotConnection) {
+        // The last packet of a frame has the marker (RFC 7741 §4.1). What arrives first is a keyframe.
+        guard completeAt == nil, reception.kind == .video, packet.header.marker,
+            seen.insert(reception.mid).inserted
+        else { return }
+        missing -= 1
+        if missing <= 0 { completeAt = packet.at }
+    }
+}

@@ -1,0 +1,52 @@
+import NIOHTTP1
+
+extension HTTPConnection {
+    enum Input: Equatable {
+        /// The client sent a part of a request.
+        case received(HTTPServerRequestPart)
+        /// The client sent something that cannot be parsed.
+        case unparsable(Refusal)
+        /// The client closed its side of the connection.
+        case inputClosed
+        /// The channel is ready to read more.
+        case read
+        /// The router wrote a part of its response.
+        case responded(HTTPServerResponsePart)
+        /// An endpoint answered its request.
+        case answered(HTTPReply)
+        /// An endpoint accepts the WebSocket handshake that it was asked to admit.
+        case accepted
+        /// The client reads its responses, or no longer does.
+        case writable(Bool)
+        /// The event loop's next turn, after `nextTurn`.
+        case turn
+        /// The server stops.
+        case quiesce
+    }
+
+    enum Output: Equatable {
+        case read
+        /// A new request begins. The client has received the answers to all earlier ones.
+        case began
+        /// Passes a part of a request to the router.
+        case route(HTTPServerRequestPart)
+        /// No more parts follow in this turn.
+        case routeComplete
+        /// Passes a complete request to its endpoint.
+        case perform(EndpointRequest, HTTPRequestHead, [UInt8])
+        case sendContinue(HTTPVersion)
+        /// Writes a part of the router's response.
+        case write(HTTPServerResponsePart)
+        /// Drops a part of the router's response, because the request was refused or answered.
+        case dropResponse
+        case answer(HTTPReply, to: HTTPRequestHead, keepsAlive: Bool)
+        case refuse(Refusal)
+        /// Accepts the WebSocket handshake. The connection is no longer HTTP.
+        case upgrade(HTTPRequestHead)
+        /// Asks for the input `turn` in the event loop's next turn.
+        case nextTurn
+        /// Closes the connection when the client has had time to read the last response.
+        case linger
+        case close
+    }
+}

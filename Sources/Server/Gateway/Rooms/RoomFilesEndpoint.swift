@@ -1,0 +1,118 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypesHTTP1
+import Signaling
+import Wire
+
+/// `PUT` and `GET /v1/rooms/{name}/files/{id}`: the files in the chat of a room (`protocol/rooms.md`).
+///
+/// The room decides who may do what, by the bearer token. Files are never shown by this origin: a browser can only save them.
+struct RoomFilesEndpoint: Sendable {
+    private static let path: RouterPath = "/v1/rooms/:name/files/:file"
+
+    /// What a request names, and what it needs from the gateway.
+    private struct Target: Sendable {
+        var name: RoomName
+        var id: RoomFileID
+        var key: RoomFileKey
+        var store: RoomFileStore
+    }
+
+    let gateway: NIOLoopBound<Gateway>
+    let live: LiveConfiguration
+    private var configuration: ConfabConfiguration { live.current }
+
+    func addRoutes(to router: Router<PersonExport.Context>) {
+        router.put(Self.path) { request, context in await put(request, context) }
+        router.get(Self.path) { request, context in await get(request, context) }
+        router.on(Self.path, method: .options) { request, _ in
+            EndpointAnswer.preflight(methods: "GET, PUT", headers: "Authorization, Content-Type")
+                .response(to: request, configuration)
+        }
+    }
+
+    private func put(_ request: Request, _ context: PersonExport.Context) async -> Response {
+        do throws(WireError) {
+            try await upload(request, context)
+            return EndpointAnswer(status: 204).response(to: request, configuration)
+        } catch {
+            return EndpointAnswer(error).response(to: request, configuration)
+        }
+    }
+
+    private func get(_ request: Request, _ context: PersonExport.Context) async -> Response {
+        do throws(WireError) {
+            let target = try await target(of: request, context)
+            let file = try await ask(.download(target.key), target)
+            var answer = EndpointAnswer(status: 200, contentType: "application/octet-stream")
+            answer.headers.add(name: "Content-Disposition", value: Self.disposition(file.name))
+            answer.headers.add(name: "Content-Security-Policy", value: "sandbox; default-src 'none'")
+            let body = ResponseBody(contentLength: file.size) { writer in
+                try await target.store.read(target.id, size: file.size) { try await writer.write($0) }
+                try await writer.finish(nil)
+            }
+            return answer.response(to: request, configuration, body: body)
+        } catch {
+            return EndpointAnswer(error).response(to: request, configuration)
+        }
+    }
+
+    // MARK: Uploads
+
+    private func upload(_ request: Request, _ context: PersonExport.Context) async throws(WireError) {
+        let target = try await target(of: request, context)
+        let file = try await ask(.begin(target.key), target)
+        do throws(WireError) {
+            let announced = request.headers[.contentLength]
+            if let announced, Int(announced) != file.size { throw .otherSize }
+            try await target.store.receive(request.body, as: target.id, size: file.size)
+        } catch {
+            _ = try? await gateway.ask(.file(target.name, target.id, .end(target.key, isComplete: false)))
+            // The room deletes its files, but it may have done so before this one existed.
+            target.store.delete(target.id)
+            throw error
+        }
+        do throws(WireError) {
+            _ = try await ask(.end(target.key, isComplete: true), target)
+        } catch {
+            // For the same reason.
+            target.store.delete(target.id)
+            throw error
+        }
+    }
+
+    private func ask(_ action: RoomFileAction, _ target: Target) async throws(WireError) -> RoomFileFacts {
+        guard case .file(let facts) = try await gateway.ask(.file(target.name, target.id, action)) else {
+            throw .noFile
+        }
+        return facts
+    }
+
+    private func target(of request: Request, _ context: PersonExport.Context) async throws(WireError) -> Target {
+        let headers = HTTPHeaders(request.headers)
+        guard configuration.allows(headers) else { throw .forbiddenOrigin }
+        let address = configuration.clientAddress(headers, from: context.peer)
+        let store = try await gateway.admit(address, at: .file) { $0.runner.roomFiles }
+        let name = context.parameters.get("name").flatMap { RoomName(pathComponent: $0) }
+        let id = context.parameters.get("file").flatMap { RoomFileID($0) }
+        let key = headers.bearerToken.flatMap { RoomFileKey($0) }
+        // The same answer for everything that is wrong: it must not tell which files and rooms exist.
+        guard let store, let name, let id, let key else { throw .noFile }
+        return Target(name: name, id: id, key: key, store: store)
+    }
+
+    // MARK: Names
+
+    private static let plain = CharacterSet(
+        charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
+
+    /// RFC 6266. Everything but plain letters is encoded, so a name cannot end the header or its value.
+    private static func disposition(_ name: String) -> String {
+        let encoded = name.addingPercentEncoding(withAllowedCharacters: plain) ?? "download"
+        return "attachment; filename=\"download\"; filename*=UTF-8''\(encoded)"
+    }
+}

@@ -1,0 +1,256 @@
+import Wire
+
+/// The files of a room, and the uploads that are under way. The shell stores the bytes.
+///
+/// Invariant: each file was reserved with its full size before its first byte, and `bytes` is the sum of all reservations.
+struct RoomFiles: Equatable, Sendable {
+    /// Legal transitions: `promised` → `receiving` → `stored`. Each can be removed, and ends at `until`.
+    enum State: Equatable, Sendable { case promised, receiving, stored }
+
+    struct Entry: Equatable, Sendable {
+        let id: RoomFileID
+        let name: String
+        let size: Int
+        /// The person who sends it, and their place in the room.
+        let sender: ConnectionID
+        let secret: RoomFileKey
+        fileprivate(set) var state = State.promised
+        /// When the upload is given up, or the file deleted.
+        fileprivate(set) var until: Timestamp
+        /// When to look at the time again, in steps (`Room.longestTimer`).
+        fileprivate(set) var checkAt: Timestamp
+
+        fileprivate mutating func keep(until: Timestamp, now: Timestamp) {
+            (self.until, checkAt) = (until, min(until, now + Room.longestTimer))
+        }
+    }
+
+    private(set) var entries: [Entry] = []
+
+    var bytes: Int { entries.reduce(0) { $0 + $1.size } }
+    var nextTimeout: Timestamp? { entries.lazy.map(\.checkAt).min() }
+    subscript(id: RoomFileID) -> Entry? { entries.first { $0.id == id } }
+
+    private func index(_ id: RoomFileID) -> Int? { entries.firstIndex { $0.id == id } }
+
+    mutating func reserve(
+        _ verb: RoomVerb.File, for sender: ConnectionID, _ turn: inout Turn
+    ) throws(WireError) -> Entry {
+        let rules = turn.rules
+        guard rules.roomFileSize > 0 else {
+            throw WireError(.notPermitted, "This server takes no files. Send a link instead.")
+        }
+        guard verb.size <= rules.roomFileSize else {
+            throw WireError(
+                .messageTooLarge, "A file can have at most \(rules.roomFileSize) bytes. Send a smaller one, or a link.")
+        }
+        guard Self.isAllowed(verb.name) else { throw .invalidFileName }
+        if let error = turn.permit.refusal(of: .optional) { throw error }
+        let unfinished = entries.count { $0.sender == sender && $0.state != .stored }
+        guard unfinished < rules.roomUploads else { throw .uploadsBusy(rules) }
+        // No overflow: each size is at most `Limits.roomFile`.
+        guard entries.count < rules.roomFiles, bytes + verb.size <= rules.roomFileBytes else {
+            throw WireError(
+                .storageFull, "This room has no space for this file. Ask a host to remove others first.",
+                retryable: true)
+        }
+        guard turn.figures.rooms.storedFileBytes + verb.size <= rules.fileBytes else {
+            throw WireError(
+                .storageFull, "The server has no space for this file. Try again later, or send a link.",
+                retryable: true)
+        }
+        let until = turn.now + rules.roomUploadStart
+        let entry = Entry(
+            id: .random(using: &turn.random), name: verb.name, size: verb.size, sender: sender,
+            secret: .random(using: &turn.random), until: until, checkAt: until)
+        entries.append(entry)
+        turn.figures.rooms.storedFileBytes += entry.size
+        return entry
+    }
+
+    /// A name for any file system: without characters that end a path or a header, or that hide what kind of file it is.
+    private static func isAllowed(_ name: String) -> Bool {
+        guard (1...Limits.fileName).contains(name.utf8.count), !name.hasPrefix("."), !name.hasSuffix(".") else {
+            return false
+        }
+        let scalars = name.unicodeScalars
+        guard scalars.contains(where: \.isVisibleInNames), scalars.allSatisfy(\.isAllowedInNames) else { return false }
+        return !scalars.contains { "/\\:*?\"<>|".unicodeScalars.contains($0) }
+    }
+
+    /// The upload begins. It can begin only once.
+    mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: Turn) throws(WireError) -> Entry {
+        guard let index = index(id), entries[index].secret == secret, entries[index].state == .promised,
+            entries[index].until > turn.now
+        else { throw .noUpload }
+        entries[index].state = .receiving
+        entries[index].keep(until: turn.now + turn.rules.roomUploadTime, now: turn.now)
+        return entries[index]
+    }
+
+    /// The shell has all bytes of the file.
+    mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: Turn) throws(WireError) -> Entry {
+        guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
+            throw .noUpload
+        }
+        entries[index].state = .stored
+        entries[index].keep(until: turn.now + turn.rules.roomFileLifetime, now: turn.now)
+        return entries[index]
+    }
+
+    /// Returns the uploads and files whose time is over, and lets the others wait on.
+    mutating func over(now: Timestamp) -> [Entry] {
+        for index in entries.indices where entries[index].checkAt <= now {
+            entries[index].keep(until: entries[index].until, now: now)
+        }
+        return entries.filter { $0.until <= now }
+    }
+
+    mutating func remove(_ id: RoomFileID, _ turn: inout Turn) {
+        guard let index = index(id) else { return }
+        let entry = entries.remove(at: index)
+        turn.figures.rooms.storedFileBytes -= entry.size
+        // Also while it is promised: the upload may be on its way.
+        turn.deleteFile(entry.id)
+    }
+}
+
+/// What a request over HTTP wants with a file.
+public enum RoomFileAction: Equatable, Sendable {
+    /// Begins the upload with this secret.
+    case begin(RoomFileKey)
+    /// Ends the upload: all bytes are stored, or the upload failed.
+    case end(RoomFileKey, isComplete: Bool)
+    /// A member with this key downloads the file.
+    case download(RoomFileKey)
+
+    /// The error if there is no such upload or file. It does not tell whether there is such a room.
+    var missing: WireError {
+        switch self {
+        case .begin, .end: .noUpload
+        case .download: .noFile
+        }
+    }
+}
+
+/// A file, as the shell needs it.
+public struct RoomFileFacts: Equatable, Sendable {
+    public var name: String
+    public var size: Int
+
+    public init(name: String, size: Int) { (self.name, self.size) = (name, size) }
+}
+
+extension Room {
+    /// The path of the room's files.
+    private var filesPath: String { "/v1/rooms/\(name.pathComponent)/files" }
+
+    func fileAccess(of member: RoomRoster.Member, _ rules: Rules) -> RoomFileAccess? {
+        guard rules.roomFileSize > 0, !member.isPerch else { return nil }
+        return RoomFileAccess(path: filesPath, key: member.fileKey, maxSize: rules.roomFileSize)
+    }
+
+    mutating func promiseFile(
+        _ verb: RoomVerb.File, by member: RoomRoster.Member, re: UInt64, _ turn: inout Turn
+    ) throws(WireError) {
+        guard options.chat else { throw .chatIsOff }
+        if let wait = talk.take(member.identity, turn.rules.roomTalk, now: turn.now) { throw .tooFast(wait) }
+        let entry = try files.reserve(verb, for: member.client, &turn)
+        turn.send(
+            .room(.upload(.init(re: re, id: entry.id, path: "\(filesPath)/\(entry.id)", secret: entry.secret))),
+            to: member.client)
+    }
+
+    mutating func removeFile(_ id: RoomFileID, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
+        guard let entry = files[id] else { throw .noFile }
+        guard entry.sender == member.client || member.role.moderates else {
+            throw WireError(.notPermitted, "Only hosts, cohosts and the person who sent a file may remove it.")
+        }
+        if member.role.moderates { try chargeModeration(turn) } else { try charge(turn) }
+        removeFile(entry, &turn)
+    }
+
+    private mutating func removeFile(_ entry: RoomFiles.Entry, _ turn: inout Turn) {
+        files.remove(entry.id, &turn)
+        guard entry.state == .stored else { return }
+        chat.remove(entry.id)
+        broadcast(.fileRemoved(.init(id: entry.id)), &turn)
+    }
+
+    /// Ends uploads that take too long, and deletes old files.
+    mutating func expireFiles(_ turn: inout Turn) {
+        for entry in files.over(now: turn.now) { removeFile(entry, &turn) }
+    }
+
+    /// Gives up what someone who is no longer in the room was sending. What they sent stays, as their messages do.
+    mutating func abandonUploads(of client: ConnectionID, _ turn: inout Turn) {
+        for entry in files.entries where entry.sender == client && entry.state != .stored {
+            files.remove(entry.id, &turn)
+        }
+    }
+
+    mutating func deleteFiles(_ turn: inout Turn) {
+        for entry in files.entries { files.remove(entry.id, &turn) }
+    }
+
+    /// Answers a request over HTTP. Without a valid key, the answer does not tell whether the file exists.
+    mutating func perform(
+        _ action: RoomFileAction, _ id: RoomFileID, _ turn: inout Turn
+    ) throws(WireError) -> RoomReply {
+        let entry: RoomFiles.Entry
+        switch action {
+        case .begin(let secret): entry = try files.begin(id, secret, turn)
+        case .end(let secret, isComplete: true): entry = try finish(id, secret, &turn)
+        case .end(let secret, isComplete: false):
+            if files[id]?.secret == secret, files[id]?.state == .receiving { files.remove(id, &turn) }
+            return .closed
+        case .download(let key):
+            guard roster.members.contains(where: { $0.fileKey == key && !$0.isPerch }), let found = files[id],
+                found.state == .stored
+            else { throw .noFile }
+            entry = found
+        }
+        return .file(RoomFileFacts(name: entry.name, size: entry.size))
+    }
+
+    private mutating func finish(
+        _ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn
+    ) throws(WireError) -> RoomFiles.Entry {
+        guard let promised = files[id], promised.secret == secret, let member = roster[promised.sender] else {
+            throw .noUpload
+        }
+        guard options.chat else {
+            files.remove(id, &turn)
+            throw .chatIsOff
+        }
+        let entry = try files.finish(id, secret, turn)
+        let line = RoomLine(
+            connection: member.client, displayName: member.person.displayName, text: entry.name, at: turn.now,
+            file: RoomFile(id: id, size: entry.size))
+        do throws(WireError) { try charge(textSize: line.encodedSize, turn) } catch {
+            files.remove(id, &turn)
+            throw error
+        }
+        chat.append(line, turn.rules)
+        broadcast(.said(line), &turn)
+        return entry
+    }
+}
+
+extension WireError {
+    static let chatIsOff = WireError(.notPermitted, "The hosts turned off the chat of this room.")
+    fileprivate static let invalidFileName = WireError(
+        .invalidName,
+        "A file name has 1 to \(Limits.fileName) bytes, without control characters, / \\ : * ? \" < > | "
+            + "and without a dot at either end. Rename the file.")
+    package static let noUpload = WireError(
+        .notFound, "This upload does not exist any longer. Send the file again from the room.")
+    package static let noFile = WireError(
+        .notFound, "There is no such file, or you are not in its room any longer. Join the room again.")
+
+    fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {
+        WireError(
+            .rateLimited, "You are sending \(rules.roomUploads) files. Wait until one is complete.", retryable: true,
+            retryAfter: .seconds(1))
+    }
+}

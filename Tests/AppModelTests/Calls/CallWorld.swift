@@ -1,0 +1,315 @@
+import Foundation
+import TestSupport
+
+@testable import AppModel
+
+/// A coordinator among a system, a server, a media session and a person that do anything at random, also what makes no sense.
+/// The world knows what each of them may expect, and checks it after each event.
+struct CallWorld {
+    private var random: SeededGenerator
+    private var coordinator: CallCoordinator
+    private(set) var fault: String?
+    private var done: [(event: CallEvent, effects: [CallEffect])] = []
+    /// The last events and their effects.
+    var log: String { done.suffix(40).map { "\($0.event)\n    → \($0.effects)" }.joined(separator: "\n") }
+
+    // What the coordinator owes.
+    private var openActions: Set<ActionID> = []
+    private var reportedPushes: Set<PushID> = []
+    private var openPushes: Set<PushID> = []
+    /// Reports that the system has not answered, in order.
+    private var openReports: [(id: SystemCallID, push: PushID?)] = []
+    /// Calls on the system's screen.
+    private var shown: Set<SystemCallID> = []
+    private var openStarts: [SystemCallID] = []
+    private var requests: [CallSystemRequest] = []
+    private var timers: Set<CallTimer> = []
+    private var joined: Set<SystemCallID> = []
+    private var isSessionActive = false
+    private var isAudioEnabled = false
+
+    private var nextAction: ActionID = 1
+    private var nextPush: PushID = 1
+    private var nextOwn: UInt64 = 1
+    /// Few ids, so that events meet.
+    private let callIDs = ["a", "b", "c", "d"].map { String(repeating: $0, count: 32) }
+    private let people = [CallPerson(id: "ada", name: "Ada"), CallPerson(id: "bob", name: "Bob")]
+    private(set) var activeCalls = 0
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        coordinator = CallCoordinator(
+            usesSystem: seed % 8 != 0, environment: CallEnvironment(microphone: .allowed, isLocked: false))
+        isSessionActive = false
+    }
+
+    // MARK: Running
+
+    mutating func run(events: Int) {
+        for _ in 0..<events where fault == nil { step(randomEvent()) }
+        finish()
+    }
+
+    private mutating func step(_ event: CallEvent?) {
+        guard let event, fault == nil else { return }
+        before(event)
+        let effects = coordinator.handle(event)
+        done.append((event, effects))
+        for effect in effects where fault == nil { apply(effect) }
+        after(event)
+    }
+
+    private mutating func fail(_ text: String) { if fault == nil { fault = text } }
+
+    // MARK: Events
+
+    private mutating func pick<Element>(_ all: [Element]) -> Element? { all.randomElement(using: &random) }
+
+    private mutating func anyID() -> SystemCallID {
+        let incoming = callIDs.compactMap { UUID(callID: $0) }
+        return pick(incoming + [coordinator.current?.id, coordinator.waiting?.id].compactMap(\.self) + shown) ?? UUID()
+    }
+
+    private mutating func anyCallID() -> String {
+        pick(callIDs + [coordinator.current?.callID, coordinator.current?.callID].compactMap(\.self)) ?? ""
+    }
+
+    private mutating func action() -> ActionID {
+        nextAction += 1
+        return nextAction - 1
+    }
+
+    private mutating func ownID() -> SystemCallID {
+        nextOwn += 1
+        return UUID(uuidString: String(format: "00000000-0000-0000-0000-%012x", nextOwn)) ?? UUID()
+    }
+
+    private mutating func randomEvent() -> CallEvent? {
+        switch Int.random(in: 0..<30, using: &random) {
+        case 0, 1:
+            guard coordinator.usesSystem else { return .push(callID: anyCallID(), push: nil) }
+            nextPush += 1
+            return .push(callID: Int.random(in: 0..<30, using: &random) == 0 ? "?" : anyCallID(), push: nextPush)
+        case 2...5: return reportResult(likely: .ok)
+        case 6, 7: return .server(.incoming(info()))
+        case 8, 9: return startAnswer()
+        case 10, 11: return .server(.accepted(callID: anyCallID(), personID: people[0].id))
+        case 12: return .server(.acceptRefused(callID: anyCallID(), CallTrouble(code: "call_state", message: "")))
+        case 13: return .server(.rejoinRefused(callID: anyCallID()))
+        case 14, 15: return .server(.mediaConnected(callID: anyCallID()))
+        case 16: return .server(.ended(randomEnding()))
+        case 17, 18, 19, 20: return systemEvent()
+        case 21: return .app(.call(ownID(), people[0], video: true))
+        case 22: return .app(.end(anyID()))
+        case 23:
+            return .app(
+                pick([.mute(true), .hold(true), .video(false), .video(true), .answer(anyID())]) ?? .mute(false))
+        case 24, 25: return .audio(pick([.activated, .deactivated]) ?? .activated)
+        case 26: return pick(Array(timers)).map(CallEvent.timer)
+        case 27: return Int.random(in: 0..<4, using: &random) == 0 ? .online(isNew: true) : .online(isNew: false)
+        case 28: return pick([.offline, .pushToken("aa"), .pushToken(nil), .system(.reset)])
+        default: return request()
+        }
+    }
+
+    private mutating func info() -> IncomingCallInfo {
+        IncomingCallInfo(callID: anyCallID(), person: pick(people) ?? people[0], video: Bool.random(using: &random))
+    }
+
+    private mutating func randomEnding() -> EndedCall {
+        let reason = pick(CallEndReason.allCases) ?? .hungUp
+        return EndedCall(callID: anyCallID(), reason: reason, into: reason == .merged ? anyCallID() : nil)
+    }
+
+    private mutating func reportResult(likely: SystemReportResult) -> CallEvent? {
+        guard let report = openReports.first else { return nil }
+        // The system answers with `known` for the second report of a call.
+        let isKnown = shown.contains(report.id)
+        let others: [SystemReportResult] = [.filtered, .refused]
+        let refuses = Int.random(in: 0..<6, using: &random) == 0 && !isKnown
+        return .reportResult(report.id, push: report.push, isKnown ? .known : refuses ? pick(others) ?? likely : likely)
+    }
+
+    private mutating func startAnswer() -> CallEvent? {
+        guard let id = openStarts.first else { return nil }
+        if Int.random(in: 0..<5, using: &random) == 0 {
+            return .server(.startRefused(id, CallTrouble(code: "rate_limited", message: "")))
+        }
+        return .server(.placed(id, callID: pick(callIDs) ?? ""))
+    }
+
+    /// Actions without a request, as from the system's own screen.
+    private mutating func systemEvent() -> CallEvent? {
+        guard coordinator.usesSystem else { return nil }
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0...2: return .system(.answer(anyID(), action()))
+        case 3: return .system(.end(anyID(), action()))
+        case 4: return .system(.mute(anyID(), Bool.random(using: &random), action()))
+        case 5, 6: return .system(.hold(anyID(), Bool.random(using: &random), action()))
+        case 7: return pick(openActions.sorted()).map { .system(.timedOut($0)) }
+        default: return .system(.start(anyID(), action()))
+        }
+    }
+
+    /// The system carries out or refuses what the app had requested.
+    private mutating func request() -> CallEvent? {
+        guard let request = requests.first else { return nil }
+        requests.removeFirst()
+        if Int.random(in: 0..<8, using: &random) == 0 { return .system(.requestFailed(request)) }
+        return .system(carriedOut(request))
+    }
+
+    private mutating func carriedOut(_ request: CallSystemRequest) -> CallSystemEvent {
+        switch request {
+        case .start(let id, _, _): .start(id, action())
+        case .answer(let id): .answer(id, action())
+        case .end(let id): .end(id, action())
+        case .mute(let id, let isMuted): .mute(id, isMuted, action())
+        case .hold(let id, let isHeld): .hold(id, isHeld, action())
+        }
+    }
+
+    // MARK: What events mean to the system
+
+    private mutating func before(_ event: CallEvent) {
+        switch event {
+        case .push(_, let push?): openPushes.insert(push)
+        case .reportResult(let id, _, let result):
+            openReports.removeFirst()
+            if result == .ok { shown.insert(id) }
+        case .server(.placed(let id, _)), .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
+        case .timer(let timer): timers.remove(timer)
+        case .audio(.activated): if coordinator.usesSystem { isSessionActive = true }
+        case .system(.reset):
+            openActions = []
+            shown = []
+        case .system(.timedOut(let action)): openActions.remove(action)
+        case .system(.start(let id, let action?)):
+            openActions.insert(action)
+            starting = (id, action)
+        case .system(.end(let id, let action?)):
+            openActions.insert(action)
+            ending = (id, action)
+        case .system(.answer(_, let action?)), .system(.mute(_, _, let action?)), .system(.hold(_, _, let action?)):
+            openActions.insert(action)
+        default: break
+        }
+    }
+
+    /// The start and end actions, whose outcomes show or remove a call.
+    private var starting: (id: SystemCallID, action: ActionID)?
+    private var ending: (id: SystemCallID, action: ActionID)?
+    private var starts: [ActionID: SystemCallID] = [:]
+
+    private mutating func after(_ event: CallEvent) {
+        if case .push(_, let push?) = event, !reportedPushes.contains(push) {
+            fail("push \(push) was not reported at once")
+        }
+        if case .system(.start(let id, let action?)) = event {
+            // Unless it failed at once, the call is on the system's screen.
+            if openActions.contains(action) { (starts[action], _) = (id, shown.insert(id)) }
+        }
+        if event == .audio(.deactivated), coordinator.usesSystem { isSessionActive = false }
+        (starting, ending) = (nil, nil)
+        if isAudioEnabled, !isSessionActive { fail("audio is enabled without a session") }
+        checkSlots()
+    }
+
+    private mutating func checkSlots() {
+        let phases: [CoordinatedCall.Phase] = [.answering, .placing, .connecting, .active, .held, .rejoining]
+        if let waiting = coordinator.waiting {
+            if phases.contains(waiting.phase) { fail("the waiting call is \(waiting.phase)") }
+            if coordinator.current == nil { fail("a call waits for none") }
+            if coordinator.current?.id == waiting.id { fail("a call waits for itself") }
+        }
+        if joined.count > 1 { fail("two sessions are joined") }
+        if let current = coordinator.current, [.connecting, .active, .held].contains(current.phase) {
+            if !joined.contains(current.id) { fail("\(current.phase) without a session") }
+        }
+        if coordinator.current?.phase == .active { activeCalls += 1 }
+        let wantsAudio = coordinator.current?.phase == .active && isSessionActive && coordinator.usesSystem
+        if wantsAudio, !isAudioEnabled { fail("an active call is silent") }
+    }
+
+    // MARK: Effects
+
+    private mutating func apply(_ effect: CallEffect) {
+        switch effect {
+        case .report(let id, _, _, let push):
+            openReports.append((id, push))
+            if let push, !reportedPushes.insert(push).inserted { fail("push \(push) was reported twice") }
+        case .completePush(let push):
+            if !reportedPushes.contains(push) { fail("push \(push) was completed before its report") }
+            if openPushes.remove(push) == nil { fail("push \(push) was completed twice") }
+        case .fulfil(let action):
+            if openActions.remove(action) == nil { fail("action \(action) was answered twice, or is unknown") }
+            if let ending, ending.action == action { shown.remove(ending.id) }
+        case .fail(let action):
+            if openActions.remove(action) == nil { fail("action \(action) was answered twice, or is unknown") }
+            // A failed start removes the call from the system's screen.
+            if let id = starts[action] { shown.remove(id) }
+        case .reportEnded(let id, _):
+            if shown.remove(id) == nil { fail("the end of \(id) was reported, which the system does not know") }
+        case .update(let id, _, _):
+            if !shown.contains(id), !openReports.contains(where: { $0.id == id }) {
+                fail("an update of an unknown call")
+            }
+        case .reportConnecting(let id), .reportConnected(let id):
+            if !shown.contains(id) { fail("a report about an unknown call") }
+        case .request(let request): requests.append(request)
+        case .send(.start(let id, _, _)):
+            if openStarts.contains(id) { fail("a start was sent twice") }
+            openStarts.append(id)
+        case .join(let id): if !joined.insert(id).inserted { fail("joined twice") }
+        case .leave(let id): if joined.remove(id) == nil { fail("left without joining") }
+        case .startTimer(let timer): if !timers.insert(timer).inserted { fail("\(timer) was started twice") }
+        case .stopTimer(let timer): if timers.remove(timer) == nil { fail("\(timer) was not running") }
+        case .audio(let effect): apply(effect)
+        default: break
+        }
+    }
+
+    private mutating func apply(_ effect: AudioEffect) {
+        switch effect {
+        case .setActive(let isActive):
+            if coordinator.usesSystem { fail("the app activated the session") }
+            isSessionActive = isActive
+        case .setEnabled(let isEnabled):
+            if isEnabled == isAudioEnabled { fail("audio was set twice") }
+            if isEnabled, !isSessionActive { fail("audio was enabled without a session") }
+            isAudioEnabled = isEnabled
+        case .configure, .sessionDidActivate, .sessionDidDeactivate: break
+        }
+    }
+
+    // MARK: The end
+
+    /// Answers everything and ends all calls. Then nothing may be left.
+    private mutating func finish() {
+        for _ in 0..<4 {
+            while fault == nil, let event = reportResult(likely: .ok) { step(event) }
+            while fault == nil, !requests.isEmpty { step(.system(carriedOut(requests.removeFirst()))) }
+            while fault == nil, let id = openStarts.first {
+                step(.server(.startRefused(id, CallTrouble(code: "failed", message: ""))))
+            }
+            for timer in timers { step(.timer(timer)) }
+            for callID in [coordinator.waiting?.callID, coordinator.current?.callID].compactMap(\.self) {
+                step(.server(.ended(EndedCall(callID: callID, reason: .failed))))
+            }
+            // A call that the server never knew.
+            if let id = coordinator.current?.id { step(.app(.end(id))) }
+            step(.audio(.deactivated))
+        }
+        guard fault == nil else { return }
+        if coordinator.current != nil || coordinator.waiting != nil { fail("a call did not end") }
+        if !shown.isEmpty { fail("the system still shows \(shown)") }
+        if !openActions.isEmpty { fail("actions without an answer: \(openActions)") }
+        if !openPushes.isEmpty { fail("pushes without completion: \(openPushes)") }
+        if !joined.isEmpty { fail("a session is still joined") }
+        if !timers.isEmpty { fail("timers still run: \(timers)") }
+        if isAudioEnabled { fail("audio is still enabled") }
+        if !coordinator.abandoned.isEmpty || !coordinator.reports.isEmpty {
+            fail("the coordinator remembers old calls")
+        }
+    }
+}

@@ -1,0 +1,255 @@
+import Foundation
+import Testing
+
+@testable import AppModel
+
+/// Each row of the table about incoming calls.
+@Suite struct IncomingCallTests {
+    private typealias Script = CallScript
+    private let first = CallScript.first
+    private let second = CallScript.second
+    private let firstID = CallScript.firstID
+    private let secondID = CallScript.secondID
+
+    @Test func theServersCallIDIsTheSystemsID() {
+        #expect(UUID(callID: "0123456789abcdef0123456789abcdef")?.uuidString == "01234567-89AB-CDEF-0123-456789ABCDEF")
+        for wrong in ["", "0123", "0123456789ABCDEF0123456789ABCDEF", "g123456789abcdef0123456789abcdef"] {
+            #expect(UUID(callID: wrong) == nil)
+        }
+    }
+
+    // MARK: Pushes
+
+    @Test func aPushIsReportedAtOnceAndOpensTheSocket() {
+        var script = Script()
+        #expect(
+            script.on(.push(callID: first, push: 1)) == [
+                .report(firstID, name: nil, video: true, push: 1), .openSocket, .startTimer(.unconfirmed(firstID)),
+            ])
+        #expect(script.coordinator.current?.phase == .reported)
+    }
+
+    @Test func aPushAboutAKnownCallIsReportedAgain() {
+        var script = Script.pushed()
+        #expect(
+            script.on(.push(callID: first, push: 2)) == [.report(firstID, name: nil, video: true, push: 2)])
+        #expect(script.on(.reportResult(firstID, push: 2, .known)) == [.completePush(2)])
+        #expect(script.coordinator.current?.phase == .reported)
+    }
+
+    @Test func aPushAboutASecondCallIsReportedAsWaiting() {
+        var script = Script.active()
+        #expect(
+            script.on(.push(callID: second, push: 2)) == [
+                .report(secondID, name: nil, video: true, push: 2), .openSocket, .startTimer(.unconfirmed(secondID)),
+            ])
+        #expect(script.coordinator.current?.phase == .active)
+        #expect(script.coordinator.waiting?.phase == .reported)
+    }
+
+    @Test func aPushAboutAThirdCallIsReportedAndEnds() {
+        var script = Script.activeAndWaiting()
+        let third = String(repeating: "c", count: 32)
+        let thirdID = UUID(callID: third)!
+        #expect(script.on(.push(callID: third, push: 3)) == [.report(thirdID, name: nil, video: true, push: 3)])
+        #expect(
+            script.on(.reportResult(thirdID, push: 3, .ok)) == [.completePush(3), .reportEnded(thirdID, .failed)])
+    }
+
+    @Test func aPushWithAnUnreadableIDIsReportedAndEnds() throws {
+        var script = Script()
+        let effects = script.on(.push(callID: "nonsense", push: 1))
+        guard case .report(let id, name: nil, video: true, push: 1) = effects.first, effects.count == 1 else {
+            Issue.record("\(effects)")
+            return
+        }
+        #expect(script.on(.reportResult(id, push: 1, .ok)) == [.completePush(1), .reportEnded(id, .failed)])
+        #expect(script.coordinator.current == nil)
+    }
+
+    @Test func withoutTheSystemsScreenAPushRingsInTheApp() {
+        var script = Script(usesSystem: false)
+        #expect(
+            script.on(.push(callID: first, push: nil)) == [
+                .ring(firstID, name: nil, video: true), .openSocket, .startTimer(.unconfirmed(firstID)),
+            ])
+    }
+
+    // MARK: The socket
+
+    @Test func anIncomingCallIsReported() {
+        var script = Script()
+        #expect(script.on(Script.incoming()) == [.report(firstID, name: "Ada", video: true, push: nil)])
+        #expect(script.coordinator.current?.phase == .reported)
+    }
+
+    @Test func detailsOfAReportedCallUpdateItAndStopTheTimer() {
+        var script = Script.pushed()
+        #expect(
+            script.on(Script.incoming(video: false)) == [
+                .update(firstID, Script.ada, video: false), .stopTimer(.unconfirmed(firstID)),
+            ])
+        #expect(script.coordinator.current?.phase == .ringing)
+    }
+
+    @Test func theSameDetailsAgainChangeNothing() {
+        var script = Script.ringing()
+        #expect(script.on(Script.incoming()) == [])
+    }
+
+    @Test(arguments: [SystemReportResult.filtered, .refused])
+    func aCallThatTheSystemRefusesIsDeclined(result: SystemReportResult) {
+        var script = Script()
+        script.on(.push(callID: first, push: 1))
+        #expect(
+            script.on(.reportResult(firstID, push: 1, result)) == [
+                .send(.decline(callID: first)), .stopTimer(.unconfirmed(firstID)), .completePush(1),
+            ])
+        #expect(script.coordinator.current == nil)
+    }
+
+    @Test func anAcceptedReportCompletesThePush() {
+        var script = Script()
+        script.on(.push(callID: first, push: 1))
+        #expect(script.on(.reportResult(firstID, push: 1, .ok)) == [.completePush(1)])
+        #expect(script.coordinator.current?.phase == .reported)
+    }
+
+    @Test func aCallThatNobodyKnowsAfterTenSecondsEnds() {
+        #expect(CallTimer.unconfirmed(firstID).interval == .seconds(10))
+        var script = Script.pushed()
+        #expect(script.on(.timer(.unconfirmed(firstID))) == [.reportEnded(firstID, .failed)])
+        #expect(script.coordinator.current == nil)
+    }
+
+    @Test(arguments: [
+        (CallEndReason.answeredElsewhere, SystemEndReason.answeredElsewhere), (.declinedElsewhere, .declinedElsewhere),
+        (.cancelled, .remoteEnded), (.missed, .unanswered), (.unreachable, .failed), (.failed, .failed),
+    ])
+    func aRingingCallEndsForTheReasonOfTheServer(reason: CallEndReason, system: SystemEndReason) {
+        var script = Script.ringing()
+        #expect(script.on(Script.ended(reason)) == [.reportEnded(firstID, system), Script.ending(reason)])
+        #expect(script.coordinator.current == nil)
+        #expect(script.on(.app(.shown(callID: first))) == [.send(.seen(callID: first))])
+    }
+
+    @Test func aCallThatEndsBeforeTheSystemKnowsItEndsThen() {
+        var script = Script()
+        script.on(.push(callID: first, push: 1))
+        #expect(script.on(Script.ended(.cancelled)) == [.stopTimer(.unconfirmed(firstID)), Script.ending(.cancelled)])
+        #expect(
+            script.on(.reportResult(firstID, push: 1, .ok)) == [.completePush(1), .reportEnded(firstID, .remoteEnded)])
+    }
+
+    @Test func theEndOfAnUnknownCallIsShown() {
+        var script = Script()
+        #expect(script.on(Script.ended(.missed)) == [Script.ending(.missed)])
+    }
+
+    // MARK: Answering
+
+    @Test func anAnswerPreparesTheAudioAndAccepts() {
+        var script = Script.ringing()
+        #expect(
+            script.on(.system(.answer(firstID, 1))) == [
+                .audio(.configure), .send(.accept(callID: first, video: true)),
+            ])
+        #expect(script.coordinator.current?.phase == .answering)
+    }
+
+    @Test func anAnswerBeforeTheSocketIsUpIsRemembered() {
+        var script = Script.pushed()
+        #expect(script.on(.system(.answer(firstID, 1))) == [.audio(.configure), .openSocket])
+        #expect(script.on(.online(isNew: true)) == [.appear])
+        #expect(
+            script.on(Script.incoming(video: false)) == [
+                .update(firstID, Script.ada, video: false), .stopTimer(.unconfirmed(firstID)),
+                .send(.accept(callID: first, video: true)),
+            ])
+    }
+
+    @Test(arguments: [(CallEnvironment.Microphone.undetermined, true), (.refused, true), (.refused, false)])
+    func anAnswerWithoutAMicrophoneEndsTheCall(microphone: CallEnvironment.Microphone, isLocked: Bool) {
+        var script = Script.ringing(microphone: microphone, isLocked: isLocked)
+        #expect(
+            script.on(.system(.answer(firstID, 1))) == [
+                .fulfil(1), .send(.decline(callID: first)), .tell(.allowMicrophone(Script.ada)),
+                .request(.end(firstID)),
+            ])
+        #expect(script.coordinator.current?.phase == .ending)
+        #expect(script.on(.system(.end(firstID, 2))) == [.fulfil(2)])
+        #expect(script.coordinator.current == nil)
+    }
+
+    @Test func anUnlockedPhoneAsksForTheMicrophoneLater() {
+        var script = Script.ringing(microphone: .undetermined)
+        #expect(script.on(.system(.answer(firstID, 1))).contains(.send(.accept(callID: first, video: true))))
+    }
+
+    @Test func anAcceptedCallFulfilsTheAnswerAndJoins() {
+        var script = Script.answering()
+        #expect(
+            script.on(Script.accepted()) == [
+                .fulfil(1), .join(firstID), .publish(firstID, video: true),
+            ])
+        #expect(script.coordinator.current?.phase == .connecting)
+        #expect(!script.coordinator.audio.isEnabled, "sound waits for the system")
+    }
+
+    @Test(arguments: ["call_state", "not_found"]) func aRefusedAnswerFails(code: String) {
+        var script = Script.answering()
+        let trouble = CallTrouble(code: code, message: "Gone.")
+        #expect(
+            script.on(.server(.acceptRefused(callID: first, trouble))) == [
+                .fail(1), .reportEnded(firstID, .failed), .tell(.trouble(trouble)),
+            ])
+        #expect(script.coordinator.current == nil)
+    }
+
+    @Test func mediaMakesTheCallActive() {
+        var script = Script.connecting()
+        #expect(script.on(.server(.mediaConnected(callID: first))) == [])
+        #expect(script.coordinator.current?.phase == .active)
+    }
+
+    @Test func aCallOfWhichNobodyIsHereIsEndedOnTheServer() {
+        var script = Script()
+        #expect(script.on(Script.accepted()) == [.send(.end(callID: first))])
+    }
+
+    @Test func answeringTheWaitingCallEndsTheFirst() {
+        var script = Script.activeAndWaiting()
+        #expect(
+            script.on(.system(.answer(secondID, 2))) == [
+                .leave(firstID), .send(.end(callID: first)), .reportEnded(firstID, .remoteEnded),
+                .audio(.setEnabled(false)), .audio(.configure), .send(.accept(callID: second, video: true)),
+            ])
+        #expect(script.coordinator.current?.id == secondID)
+        #expect(script.coordinator.waiting == nil)
+    }
+
+    @Test func theSystemMayEndTheFirstBeforeItAnswersTheWaitingCall() {
+        var script = Script.activeAndWaiting()
+        #expect(
+            script.on(.system(.end(firstID, 2))) == [
+                .leave(firstID), .send(.end(callID: first)), .audio(.setEnabled(false)), .fulfil(2),
+            ])
+        #expect(
+            script.on(.system(.answer(secondID, 3))) == [
+                .audio(.configure), .send(.accept(callID: second, video: true)),
+            ])
+    }
+
+    @Test func theSystemMayHoldTheFirstBeforeItAnswersTheWaitingCall() {
+        var script = Script.activeAndWaiting()
+        #expect(script.on(.system(.hold(firstID, true, 2))).last == .fulfil(2))
+        #expect(script.on(.system(.answer(secondID, 3))).first == .leave(firstID))
+        #expect(script.coordinator.current?.id == secondID)
+    }
+
+    @Test func decliningTheWaitingCallLeavesTheFirst() {
+        var script = Script.activeAndWaiting()
+        #expect(script.on(.system(.end(secondID, 2))) == [.send(.decline(callID: second)), .fulfil(2)])
+        #expect(script.coordinator.current?.phase == .active)
+    }
+}

@@ -1,0 +1,350 @@
+import Foundation
+import Testing
+
+@testable import AppModel
+
+@Suite @MainActor struct ApplicationTests {
+    private let device = FakeDevice()
+    private let url = URL(string: "https://chat.example.org")!
+
+    /// An app that is set up.
+    private func home(hasRoulette: Bool = true) -> ApplicationModel {
+        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: hasRoulette)
+        app.welcome.choose(url)
+        app.handle(.checked(url, .ok))
+        app.aboutYou?.isRulesAgreed = true
+        app.aboutYou?.submit()
+        return app
+    }
+
+    @Test func theFirstStartLeadsThroughServerAndRules() {
+        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
+        #expect(app.stage == .welcome)
+        app.welcome.choose(url)
+        #expect(device.server.take() == [.check(url)])
+        app.handle(.checked(url, .ok))
+        #expect(app.stage == .aboutYou)
+        app.aboutYou?.name = "Ada"
+        app.aboutYou?.isRulesAgreed = true
+        app.aboutYou?.submit()
+        #expect(app.stage == .home)
+        #expect(device.server.take() == [.connect(url, name: "Ada")])
+        #expect(app.settings.server == url.absoluteString)
+    }
+
+    @Test func theNextStartGoesOnline() {
+        _ = home()
+        _ = device.server.take()
+        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
+        #expect(app.stage == .home)
+        #expect(device.server.take() == [.connect(url, name: "")])
+    }
+
+    @Test func theNextStartUsesTheStoredSettings() {
+        let former = home()
+        former.settings.settings.transport = .tcp
+        _ = device.server.take()
+        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
+        #expect(app.settings.settings.transport == .tcp)
+        #expect(device.server.take() == [.settings(.changed(app.settings.settings)), .connect(url, name: "")])
+    }
+
+    @Test func damagedSettingsAreAFirstStart() {
+        device.settings.values[ApplicationModel.settingsKey] = Data("{".utf8)
+        #expect(ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true).stage == .welcome)
+    }
+
+    // MARK: The connection
+
+    @Test(arguments: [
+        (LineState.connecting, "connecting"), (.reconnecting, "reconnecting"), (.offline(.noNetwork), "no network"),
+        (.offline(.unreachable), "server unreachable"), (.offline(.tooOld), "too old"),
+        (
+            .offline(.refused(CallTrouble(code: "banned", message: "You are banned from this server until Monday."))),
+            "banned"
+        ),
+        (.closed(CallTrouble(code: "replaced", message: "You continued on another device.")), "replaced device"),
+        (
+            .closed(CallTrouble(code: "token_expired", message: "Your sign-in has expired. Sign in again.")),
+            "token expired"
+        ),
+    ])
+    func line(state: LineState, name: String) {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        #expect(app.connectionText.isEmpty)
+        app.handle(.line(state))
+        Golden.expect(app, "Connection", name)
+    }
+
+    @Test func aBriefDropTakesNothingAway() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.handle(.line(.reconnecting))
+        #expect(app.roulette.canStart)
+        app.handle(.line(.online(isNew: false)))
+        #expect(app.connectionText.isEmpty)
+    }
+
+    @Test func aRefusedNameIsAskedAgain() {
+        let app = home()
+        app.handle(.nameRefused)
+        #expect(app.stage == .aboutYou)
+        #expect(app.aboutYou?.nameTrouble != nil)
+    }
+
+    // MARK: What belongs together
+
+    @Test func aCallEndsTheRoulette() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.handle(.people(.contacts([Contact(id: "ada", name: "Ada", isOnline: true)])))
+        app.people.open("ada")
+        app.people.call(video: true)
+        #expect(app.roulette.isIdle)
+        #expect(device.server.take().contains(.roulette(.stop)))
+        #expect(app.calls.isInCall)
+    }
+
+    @Test func theScreenStaysOnWhileSomebodyIsSeenOrWaitedFor() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.handle(.roulette(.waiting(pause: nil)))
+        #expect(device.screen.isScreenKeptAwake)
+        app.roulette.stop()
+        #expect(!device.screen.isScreenKeptAwake)
+    }
+
+    @Test func theRouletteHasSoundWhileSomebodyIsThereAndACallTakesIt() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.handle(.roulette(.waiting(pause: nil)))
+        #expect(device.audio.effects.isEmpty)
+        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        let on: [AudioEffect] = [.configure, .setActive(true), .setEnabled(true)]
+        let off: [AudioEffect] = [.setEnabled(false), .setActive(false)]
+        #expect(device.audio.effects == on)
+        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        #expect(device.audio.effects == on + off)
+        app.handle(.call(.ended(EndedCall(callID: CallScript.first, reason: .cancelled))))
+        #expect(device.audio.effects == on + off + on)
+        app.roulette.stop()
+        #expect(device.audio.effects == on + off + on + off)
+    }
+
+    @Test func withoutTheRouletteItIsNowhere() {
+        let app = home(hasRoulette: false)
+        #expect(app.tab == .nearby)
+        #expect(!app.tabs.contains(.roulette))
+        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        #expect(!app.roulette.isInChat)
+    }
+
+    @Test func theBackgroundEndsTheRouletteAfterTenSeconds() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        _ = device.server.take()
+        app.becameActive()
+        app.enteredBackground()
+        device.clock.pass(9)
+        #expect(device.server.take().isEmpty)
+        device.clock.pass(1)
+        #expect(device.server.take() == [.roulette(.stop), .leave])
+        app.becameActive()
+        #expect(device.server.take() == [.connect(url, name: "")])
+    }
+
+    @Test func theBackgroundDoesNotEndACall() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.calls.call(CallScript.ada, video: true)
+        app.enteredBackground()
+        device.clock.pass(60)
+        #expect(app.calls.isInCall)
+        #expect(!device.server.take().contains(.leave))
+    }
+
+    @Test func aPushAfterTheBackgroundConnectsAgain() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.becameActive()
+        app.enteredBackground()
+        device.clock.pass(10)
+        #expect(app.line == .idle)
+        _ = device.server.take()
+        device.calls.onEvent?(.push(callID: CallScript.first, push: 1))
+        #expect(device.server.take() == [.connect(url, name: "")])
+    }
+
+    @Test func aCallThatRingsInTheBackgroundKeepsTheConnection() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.becameActive()
+        app.enteredBackground()
+        device.clock.pass(5)
+        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        device.clock.pass(60)
+        #expect(app.line == .online(isNew: true))
+        app.handle(.call(.ended(EndedCall(callID: CallScript.first, reason: .cancelled))))
+        device.calls.carryOut()
+        device.clock.pass(10)
+        #expect(app.line == .idle, "nobody sees the app, and nothing rings")
+    }
+
+    @Test func anAppThatAPushLaunchedGoesOfflineAfterTheCall() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        device.clock.pass(10)
+        #expect(app.line == .idle)
+    }
+
+    @Test func aCallIsAboveEverythingElse() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.calls.call(CallScript.ada, video: true)
+        app.handle(.nameRefused)
+        guard case .call = app.shown else {
+            Issue.record("the call is hidden")
+            return
+        }
+        app.calls.end()
+        device.calls.carryOut()
+        guard case .aboutYou = app.shown else {
+            Issue.record("the name is not asked")
+            return
+        }
+    }
+
+    @Test func aNewNameIsToldToAServerThatIsConnected() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.settings.editAboutYou()
+        app.aboutYou?.name = "Ada"
+        _ = device.server.take()
+        app.aboutYou?.submit()
+        #expect(device.server.take() == [.connect(url, name: "Ada"), .call(.appear)])
+    }
+
+    @Test func missedCallsAreCountedBeforeTheirListIsOpened() {
+        let app = home()
+        _ = device.server.take()
+        app.handle(.line(.online(isNew: true)))
+        #expect(device.server.take().contains(.people(.log(before: nil))))
+        var missed = PastCall(id: "1", direction: .incoming, outcome: .missed, person: nil, at: device.clock.now)
+        missed.isSeen = false
+        app.handle(.people(.log([missed], next: nil, isFirstPage: true)))
+        #expect(app.badge(of: .people) == 1)
+        #expect(app.badge(of: .room) == 0)
+    }
+
+    @Test func theDiagnosticsSayWhatIsGoingOn() {
+        let app = home()
+        app.handle(.line(.offline(.refused(CallTrouble(code: "banned", message: "You are banned.")))))
+        #expect(app.settings.diagnostics.contains("Server: \(url.absoluteString)"))
+        #expect(app.settings.diagnostics.contains("Connection: refused, banned"))
+        app.calls.call(CallScript.ada, video: true)
+        #expect(app.settings.diagnostics.contains("Call: outgoing, placing"))
+        #expect(!app.settings.diagnostics.joined().contains(CallScript.ada.name), "names stay here")
+        #expect(app.settings.licenses.contains { $0.contains("The WebRTC project authors") })
+    }
+
+    @Test func textNeedsNoCamera() {
+        device.permissions.statuses[.microphone] = .refused
+        let app = home()
+        _ = device.server.take()
+        app.permissions.proceed()
+        #expect(app.roulette.mode == .text)
+        #expect(device.server.take().isEmpty)
+    }
+
+    @Test(arguments: ApplicationModel.Tab.allCases) func aRingingCallIsShownAnywhere(tab: ApplicationModel.Tab) {
+        let app = home()
+        app.tab = tab
+        app.handle(.line(.online(isNew: true)))
+        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        #expect(app.lines.first == .title(app.calls.incomingText))
+    }
+
+    @Test func theRoomKeepsTheScreenOnAndHasSound() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.room.roomName = "book club"
+        app.room.join()
+        app.handle(.room(.joined))
+        #expect(device.screen.isScreenKeptAwake)
+        let on: [AudioEffect] = [.configure, .setActive(true), .setEnabled(true)]
+        #expect(device.audio.effects == on)
+        app.handle(.room(.reconnecting(true)))
+        #expect(device.audio.effects == on, "only the connection to the server is lost")
+        app.room.leave()
+        app.handle(.room(.speaker(nil)))
+        #expect(device.audio.effects == on + [.setEnabled(false), .setActive(false)])
+        #expect(!device.screen.isScreenKeptAwake)
+    }
+
+    // MARK: Links
+
+    @Test func linksOpenTheirScreen() {
+        let app = home()
+        let id = String(repeating: "a", count: 32)
+        app.open(URL(string: "confab://person/\(id)")!)
+        #expect(app.tab == .people)
+        #expect(device.server.take().last == .people(.find(id)))
+        app.open(URL(string: "confab://room/book%20club")!)
+        #expect(app.tab == .room)
+        #expect(app.room.roomName == "book club")
+    }
+
+    @Test func aLinkToAServerAsksFirst() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        _ = device.server.take()
+        app.open(URL(string: "confab://server?url=https://other.example.org")!)
+        #expect(app.stage == .welcome)
+        #expect(app.welcome.address == "https://other.example.org")
+        #expect(device.server.take().isEmpty, "the person has not agreed")
+        app.welcome.goBack()
+        #expect(app.stage == .home)
+        #expect(device.server.take() == [.connect(url, name: "")])
+    }
+
+    @Test func aChangedServerEndsWhatWentOnAtTheOldOne() {
+        let app = home()
+        let other = URL(string: "https://other.example.org")!
+        app.handle(.line(.online(isNew: true)))
+        app.handle(.people(.contacts([Contact(id: "ada", name: "Ada", isOnline: true)])))
+        app.roulette.start()
+        app.settings.changeServer()
+        #expect(app.stage == .welcome)
+        #expect(!app.roulette.isIdle, "nothing has changed yet")
+        _ = device.server.take()
+        app.welcome.choose(other)
+        #expect(device.server.take() == [.roulette(.stop), .leave, .check(other)])
+        app.handle(.checked(other, .ok))
+        #expect(app.people.contacts == nil)
+        #expect(app.settings.server == other.absoluteString)
+        app.settings.changeServer()
+        Golden.expect(app, "Welcome", "another server")
+    }
+
+    @Test(arguments: [
+        "https://example.org", "confab://person/short", "confab://other/x", "confab://server?url=ftp://x",
+    ])
+    func otherLinksAreIgnored(text: String) {
+        #expect(AppLink(URL(string: text)!) == nil)
+    }
+
+    @Test func aLinkWaitsUntilTheRulesAreAgreed() {
+        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
+        app.open(URL(string: "confab://room/club")!)
+        app.welcome.choose(url)
+        app.handle(.checked(url, .ok))
+        app.aboutYou?.isRulesAgreed = true
+        app.aboutYou?.submit()
+        #expect(app.tab == .room)
+    }
+}

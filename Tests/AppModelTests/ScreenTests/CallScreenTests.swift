@@ -1,0 +1,259 @@
+import Foundation
+import Testing
+
+@testable import AppModel
+
+/// Calls on the screen, with a system that does what it is asked.
+@Suite @MainActor struct CallScreenTests {
+    private let device = FakeDevice()
+    private let first = CallScript.first
+    private final class Effects { var all: [CallEffect] = [] }
+    private let effects = Effects()
+
+    private func model(usesSystem: Bool = true) -> CallsModel {
+        device.calls.isAllowed = usesSystem
+        let model = CallsModel(platform: device.platform) { [effects] in effects.all.append($0) }
+        model.handle(.online(isNew: true))
+        return model
+    }
+
+    /// An outgoing call that the system has started.
+    private func calling(_ events: CallServerEvent...) -> CallsModel {
+        let model = model()
+        model.call(CallScript.ada, video: true)
+        device.calls.carryOut()
+        for event in events { model.handle(.server(event)) }
+        return model
+    }
+
+    private func placed(_ events: CallServerEvent...) -> CallsModel {
+        let model = calling()
+        guard let id = model.coordinator.current?.id else { return model }
+        for event in [.placed(id, callID: first)] + events { model.handle(.server(event)) }
+        return model
+    }
+
+    private func active() -> CallsModel {
+        let model = placed()
+        model.handle(CallScript.accepted())
+        model.handle(.audio(.activated))
+        model.handle(.server(.mediaConnected(callID: first)))
+        model.handle(.partnerVideo(FakeVideo()))
+        model.handle(.firstFrame)
+        return model
+    }
+
+    // MARK: Outgoing
+
+    @Test func placing() { Golden.expect(calling(), "OutgoingCall", "placing") }
+    @Test func ringing() { Golden.expect(placed(.ringing(callID: first, devices: 2)), "OutgoingCall", "ringing on 2") }
+    @Test func ringingOnOne() {
+        Golden.expect(placed(.ringing(callID: first, devices: 1)), "OutgoingCall", "ringing on 1")
+    }
+    @Test func pushOnly() { Golden.expect(placed(.ringing(callID: first, devices: 0)), "OutgoingCall", "push only") }
+    @Test(arguments: [CallEndReason.busy, .unreachable, .declined, .unanswered])
+    func notAnswered(reason: CallEndReason) {
+        let ending = EndedCall(callID: first, reason: reason, person: CallScript.ada)
+        let model = placed(.ended(ending))
+        #expect(model.offersCallAgain)
+        Golden.expect(model, "OutgoingCall", reason.rawValue)
+    }
+    @Test(arguments: [
+        ("call_not_allowed", "This person is not accepting calls from you."),
+        ("rate_limited", "Too many calls. Wait 10 minutes, then try again."),
+    ])
+    func refused(code: String, message: String) {
+        let model = calling()
+        guard let id = model.coordinator.current?.id else { return }
+        model.handle(.server(.startRefused(id, CallTrouble(code: code, message: message))))
+        Golden.expect(model, "OutgoingCall", code)
+    }
+    @Test func canceled() {
+        let model = placed()
+        model.end()
+        device.calls.carryOut()
+        #expect(effects.all.last == .send(.cancel(callID: first)))
+        #expect(!model.isInCall)
+    }
+
+    @Test func aCallWithoutTheMicrophoneIsNotPlaced() {
+        device.permissions.statuses[.microphone] = .refused
+        let model = model()
+        model.call(CallScript.ada, video: true)
+        #expect(!model.hasCall)
+        Golden.expect(model, "OutgoingCall", "no microphone")
+        device.clock.pass(60)
+        #expect(model.showsEnd, "it stays until it was read")
+    }
+    @Test func aCallWithoutTheCameraIsOneByVoice() {
+        device.permissions.statuses[.camera] = .refused
+        let model = model()
+        model.call(CallScript.ada, video: true)
+        #expect(model.coordinator.current?.sendsVideo == false)
+    }
+    @Test func anAdviceGoesAway() {
+        let model = placed()
+        model.call(CallScript.bob, video: true)
+        #expect(model.adviceText == "You are already in a call. End it first.")
+        device.clock.pass(60)
+        #expect(model.adviceText.isEmpty)
+    }
+
+    // MARK: Incoming
+
+    @Test func withoutTheCameraACallIsAnsweredByVoice() {
+        device.permissions.statuses[.camera] = .refused
+        let model = model(usesSystem: false)
+        model.handle(CallScript.incoming())
+        model.accept()
+        #expect(effects.all.last == .send(.accept(callID: first, video: false)))
+        #expect(model.isCameraOff)
+    }
+    @Test func aCallThatRingsIsAnnounced() {
+        let model = model(usesSystem: false)
+        model.handle(CallScript.incoming())
+        #expect(device.announcer.texts == [model.incomingText])
+    }
+    @Test func decliningDoesNotShowTheCall() {
+        let model = model()
+        model.handle(CallScript.incoming())
+        device.calls.carryOut()
+        model.decline()
+        #expect(model.hasCall, "the system has not agreed yet")
+        #expect(!model.isInCall)
+    }
+    @Test func incomingInTheApp() {
+        let model = model(usesSystem: false)
+        model.handle(CallScript.incoming())
+        Golden.expect(model, "IncomingCall", "in the app")
+        model.accept()
+        #expect(effects.all.last == .send(.accept(callID: first, video: true)))
+    }
+    @Test func incomingWithoutVideo() {
+        let model = model(usesSystem: false)
+        model.handle(CallScript.incoming(video: false))
+        Golden.expect(model, "IncomingCall", "without video")
+    }
+    @Test func unknownCaller() {
+        let model = model(usesSystem: false)
+        model.handle(.push(callID: first, push: nil))
+        Golden.expect(model, "IncomingCall", "known from a push")
+    }
+    @Test func waitingCall() {
+        let model = active()
+        model.handle(CallScript.incoming(CallScript.second, CallScript.bob))
+        device.calls.carryOut()
+        Golden.expect(model, "IncomingCall", "waiting during a call")
+    }
+    @Test(arguments: [CallEndReason.answeredElsewhere, .declinedElsewhere, .cancelled, .missed])
+    func endsElsewhere(reason: CallEndReason) {
+        let model = model(usesSystem: false)
+        model.handle(CallScript.incoming())
+        model.handle(CallScript.ended(reason))
+        #expect(effects.all.last == .send(.seen(callID: first)))
+        Golden.expect(model, "IncomingCall", reason.rawValue)
+    }
+    @Test func answeredWithoutMicrophone() {
+        device.permissions.statuses[.microphone] = .refused
+        let model = model()
+        model.handle(CallScript.incoming())
+        device.calls.carryOut()
+        model.accept()
+        device.calls.carryOut()
+        device.calls.carryOut()
+        #expect(effects.all.contains(.send(.decline(callID: first))))
+        #expect(device.announcer.notified == [model.adviceText], "the phone may be locked")
+        Golden.expect(model, "IncomingCall", "no microphone")
+    }
+
+    // MARK: In a call
+
+    @Test func mediaThatWasMutedInAnotherChatIsHeardInTheCall() {
+        let model = placed()
+        model.handle(.ownVideo(FakeVideo()))
+        guard let id = model.coordinator.current?.id else { return }
+        #expect(effects.all.suffix(2) == [.setMuted(id, false), .setVideo(id, true)])
+    }
+    @Test func theSizeOfThePictureIsThatOfTheSmallWindow() {
+        let model = active()
+        #expect(model.windowSize == .usual)
+        model.pictureSize(PixelSize(width: 1280, height: 720))
+        #expect(model.windowSize == PixelSize(width: 1280, height: 720))
+    }
+    @Test func connecting() {
+        let model = placed()
+        model.handle(CallScript.accepted())
+        Golden.expect(model, "InCall", "connecting")
+    }
+    @Test func activeCall() {
+        let model = active()
+        device.clock.pass(67)
+        model.route = AudioRoute(id: "speaker", name: "Speaker")
+        Golden.expect(model, "InCall", "active")
+    }
+    @Test func audioOnly() {
+        let model = active()
+        model.toggleCamera()
+        model.handle(.partnerSendsVideo(false))
+        Golden.expect(model, "InCall", "audio only")
+    }
+    @Test func partnerReconnecting() {
+        let model = active()
+        model.handle(.server(.partner(callID: first, isAway: true)))
+        Golden.expect(model, "InCall", "partner reconnecting")
+    }
+    @Test func ownLineReconnecting() {
+        let model = active()
+        model.handle(.offline)
+        Golden.expect(model, "InCall", "own line reconnecting")
+    }
+    @Test func rejoining() {
+        let model = active()
+        model.handle(.online(isNew: true))
+        Golden.expect(model, "InCall", "rejoining after a restart")
+    }
+    @Test func paused() {
+        let model = active()
+        model.handle(.partnerPaused(true))
+        Golden.expect(model, "InCall", "paused by the network")
+    }
+    @Test func held() {
+        let model = active()
+        model.toggleHold()
+        device.calls.carryOut()
+        #expect(model.isHeld)
+        Golden.expect(model, "InCall", "held")
+    }
+    @Test func muted() {
+        let model = active()
+        model.toggleMute()
+        #expect(!model.isMuted, "the system decides")
+        device.calls.carryOut()
+        #expect(model.isMuted)
+        Golden.expect(model, "InCall", "muted")
+    }
+    @Test func ending() {
+        let model = active()
+        model.end()
+        Golden.expect(model, "InCall", "ending")
+    }
+    @Test(arguments: [CallEndReason.hungUp, .ended, .connectionLost, .failed])
+    func ended(reason: CallEndReason) {
+        let model = active()
+        device.clock.pass(67)
+        model.handle(CallScript.ended(reason))
+        Golden.expect(model, "InCall", "ended, \(reason.rawValue)")
+        device.clock.pass(60)
+        #expect(model.lines.isEmpty)
+    }
+
+    @Test func aPushIsReportedBeforeItsCallbackReturns() {
+        let model = model()
+        device.calls.onEvent?(.push(callID: first, push: 7))
+        #expect(device.calls.take() == [.report(CallScript.firstID, name: nil, video: true, push: 7)])
+        device.calls.onEvent?(.reportResult(CallScript.firstID, push: 7, .ok))
+        device.clock.pass(10)
+        #expect(device.calls.take() == [.completePush(7), .reportEnded(CallScript.firstID, .failed)])
+        #expect(model.coordinator.current == nil)
+    }
+}

@@ -1,0 +1,189 @@
+import Foundation
+import Testing
+
+@testable import AppModel
+
+@Suite @MainActor struct WelcomeTests {
+    private let remote = URL(string: "https://chat.example.org")!
+    private let local = URL(string: "http://192.168.1.20:8080")!
+
+    private func model(recent: [URL] = []) -> WelcomeModel {
+        WelcomeModel(recent: recent, check: { _ in }, use: { _ in })
+    }
+
+    private func checked(_ address: String, _ health: ServerHealth) -> WelcomeModel {
+        let model = model()
+        model.address = address
+        model.submit()
+        if case .checking(let url) = model.status { model.checked(url, health) }
+        return model
+    }
+
+    @Test func empty() { Golden.expect(model(), "Welcome", "empty") }
+
+    @Test func withLastServers() { Golden.expect(model(recent: [remote, local]), "Welcome", "last servers") }
+
+    @Test func checking() {
+        let model = model()
+        model.address = "chat.example.org"
+        model.submit()
+        #expect(model.status == .checking(remote))
+        Golden.expect(model, "Welcome", "checking")
+    }
+
+    @Test func wrongAddress() { Golden.expect(checked("not an address", .ok), "Welcome", "wrong address") }
+    @Test func otherServer() { Golden.expect(checked("example.com", .other), "Welcome", "not a Confab server") }
+    @Test func unreachable() { Golden.expect(checked("chat.example.org", .unreachable), "Welcome", "not responding") }
+    @Test func localNetworkPermissionIsMissing() {
+        let model = checked("192.168.1.20:8080", .unreachable)
+        #expect(model.offersSettings)
+        Golden.expect(model, "Welcome", "local network not allowed")
+    }
+    @Test func appIsTooOld() { Golden.expect(checked("chat.example.org", .appTooOld), "Welcome", "app too old") }
+    @Test func serverIsTooOld() {
+        Golden.expect(checked("chat.example.org", .serverTooOld), "Welcome", "server too old")
+    }
+
+    @Test func aGoodServerIsUsedAndRemembered() {
+        var used: [URL] = []
+        let model = WelcomeModel(recent: [local, remote], check: { _ in }, use: { used.append($0) })
+        model.choose(remote)
+        model.checked(local, .ok)
+        #expect(used.isEmpty, "a late answer about another server")
+        model.checked(remote, .ok)
+        #expect(used == [remote])
+        #expect(model.recent == [remote, local])
+    }
+
+    @Test func aScannedLinkIsChecked() {
+        let model = model()
+        model.scanned("confab://server?url=https://chat.example.org/path")
+        #expect(model.status == .checking(remote))
+    }
+
+    @Test(arguments: [
+        ("chat.example.org", "https://chat.example.org"),
+        (" HTTPS://Chat.example.org/nearby#x ", "https://Chat.example.org"),
+        ("192.168.1.20:8080", "http://192.168.1.20:8080"), ("mac.local:8080", "http://mac.local:8080"),
+        ("localhost:8080", "http://localhost:8080"), ("https://10.0.0.1", "https://10.0.0.1"),
+        ("http://chat.example.org", nil), ("ftp://chat.example.org", nil), ("two words", nil), ("", nil),
+        ("https://me:secret@chat.example.org", nil), ("https://", nil), ("172.32.0.1", "https://172.32.0.1"),
+    ])
+    func addressesAreUnderstood(text: String, url: String?) {
+        #expect(ServerAddress.url(from: text)?.absoluteString == url)
+    }
+}
+
+@Suite @MainActor struct AboutYouTests {
+    private func model(agreed: Bool = false, name: String = "") -> AboutYouModel {
+        var answers = AboutYouModel.Answers()
+        (answers.agreed, answers.name) = (agreed, name)
+        return AboutYouModel(answers: answers) { _ in }
+    }
+
+    @Test func notAgreed() {
+        let model = model()
+        #expect(!model.canContinue)
+        Golden.expect(model, "AboutYou", "not agreed")
+    }
+
+    @Test func agreed() {
+        let model = model()
+        model.isRulesAgreed = true
+        Golden.expect(model, "AboutYou", "agreed")
+    }
+
+    @Test func editedLater() { Golden.expect(model(agreed: true, name: "Ada"), "AboutYou", "edited later") }
+
+    @Test func refusedName() {
+        let model = model(agreed: true, name: "\u{202E}adA")
+        model.refusedName()
+        Golden.expect(model, "AboutYou", "refused name")
+    }
+
+    @Test func anEmptyNameIsAllowedAndALongOneIsCut() {
+        var answers: [AboutYouModel.Answers] = []
+        let model = AboutYouModel(answers: .init()) { answers.append($0) }
+        model.submit()
+        #expect(answers.isEmpty, "the rules come first")
+        model.isRulesAgreed = true
+        model.submit()
+        model.name = String(repeating: "a", count: 50)
+        model.submit()
+        #expect(answers.map(\.name.count) == [0, 40])
+    }
+}
+
+@Suite @MainActor struct PermissionsTests {
+    private func model(
+        _ camera: PermissionStatus, _ microphone: PermissionStatus
+    ) -> (model: PermissionsModel, permissions: FakePermissions) {
+        let permissions = FakePermissions()
+        permissions.statuses = [.camera: camera, .microphone: microphone]
+        return (PermissionsModel(permissions: permissions) { _ in }, permissions)
+    }
+
+    @Test func notAsked() { Golden.expect(model(.notAsked, .notAsked).model, "Permissions", "not asked") }
+    @Test func refused() { Golden.expect(model(.refused, .refused).model, "Permissions", "refused") }
+    @Test func restricted() { Golden.expect(model(.restricted, .restricted).model, "Permissions", "restricted") }
+    @Test func noCamera() { Golden.expect(model(.missing, .allowed).model, "Permissions", "no camera") }
+    @Test func microphoneOnly() { Golden.expect(model(.refused, .allowed).model, "Permissions", "microphone only") }
+    @Test func textOnly() { Golden.expect(model(.allowed, .refused).model, "Permissions", "text only") }
+    @Test func allowed() { Golden.expect(model(.allowed, .allowed).model, "Permissions", "allowed") }
+
+    @Test func asksForTheCameraAndThenTheMicrophone() {
+        let (model, permissions) = model(.notAsked, .notAsked)
+        model.ask()
+        Golden.expect(model, "Permissions", "asking")
+        permissions.answer(.refused)
+        permissions.answer(.allowed)
+        #expect(permissions.asked == [.camera, .microphone])
+        #expect(model.outcome == .voice)
+        #expect(!model.isAsking)
+    }
+
+    @Test func aPermissionGivenInSettingsIsSeenWhenTheAppReturns() {
+        let (model, permissions) = model(.refused, .refused)
+        permissions.statuses = [.camera: .allowed, .microphone: .allowed]
+        model.refresh()
+        #expect(model.outcome == .video)
+    }
+}
+
+@Suite @MainActor struct ReportTests {
+    private func model(_ lines: Int = 2) -> ReportModel {
+        let chat = (1...lines).map { ChatEntry(id: $0, isOwn: $0 % 2 == 0, text: "Line \($0)") }
+        return ReportModel(partnerName: "Ada", chat: chat) { _, _ in }
+    }
+
+    @Test func choosing() { Golden.expect(model(), "Report", "choosing") }
+
+    @Test func reasonChosen() {
+        let model = model()
+        model.reason = .spam
+        Golden.expect(model, "Report", "reason chosen")
+    }
+
+    @Test func sendingAndSent() {
+        let model = model()
+        model.reason = .spam
+        model.submit()
+        Golden.expect(model, "Report", "sending")
+        model.finished(nil)
+        Golden.expect(model, "Report", "sent")
+    }
+
+    @Test func failed() {
+        let model = model()
+        model.reason = .other
+        model.submit()
+        model.finished(CallTrouble(code: "unknown", message: ""))
+        #expect(model.canSend, "it can be tried again")
+        Golden.expect(model, "Report", "failed")
+    }
+
+    @Test func onlyTheLastTwentyLinesAreShownAndSent() {
+        let model = model(30)
+        #expect(model.chat.map(\.id) == Array(11...30))
+    }
+}

@@ -1,0 +1,151 @@
+import Confab
+import Foundation
+
+@testable import AppModel
+
+/// Time that passes when a test says so.
+@MainActor final class FakeClock: AppClock {
+    private struct Timer {
+        var at: Date
+        var number: Int
+        var action: @MainActor () -> Void
+    }
+
+    private(set) var now = Date(timeIntervalSince1970: 1_800_000_000)
+    private var timers: [Timer] = []
+    private var count = 0
+
+    func schedule(after interval: Duration, _ action: @escaping @MainActor () -> Void) -> @MainActor () -> Void {
+        count += 1
+        let number = count
+        timers.append(Timer(at: now + Double(interval.components.seconds), number: number, action: action))
+        return { [weak self] in self?.timers.removeAll { $0.number == number } }
+    }
+
+    func pass(_ seconds: Int) {
+        let end = now + Double(seconds)
+        while let next = timers.filter({ $0.at <= end }).min(by: { ($0.at, $0.number) < ($1.at, $1.number) }) {
+            timers.removeAll { $0.number == next.number }
+            now = next.at
+            next.action()
+        }
+        now = end
+    }
+}
+
+@MainActor final class FakePermissions: Permissions {
+    var statuses: [Permission: PermissionStatus] = [:]
+    private(set) var asked: [Permission] = []
+    private var waiting: [@MainActor (PermissionStatus) -> Void] = []
+
+    func status(of permission: Permission) -> PermissionStatus { statuses[permission] ?? .notAsked }
+
+    func request(_ permission: Permission, completion: @escaping @MainActor (PermissionStatus) -> Void) {
+        asked.append(permission)
+        waiting.append { [weak self] status in
+            self?.statuses[permission] = status
+            completion(status)
+        }
+    }
+
+    /// The person answers the oldest question.
+    func answer(_ status: PermissionStatus) { if !waiting.isEmpty { waiting.removeFirst()(status) } }
+}
+
+@MainActor final class FakeLocation: Locating {
+    private(set) var isRunning = false
+    private var changed: (@MainActor (DevicePosition?) -> Void)?
+
+    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void) {
+        (isRunning, self.changed) = (true, changed)
+    }
+    func stop() { (isRunning, changed) = (false, nil) }
+    func report(_ position: DevicePosition?) { changed?(position) }
+}
+
+/// A call screen of the system that records what it is told.
+@MainActor final class FakeCallSystem: CallSystem {
+    var isAllowed = true
+    var onEvent: (@MainActor (CallEvent) -> Void)?
+    private var effects: [CallEffect] = []
+    private var action: ActionID = 100
+
+    func perform(_ effect: CallEffect) { effects.append(effect) }
+    func take() -> [CallEffect] {
+        defer { effects = [] }
+        return effects
+    }
+
+    /// Accepts the reports and carries out the requests so far.
+    func carryOut() {
+        for effect in take() {
+            action += 1
+            switch effect {
+            case .report(let id, _, _, let push): onEvent?(.reportResult(id, push: push, .ok))
+            case .request(.start(let id, _, _)): onEvent?(.system(.start(id, action)))
+            case .request(.answer(let id)):
+                onEvent?(.system(.answer(id, action)))
+                onEvent?(.audio(.activated))
+            case .request(.end(let id)): onEvent?(.system(.end(id, action)))
+            case .request(.mute(let id, let isMuted)): onEvent?(.system(.mute(id, isMuted, action)))
+            case .request(.hold(let id, let isHeld)): onEvent?(.system(.hold(id, isHeld, action)))
+            default: break
+            }
+        }
+    }
+}
+
+@MainActor final class FakeAudio: AudioControl {
+    private(set) var effects: [AudioEffect] = []
+    func perform(_ effect: AudioEffect) { effects.append(effect) }
+}
+
+@MainActor final class FakeAnnouncer: Announcer {
+    private(set) var texts: [String] = []
+    func announce(_ text: String) { texts.append(text) }
+    private(set) var notified: [String] = []
+    func notify(_ text: String) { notified.append(text) }
+}
+
+@MainActor final class FakeScreen: ScreenControl { var isScreenKeptAwake = false }
+
+@MainActor final class FakeSettings: SettingsStore {
+    var values: [String: Data] = [:]
+    func data(for key: String) -> Data? { values[key] }
+    func set(_ data: Data?, for key: String) { values[key] = data }
+}
+
+@MainActor final class FakeServer: AppServer {
+    var onEvent: (@MainActor (AppEvent) -> Void)?
+    private var requests: [AppRequest] = []
+
+    func perform(_ request: AppRequest) { requests.append(request) }
+    func take() -> [AppRequest] {
+        defer { requests = [] }
+        return requests
+    }
+}
+
+final class FakeVideo: VideoSource {}
+
+/// A device for one test.
+@MainActor struct FakeDevice {
+    let clock = FakeClock()
+    let permissions = FakePermissions()
+    let location = FakeLocation()
+    let calls = FakeCallSystem()
+    let audio = FakeAudio()
+    let announcer = FakeAnnouncer()
+    let screen = FakeScreen()
+    let settings = FakeSettings()
+    let server = FakeServer()
+
+    init() { permissions.statuses = [.camera: .allowed, .microphone: .allowed] }
+
+    var platform: Platform {
+        Platform(
+            permissions: permissions, location: location, calls: calls, audio: audio, announcer: announcer,
+            screen: screen,
+            settings: settings, clock: clock)
+    }
+}

@@ -1,0 +1,134 @@
+import Confab
+import RTC
+import Testing
+
+@testable import ConfabRobots
+@testable import Peers
+
+@Suite("The receiver of frames") struct FrameReceiverTests {
+    /// A packet of a frame, with the time at which it arrives.
+    private struct Arrival {
+        var bytes: [UInt8]
+        var number: Int64
+        var at: MediaTime
+    }
+
+    /// The packets of thirty frames, which arrive every 40 ms.
+    private static func arrivals() -> [Arrival] {
+        var packetizer = VP8Packetizer(pictureID: 7)
+        var arrivals: [Arrival] = []
+        for number in 0..<30 {
+            let at = MediaTime(nanoseconds: Int64(number) * 40_000_000)
+            Frames.video(number).bytes.withUnsafeBytes { frame in
+                packetizer.cut(frame) { payload, marker in
+                    let sequence = Int64(arrivals.count)
+                    arrivals.append(
+                        Arrival(
+                            bytes: packet(payload, sequence, timestamp: UInt32(number) * 3_600, marker: marker),
+                            number: sequence, at: at))
+                }
+            }
+        }
+        return arrivals
+    }
+
+    private static func packet(
+        _ payload: some Sequence<UInt8>, _ sequence: Int64, timestamp: UInt32, marker: Bool
+    ) -> [UInt8] {
+        var bytes: [UInt8] = [0x80, (marker ? 0x80 : 0) | 96, UInt8(sequence >> 8 & 0xff), UInt8(sequence & 0xff)]
+        bytes += (0..<4).map { UInt8(truncatingIfNeeded: timestamp >> (24 - 8 * $0)) } + [0, 0, 0, 1]
+        return bytes + payload
+    }
+
+    private static func receive(_ arrivals: [Arrival], by receiver: inout FrameReceiver, _ codec: Codec) throws
+        -> [EncodedFrame]
+    {
+        var frames: [EncodedFrame] = []
+        for arrival in arrivals {
+            try arrival.bytes.withUnsafeBytes { bytes in
+                let packet = RobotPacket(
+                    header: try #require(RTPPacket(bytes)), bytes: bytes, number: arrival.number,
+                    isRetransmission: false, at: arrival.at)
+                frames += receiver.take(packet, of: codec)
+            }
+        }
+        return frames
+    }
+
+    private let vp8 = Codec(.vp8, payloadType: 96, rtxPayloadType: 97)
+
+    @Test("waits for a retransmission, and then returns every frame in order") func waits() throws {
+        var arrivals = Self.arrivals()
+        let late = arrivals.remove(at: 12)
+        arrivals.insert(late, at: 20)
+        var receiver = FrameReceiver(.video)
+        let frames = try Self.receive(arrivals, by: &receiver, vp8)
+        #expect(frames == (0..<30).map(Frames.video))
+        #expect(receiver.frames == 30 && receiver.keyFrames == 3 && receiver.size == Frames.size)
+    }
+
+    @Test("continues at the next keyframe after a packet that never arrives") func continues() throws {
+        var arrivals = Self.arrivals()
+        // The first packet of the fifth frame.
+        let lost = try #require(arrivals.firstIndex { $0.at == MediaTime(nanoseconds: 5 * 40_000_000) })
+        arrivals.remove(at: lost)
+        var receiver = FrameReceiver(.video)
+        #expect(receiver.needsKeyframe)
+        let frames = try Self.receive(arrivals, by: &receiver, vp8)
+        #expect(frames == (Array(0..<5) + Array(10..<30)).map(Frames.video))
+        #expect(!receiver.needsKeyframe)
+    }
+
+    @Test("returns only the newest payload of redundant audio") func redundant() throws {
+        let red = Codec(.red, payloadType: 63, fmtp: "111/111")
+        var redundancy = RobotRedundancy()
+        let packets = (0..<5).map { number in
+            let frame = Frames.audio(number)
+            let prefix = frame.bytes.withUnsafeBytes {
+                redundancy.prefix(of: $0, timestamp: UInt32(number) * 960, in: red)
+            }
+            return Arrival(
+                bytes: Self.packet(prefix + frame.bytes, Int64(number), timestamp: UInt32(number) * 960, marker: false),
+                number: Int64(number), at: MediaTime(nanoseconds: Int64(number) * 20_000_000))
+        }
+        var receiver = FrameReceiver(.audio)
+        #expect(try Self.receive(packets, by: &receiver, red) == (0..<5).map(Frames.audio))
+        // A header that announces more than the packet has.
+        let broken = Arrival(
+            bytes: Self.packet([0xef, 0xff, 0xff, 0xff, 111], 5, timestamp: 4_800, marker: false), number: 5,
+            at: MediaTime(nanoseconds: 100_000_000))
+        #expect(try Self.receive([broken], by: &receiver, red).isEmpty)
+    }
+}
+
+@Suite("A source of frames") struct EncodedSourceTests {
+    @Test("begins with a keyframe, and asks for one") func begins() async {
+        let (requests, request) = AsyncStream.makeStream(of: Void.self)
+        let source = EncodedSource { request.yield() }
+        var frames = source.frames.makeAsyncIterator()
+        var requested = requests.makeAsyncIterator()
+        #expect(await requested.next() != nil)
+        for number in 8..<12 { source.yield(Frames.video(number)) }
+        #expect(await frames.next() == Frames.video(10))
+        #expect(await frames.next() == Frames.video(11))
+        source.finish()
+        #expect(await frames.next() == nil)
+        var late = source.frames.makeAsyncIterator()
+        #expect(await late.next() == nil)
+    }
+
+    @Test("drops frames of a slow reader up to a keyframe, so that what it reads can be decoded") func drops() async {
+        let (requests, request) = AsyncStream.makeStream(of: Void.self)
+        let source = EncodedSource { request.yield() }
+        var frames = source.frames.makeAsyncIterator()
+        // All fit but the last few before the next keyframe.
+        let fitting = EncodedSource.maxWaiting
+        for number in 0..<fitting + 3 { source.yield(Frames.video(number)) }
+        for number in 0..<fitting { #expect(await frames.next()?.time == Frames.video(number).time) }
+        let next = (fitting + 9) / 10 * 10
+        for number in fitting + 3...next { source.yield(Frames.video(number)) }
+        #expect(await frames.next()?.time == Frames.video(next).time)
+        request.finish()
+        #expect(await requests.reduce(into: 0) { count, _ in count += 1 } == 2)
+    }
+}

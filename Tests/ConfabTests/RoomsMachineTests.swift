@@ -1,0 +1,225 @@
+import Testing
+import Wire
+
+@testable import Confab
+
+/// Scripts of events for the rules of rooms.
+@Suite("The rules of rooms")
+struct RoomsMachineTests {
+    private typealias Effect = RoomsMachine.Effect
+
+    private var machine = RoomsMachine(random: SplitMix(seed: 1))
+    private var now = Timestamp(milliseconds: 1_000_000)
+    private let caller = WayCaller(number: 1)
+    private let leaver = WayCaller(number: 2)
+
+    private func joined(role: RoomRole = .host, token: String = "one") -> RoomNotice {
+        var joined = RoomNotice.Joined()
+        (joined.role, joined.admission) = (role, Admission(session: .unset, token: token))
+        var me = RoomPerson()
+        (me.displayName, me.role) = ("Ada", role)
+        joined.people = [me]
+        return .joined(joined)
+    }
+
+    private mutating func connect(_ start: LineEvent.Start = .first) -> [Effect] {
+        machine.handle(.connected(Welcome(), start), now: now)
+    }
+
+    private mutating func ask() -> [Effect] {
+        _ = connect()
+        return machine.handle(.join(.init(name: RoomName("garden"), displayName: "Ada")), from: caller, now: now)
+    }
+
+    /// Joins the room and its session.
+    private mutating func enter(role: RoomRole = .host) {
+        _ = ask()
+        _ = machine.handle(.answered(1, .success(.room(joined(role: role)))), now: now)
+        _ = machine.sessionJoined()
+    }
+
+    private mutating func waitForTimeout() -> [Effect] {
+        guard let next = machine.nextTimeout else { return [] }
+        now = next
+        return machine.handleTimeout(now: now)
+    }
+
+    private func tells(_ effects: [Effect]) -> [RoomsMachine.News] {
+        effects.compactMap { if case .tell(let news) = $0 { news } else { nil } }
+    }
+
+    private func joins(_ effects: [Effect]) -> [RoomVerb.Join] {
+        effects.compactMap { if case .send(_, .room(.join(let join))) = $0 { join } else { nil } }
+    }
+
+    @Test("joining ends when the session is connected")
+    mutating func entered() {
+        #expect(joins(ask()).map(\.name) == [RoomName("garden")])
+        let effects = machine.handle(.answered(1, .success(.room(joined()))), now: now)
+        #expect(effects == [.perform(.enter(Admission(session: .unset, token: "one")))])
+        #expect(machine.sessionJoined().last == .finish(caller, .success(nil)))
+    }
+
+    @Test("a person in the lobby waits and is let in")
+    mutating func letIn() {
+        _ = ask()
+        let waiting = ServerMessage.room(.waiting(.init(re: 1, name: .unset)))
+        #expect(machine.handle(.answered(1, .success(waiting)), now: now) == [.tell(.waiting)])
+        #expect(machine.handle(.event(.room(joined())), now: now).count == 1)
+        #expect(machine.sessionJoined().last == .finish(caller, .success(nil)))
+    }
+
+    @Test("a person who leaves the lobby is not let in")
+    mutating func leftLobby() {
+        _ = ask()
+        _ = machine.handle(.answered(1, .success(.room(.waiting(.init(re: 1, name: .unset))))), now: now)
+        let effects = machine.handle(.leave, from: leaver, now: now)
+        #expect(effects.contains(.send(2, .room(.leave))))
+        #expect(effects.contains { if case .finish(caller, .failure) = $0 { true } else { false } })
+        #expect(machine.handle(.event(.room(joined())), now: now) == [])
+    }
+
+    @Test("a person whose task is cancelled does not wait any longer")
+    mutating func cancelled() {
+        _ = ask()
+        _ = machine.handle(.answered(1, .success(.room(.waiting(.init(re: 1, name: .unset))))), now: now)
+        #expect(machine.cancelled(leaver, now: now) == [])
+        #expect(machine.cancelled(caller, now: now) == [.send(2, .room(.leave))])
+        #expect(machine.handle(.event(.room(joined())), now: now) == [])
+    }
+
+    @Test("a new attempt waits until the last is answered")
+    mutating func newAttempt() {
+        _ = ask()
+        _ = machine.handle(.leave, from: leaver, now: now)
+        #expect(machine.handle(.join(.init(name: nil, displayName: "")), from: caller, now: now) == [])
+        _ = machine.handle(.answered(1, .success(.room(joined()))), now: now)
+        let effects = machine.handle(.answered(2, .success(.ok(.init(re: 2)))), now: now)
+        #expect(joins(effects).count == 1)
+    }
+
+    @Test("a refusal ends the first attempt")
+    mutating func refused() {
+        _ = ask()
+        let error = ConfabError(.roomFull, "The room is full.")
+        #expect(machine.handle(.answered(1, .failure(error)), now: now) == [.finish(caller, .failure(error))])
+        #expect(machine.nextTimeout == nil)
+    }
+
+    @Test("after a restart, a host joins again at once and a guest a little later")
+    mutating func restarted() {
+        enter(role: .host)
+        #expect(tells(machine.handle(.expired, now: now)) == [.reconnecting])
+        #expect(joins(connect(.restarted)).count == 1)
+
+        machine = RoomsMachine(random: SplitMix(seed: 1))
+        enter(role: .guest)
+        _ = machine.handle(.expired, now: now)
+        let before = now
+        #expect(joins(connect(.restarted)).isEmpty)
+        #expect(joins(waitForTimeout()).map(\.displayName) == ["Ada"])
+        #expect(now - before >= .milliseconds(500) && now - before <= .seconds(1))
+    }
+
+    @Test("joining again tells that the room is back")
+    mutating func joinedAgain() {
+        enter()
+        _ = machine.handle(.expired, now: now)
+        guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
+        let effects = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
+        #expect(effects.contains(.perform(.enter(Admission(session: .unset, token: "two")))))
+        #expect(machine.sessionJoined() == [.tell(.reconnected)])
+    }
+
+    @Test("joining again is tried for two minutes if the room is full")
+    mutating func fullRoom() {
+        enter()
+        _ = machine.handle(.expired, now: now)
+        let begin = now
+        var effects = connect(.restarted)
+        let error = ConfabError(.roomFull, "The room is full.")
+        var attempts = 0
+        while case .send(let id, _)? = effects.last {
+            attempts += 1
+            let refused = machine.handle(.answered(id, .failure(error)), now: now)
+            if tells(refused) == [.ended(RoomEnding(rawValue: "room_full"), error)] { break }
+            effects = waitForTimeout()
+        }
+        #expect(attempts > 20)
+        #expect(now - begin >= .seconds(120))
+        #expect(machine.room == nil)
+    }
+
+    @Test("a ban ends joining again")
+    mutating func banned() {
+        enter()
+        _ = machine.handle(.expired, now: now)
+        guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
+        let error = ConfabError(.roomBanned, "A host banned you.")
+        #expect(tells(machine.handle(.answered(id, .failure(error)), now: now)) == [.ended(.banned, error)])
+    }
+
+    @Test("a resumed connection only tells that the room is back")
+    mutating func resumed() {
+        enter()
+        #expect(machine.handle(.reconnecting, now: now) == [.tell(.reconnecting)])
+        #expect(connect(.resumed) == [.tell(.reconnected)])
+    }
+
+    @Test("a lost session is joined again unless the room ends")
+    mutating func lostSession() {
+        enter()
+        #expect(machine.sessionLost(now: now) == [.perform(.exit(isLost: true)), .tell(.reconnecting)])
+        var ended = RoomNotice.Ended()
+        ended.reason = .removed
+        #expect(tells(machine.handle(.event(.room(.ended(ended))), now: now)) == [.ended(.removed, nil)])
+        #expect(machine.nextTimeout == nil)
+
+        machine = RoomsMachine(random: SplitMix(seed: 1))
+        enter()
+        _ = machine.sessionLost(now: now)
+        let effects = waitForTimeout()
+        #expect(effects.contains { if case .send(_, .room(.leave)) = $0 { true } else { false } })
+        guard case .send(let id, _) = effects.last else { return #expect(Bool(false)) }
+        #expect(joins(machine.handle(.answered(id, .success(.ok(.init(re: 2)))), now: now)).count == 1)
+    }
+
+    @Test("a room is joined again with options that a server accepts")
+    mutating func acceptableOptions() {
+        enter()
+        // The room of these tests has a capacity of 0.
+        _ = machine.handle(.expired, now: now)
+        #expect(joins(connect(.restarted)).map(\.options?.capacity) == [nil])
+    }
+
+    @Test("a raised hand is raised again")
+    mutating func raisedHand() {
+        enter()
+        _ = machine.handle(.verb(.hand(.init(raised: true))), from: leaver, now: now)
+        _ = machine.handle(.answered(2, .success(.ok(.init(re: 2)))), now: now)
+        _ = machine.handle(.expired, now: now)
+        guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
+        let effects = machine.handle(.answered(id, .success(.room(joined()))), now: now)
+        #expect(effects.contains { if case .send(_, .room(.hand)) = $0 { true } else { false } })
+    }
+
+    @Test("the chat keeps the last 100 lines")
+    mutating func chat() {
+        enter()
+        for number in 0..<150 {
+            let line = RoomLine(
+                connection: ConnectionID(high: 0, low: 1), displayName: "Ada", text: "\(number)", at: now)
+            _ = machine.handle(.event(.room(.said(line))), now: now)
+        }
+        #expect(machine.room?.chat.lines.count == 100)
+        #expect(machine.room?.chat.lines.last?.text == "149")
+    }
+
+    @Test("leaving the room leaves its session")
+    mutating func left() {
+        enter()
+        let effects = machine.handle(.leave, from: leaver, now: now)
+        #expect(effects.first == .perform(.exit(isLost: false)))
+        #expect(tells(effects) == [.ended(.left, nil)])
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import Testing
+import Wire
+
+@testable import Confab
+
+@Suite("What a match, a call or a room sends", .timeLimit(.minutes(1)))
+struct StaySendingTests {
+    private func begin(_ server: LoopbackServer) async throws -> (ConfabClient, Stay) {
+        let client = ConfabClient(
+            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: FakeEngine(),
+            in: server.surroundings)
+        try await client.connect()
+        let stay = Stay(Admission(session: SessionID("session")!, token: "token"), client.core, .init()) { _ in }
+        return (client, stay)
+    }
+
+    /// Waits until this number of changes was announced, and returns all.
+    private func updates(_ count: Int, at server: LoopbackServer) async -> [SessionVerb.Update] {
+        while !Task.isCancelled {
+            let updates = server.requests.compactMap { request -> SessionVerb.Update? in
+                if case .session(.update(let verb)) = request { verb } else { nil }
+            }
+            if updates.count >= count { return updates }
+            await Task.yield()
+        }
+        return []
+    }
+
+    /// Waits until a stream is announced.
+    private func publish(at server: LoopbackServer) async throws -> SessionVerb.Publish {
+        var publish: SessionVerb.Publish?
+        while publish == nil, !Task.isCancelled {
+            await Task.yield()
+            publish =
+                server.requests.lazy.compactMap { request in
+                    if case .session(.publish(let verb)) = request { verb } else { nil }
+                }.first
+        }
+        return try #require(publish)
+    }
+
+    @Test("a stream begins with what is sent, and each change is announced once")
+    func changes() async throws {
+        let server = LoopbackServer(.routed)
+        defer { server.finish() }
+        let (client, stay) = try await begin(server)
+        stay.setSending(audio: false)
+        stay.begin(publishing: FakeMedia())
+        let begun = try await publish(at: server)
+        #expect((begun.hasAudio, begun.hasVideo) == (false, true))
+        stay.setSending(audio: false)
+        stay.setSending(video: false)
+        #expect(await updates(1, at: server).map(\.hasVideo) == [false])
+        stay.setSending(audio: true, video: true)
+        let all = await updates(3, at: server)
+        #expect(all.map(\.hasAudio) == [nil, true, nil] && all.map(\.hasVideo) == [false, nil, true])
+        withExtendedLifetime((client, stay)) {}
+    }
+
+    @Test("what is turned on while the stream is published is announced")
+    func changeWhilePublishing() async throws {
+        let server = LoopbackServer(.routed)
+        defer { server.finish() }
+        let (client, stay) = try await begin(server)
+        stay.setSending(video: false)
+        stay.begin(publishing: FakeMedia())
+        _ = try await publish(at: server)
+        stay.setSending(video: true)
+        #expect(await updates(1, at: server).map(\.hasVideo) == [true])
+        withExtendedLifetime((client, stay)) {}
+    }
+
+    @Test("video that the media lacks is not announced")
+    func withoutVideo() async throws {
+        let server = LoopbackServer(.routed)
+        defer { server.finish() }
+        let (client, stay) = try await begin(server)
+        stay.setSending(audio: false, video: false)
+        stay.begin(publishing: FakeMedia(hasVideo: false))
+        #expect(try await publish(at: server).hasVideo == false)
+        stay.setSending(audio: true, video: true)
+        let all = await updates(1, at: server)
+        #expect(all.map(\.hasAudio) == [true] && all.map(\.hasVideo) == [nil])
+        withExtendedLifetime((client, stay)) {}
+    }
+}

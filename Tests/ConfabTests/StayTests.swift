@@ -1,0 +1,155 @@
+import Foundation
+import Testing
+import Wire
+
+@testable import Confab
+
+@Suite("Audio and video of a stay in a session", .timeLimit(.minutes(1)))
+struct StayTests {
+    private let admission = Admission(session: SessionID("session")!, token: "token")
+
+    private func client(_ server: LoopbackServer, _ engine: FakeEngine = FakeEngine()) async throws -> ConfabClient {
+        let client = ConfabClient(
+            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: engine,
+            in: server.surroundings)
+        try await client.connect()
+        return client
+    }
+
+    private func waitForPublish(_ server: LoopbackServer) async {
+        while !server.requests.contains(where: { if case .session(.publish) = $0 { true } else { false } }) {
+            await Task.yield()
+        }
+    }
+
+    @Test("what the application has disabled in its media stays disabled when it is published")
+    func disabledMedia() async throws {
+        let server = LoopbackServer(.relayed)
+        defer { server.finish() }
+        let client = try await client(server)
+        let media = FakeMedia()
+        let stay = Stay(admission, client.core, .init()) { _ in }
+        stay.begin(publishing: media)
+        await waitForPublish(server)
+        #expect(media.switches.audio.isEmpty && media.switches.video.isEmpty)
+        stay.end()
+    }
+
+    @Test("media that an application publishes by itself is enabled as the options say")
+    func options() async throws {
+        let server = LoopbackServer(.relayed)
+        defer { server.finish() }
+        let client = try await client(server)
+        let session = try await client.join(admission.session, token: admission.token)
+        let media = FakeMedia()
+        try await session.publish(media, as: .init(audio: false))
+        #expect(media.switches == ([false], [true]))
+    }
+
+    @Test(
+        "a partner without video is there with sound only, until there is a picture",
+        arguments: [MediaMode.relayed, .routed])
+    func audioOnly(_ mode: MediaMode) async throws {
+        let server = LoopbackServer(mode)
+        defer { server.finish() }
+        let (here, there) = (try await client(server), try await client(server))
+        let (news, sink) = AsyncStream.makeStream(of: Arrival.self)
+        let streams = Guarded<[MediaStream]>([])
+        let stay = Stay(admission, here.core, .init(shown: .one)) { news in
+            switch news {
+            case .shows(let arrival): sink.yield(arrival)
+            case .media(let stream, _, _): streams.withLock { $0.append(stream) }
+            default: break
+            }
+        }
+        stay.begin(publishing: nil)
+        let session = try await there.join(admission.session, token: admission.token)
+        let publisher = try await session.publish(FakeMedia(hasVideo: false))
+        var arrivals = news.makeAsyncIterator()
+        #expect(await arrivals.next() == .audioOnly)
+        try await publisher.replaceVideo(with: FakeMedia())
+        guard case .video? = await arrivals.next() else { return #expect(Bool(false), "no picture") }
+        try await publisher.setVideo(false)
+        #expect(await arrivals.next() == .audioOnly)
+        // A room tells each change of the stream.
+        #expect(streams.withLock { $0.map(\.hasVideo) }.first == false)
+        #expect(streams.withLock { $0.contains(where: \.hasVideo) })
+        stay.end()
+    }
+}
+
+@Suite("Media that the SDK captures", .timeLimit(.minutes(1)))
+struct CaptureTests {
+    private func client(_ server: LoopbackServer, _ engine: FakeEngine) -> ConfabClient {
+        ConfabClient(
+            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: engine,
+            in: server.surroundings)
+    }
+
+    private func waitForStop(of media: FakeMedia?) async {
+        while media?.isStopped == false { await Task.yield() }
+    }
+
+    @Test("the camera is off after the search, and when the application shows its own media")
+    func roulette() async throws {
+        let (server, engine) = (LoopbackServer(.relayed), FakeEngine())
+        defer { server.finish() }
+        let client = client(server, engine)
+        try await client.roulette.start()
+        #expect(engine.captured.map(\.isStopped) == [false])
+        try await client.roulette.stop()
+        await waitForStop(of: engine.captured.last)
+        try await client.roulette.start()
+        #expect(engine.captured.map(\.isStopped) == [true, false])
+        let own = FakeMedia()
+        await client.roulette.preview(own)
+        await waitForStop(of: engine.captured.last)
+        try await client.roulette.stop()
+        #expect(!own.isStopped)
+    }
+
+    @Test("the camera is off when the client is closed or released")
+    func closed() async throws {
+        let (server, engine) = (LoopbackServer(.relayed), FakeEngine())
+        defer { server.finish() }
+        let leaving = client(server, engine)
+        try await leaving.roulette.start()
+        await leaving.leave()
+        await waitForStop(of: engine.captured.last)
+        do {
+            let released = client(server, engine)
+            try await released.roulette.start()
+        }
+        #expect(engine.captured.count == 2)
+        await waitForStop(of: engine.captured.last)
+    }
+
+    @Test("the camera is off if a call cannot be placed")
+    func refusedCall() async throws {
+        let (server, engine) = (LoopbackServer(.relayed), FakeEngine())
+        defer { server.finish() }
+        let client = client(server, engine)
+        try await client.connect()
+        // This server knows no calls.
+        await #expect(throws: ConfabError.self) { try await client.calls.start(PersonID(high: 0, low: 1)) }
+        #expect(engine.captured.count == 1)
+        await waitForStop(of: engine.captured.last)
+    }
+
+    @Test("a cancelled task does not wait for a room, and leaves its lobby")
+    func cancelledJoin() async throws {
+        let server = LoopbackServer(.relayed)
+        defer { server.finish() }
+        let client = client(server, FakeEngine())
+        try await client.connect()
+        let joining = Task { try await client.rooms.join("garden") }
+        func hasAsked(_ isMeant: (RoomVerb) -> Bool) -> Bool {
+            server.requests.contains { if case .room(let verb) = $0 { isMeant(verb) } else { false } }
+        }
+        while !hasAsked({ if case .join = $0 { true } else { false } }) { await Task.yield() }
+        joining.cancel()
+        await #expect(throws: ConfabError.cancelled) { _ = try await joining.value }
+        while !hasAsked({ if case .leave = $0 { true } else { false } }) { await Task.yield() }
+        #expect(client.rooms.room == nil)
+    }
+}

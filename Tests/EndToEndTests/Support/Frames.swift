@@ -1,0 +1,1 @@
+../../ConfabRobotsTests/Frames.swift

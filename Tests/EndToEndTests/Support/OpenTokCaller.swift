@@ -1,0 +1,122 @@
+import Confab
+import ConfabRobots
+import Foundation
+import OpenTokShapes
+import Server
+import Signaling
+import Testing
+import Wire
+
+/// A session of an own server, as an application's server makes it.
+struct OpenTokPlace: Sendable {
+    let port: Int
+    let project: Project
+    let session: SessionID
+
+    init(_ server: TestServer, _ mode: MediaMode) throws {
+        (port, project) = (server.port, try server.project.project)
+        var random = SystemRandomNumberGenerator()
+        session = project.makeSessionID(mediaMode: mode, now: Self.now, using: &random)
+    }
+
+    private static var now: Timestamp { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
+
+    func token(_ role: Role = .publisher, data: String = "", lifetime: Duration = .seconds(600)) -> String {
+        var random = SystemRandomNumberGenerator()
+        let claims = SessionTokenClaims(session: session, role: role, data: data, lifetime: lifetime)
+        return project.makeSessionToken(claims, now: Self.now, using: &random)
+    }
+}
+
+/// A view controller for OpenTok, without views: it writes down what its delegate methods hear.
+@MainActor final class OpenTokCaller {
+    private let heard: AsyncStream<String>
+    private let write: AsyncStream<String>.Continuation
+    private(set) var streams: [OTStream] = []
+    private(set) var errors: [OTError] = []
+    private(set) var senders: [OTConnection?] = []
+    let place: OpenTokPlace
+    let session: OTSession
+
+    /// - Parameter film: what a publisher publishes; nil for nothing.
+    init(_ place: OpenTokPlace, film: URL? = nil) {
+        self.place = place
+        (heard, write) = AsyncStream<String>.makeStream()
+        let settings = OTSessionSettings()
+        settings.client = ConfabClient(
+            server: URL(string: "http://127.0.0.1:\(place.port)")!, credential: .anonymous(MemoryIdentity()),
+            media: FileEngine(publishing: film))
+        session = OTSession(
+            apiKey: place.project.apiKey, sessionId: place.session.text, delegate: nil, settings: settings)!
+        session.delegate = self
+    }
+
+    /// The next call of a delegate method.
+    func next() async -> String? {
+        var calls = heard.makeAsyncIterator()
+        return await calls.next()
+    }
+
+    func note(_ text: String) { write.yield(text) }
+    func note(_ error: OTError) {
+        errors.append(error)
+        note("failed \(error.code)")
+    }
+
+    /// Connects, and waits until that is told.
+    func connect(_ role: Role = .publisher, data: String = "") async {
+        var error: OTError?
+        session.connect(withToken: place.token(role, data: data), error: &error)
+        #expect(error == nil)
+        #expect(await next() == "connected")
+    }
+}
+
+extension OpenTokCaller: OTSessionDelegate {
+    func sessionDidConnect(_ session: OTSession) { note("connected") }
+    func sessionDidDisconnect(_ session: OTSession) { note("disconnected") }
+    func session(_ session: OTSession, didFailWithError error: OTError) { note(error) }
+    func session(_ session: OTSession, streamCreated stream: OTStream) {
+        streams.append(stream)
+        note("stream created")
+    }
+    func session(_ session: OTSession, streamDestroyed stream: OTStream) {
+        streams.removeAll { $0 === stream }
+        note("stream destroyed")
+    }
+    func session(_ session: OTSession, connectionCreated connection: OTConnection) {
+        note("connection created \(connection.data ?? "")")
+    }
+    func session(_ session: OTSession, connectionDestroyed connection: OTConnection) {
+        note("connection destroyed \(connection.data ?? "")")
+    }
+    func session(
+        _ session: OTSession, receivedSignalType type: String?, from connection: OTConnection?, with string: String?
+    ) {
+        senders.append(connection)
+        note("signal \(type ?? "") \(string ?? "")")
+    }
+    func sessionDidBeginReconnecting(_ session: OTSession) { note("reconnecting") }
+    func session(_ session: OTSession, muteForced info: OTMuteForcedInfo) { note("all muted \(info.active)") }
+}
+
+extension OpenTokCaller: OTPublisherDelegate {
+    func publisher(_ publisher: OTPublisherKit, didFailWithError error: OTError) { note(error) }
+    func publisher(_ publisher: OTPublisherKit, streamCreated stream: OTStream) {
+        note("published \(stream.name ?? "")")
+    }
+    func publisher(_ publisher: OTPublisherKit, streamDestroyed stream: OTStream) { note("unpublished") }
+    func muteForced(_ publisher: OTPublisherKit) { note("muted") }
+}
+
+extension OpenTokCaller: OTSubscriberDelegate {
+    func subscriberDidConnect(toStream subscriber: OTSubscriberKit) { note("receiving") }
+    func subscriber(_ subscriber: OTSubscriberKit, didFailWithError error: OTError) { note(error) }
+    func subscriberVideoDataReceived(_ subscriber: OTSubscriber) { note("first picture") }
+    func subscriberVideoDisabled(_ subscriber: OTSubscriberKit, reason: OTSubscriberVideoEventReason) {
+        note("video off \(reason.rawValue)")
+    }
+    func subscriberVideoEnabled(_ subscriber: OTSubscriberKit, reason: OTSubscriberVideoEventReason) {
+        note("video on \(reason.rawValue)")
+    }
+}

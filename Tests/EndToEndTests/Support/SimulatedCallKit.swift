@@ -1,0 +1,1 @@
+../../AppHost/Device/SimulatedCallKit.swift

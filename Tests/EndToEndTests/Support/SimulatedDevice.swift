@@ -1,0 +1,1 @@
+../../AppHost/Device/SimulatedDevice.swift

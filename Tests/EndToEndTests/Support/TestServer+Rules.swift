@@ -1,0 +1,18 @@
+import Server
+import Signaling
+
+extension TestServer {
+    /// Runs a server on which calls ring for a given time.
+    static func run<Result: Sendable>(
+        ringing: Duration, _ body: @escaping @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        try await run({ $0.rules.ringTimeout = ringing }, body)
+    }
+
+    /// Runs a server that updates lists of people nearby this often.
+    static func run<Result: Sendable>(
+        nearbyInterval: Duration, _ body: @escaping @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        try await run({ $0.rules.nearbyInterval = nearbyInterval }, body)
+    }
+}

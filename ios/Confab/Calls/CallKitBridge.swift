@@ -1,0 +1,119 @@
+import AVFoundation
+import AppModel
+import CallKit
+import Foundation
+import UIKit
+
+/// Translates between ``CallCoordinator`` and CallKit, in both directions. CallKit calls it on the main thread.
+@MainActor final class CallKitBridge: NSObject, CallSystem {
+    let isAllowed = CallCoordinator.allowsSystem(inRegion: Locale.current.region?.identifier)
+    var onEvent: (@MainActor (CallEvent) -> Void)?
+    private lazy var provider = makeProvider()
+    private let controller = CXCallController()
+    private var actions: [ActionID: CXAction] = [:]
+    private var pushes: [PushID: () -> Void] = [:]
+    private var lastID: UInt64 = 0
+
+    /// Call it while the app launches: a push may have started the app.
+    func prepare() { if isAllowed { _ = provider } }
+
+    /// A push has arrived. The coordinator reports the call before this returns, as the system requires.
+    func received(_ payload: [AnyHashable: Any], completion: @escaping () -> Void) {
+        lastID += 1
+        pushes[lastID] = completion
+        onEvent?(.push(payload: payload, push: lastID))
+    }
+
+    func perform(_ effect: CallEffect) {
+        switch effect {
+        case .report(let id, let name, let video, let push): report(id, name, video, push)
+        case .update(let id, let person, let video):
+            provider.reportCall(with: id, updated: update(person.name, person.id, video))
+        case .reportConnecting(let id): provider.reportOutgoingCall(with: id, startedConnectingAt: nil)
+        case .reportConnected(let id): provider.reportOutgoingCall(with: id, connectedAt: nil)
+        case .reportEnded(let id, let reason): provider.reportCall(with: id, endedAt: nil, reason: reason.native)
+        case .completePush(let push): pushes.removeValue(forKey: push)?()
+        case .request(let request): send(request)
+        case .fulfil(let action): actions.removeValue(forKey: action)?.fulfill()
+        case .fail(let action): actions.removeValue(forKey: action)?.fail()
+        default: break
+        }
+    }
+
+    private func makeProvider() -> CXProvider {
+        let configuration = CXProviderConfiguration()
+        configuration.supportsVideo = true
+        // One active and one that waits.
+        configuration.maximumCallGroups = 2
+        configuration.maximumCallsPerCallGroup = 1
+        configuration.supportedHandleTypes = [.generic]
+        configuration.includesCallsInRecents = true
+        configuration.iconTemplateImageData = UIImage(systemName: "bubble.left.and.bubble.right.fill")?.pngData()
+        let provider = CXProvider(configuration: configuration)
+        provider.setDelegate(self, queue: nil)
+        return provider
+    }
+
+    private func report(_ id: SystemCallID, _ name: String?, _ video: Bool, _ push: PushID?) {
+        provider.reportNewIncomingCall(with: id, update: update(name, nil, video)) { @Sendable [weak self] error in
+            let result = SystemReportResult(error)
+            Task { @MainActor in self?.onEvent?(.reportResult(id, push: push, result)) }
+        }
+    }
+
+    private func update(_ name: String?, _ personID: String?, _ video: Bool) -> CXCallUpdate {
+        let update = CXCallUpdate()
+        update.localizedCallerName = name ?? CallPerson.unknownName
+        if let personID { update.remoteHandle = CXHandle(type: .generic, value: personID) }
+        update.hasVideo = video
+        update.supportsHolding = true
+        update.supportsGrouping = false
+        update.supportsUngrouping = false
+        update.supportsDTMF = false
+        return update
+    }
+
+    private func send(_ request: CallSystemRequest) {
+        controller.request(CXTransaction(action: request.action)) { @Sendable [weak self] error in
+            guard error != nil else { return }
+            Task { @MainActor in self?.onEvent?(.system(.requestFailed(request))) }
+        }
+    }
+
+    private func keep(_ action: CXAction) -> ActionID {
+        lastID += 1
+        actions[lastID] = action
+        return lastID
+    }
+}
+
+extension CallKitBridge: @preconcurrency CXProviderDelegate {
+    func providerDidReset(_ provider: CXProvider) {
+        actions = [:]
+        onEvent?(.system(.reset))
+    }
+    func provider(_ provider: CXProvider, perform action: CXStartCallAction) {
+        onEvent?(.system(.start(action.callUUID, keep(action))))
+    }
+    func provider(_ provider: CXProvider, perform action: CXAnswerCallAction) {
+        onEvent?(.system(.answer(action.callUUID, keep(action))))
+    }
+    func provider(_ provider: CXProvider, perform action: CXEndCallAction) {
+        onEvent?(.system(.end(action.callUUID, keep(action))))
+    }
+    func provider(_ provider: CXProvider, perform action: CXSetHeldCallAction) {
+        onEvent?(.system(.hold(action.callUUID, action.isOnHold, keep(action))))
+    }
+    func provider(_ provider: CXProvider, perform action: CXSetMutedCallAction) {
+        onEvent?(.system(.mute(action.callUUID, action.isMuted, keep(action))))
+    }
+    func provider(_ provider: CXProvider, timedOutPerforming action: CXAction) {
+        guard let id = actions.first(where: { $0.value.uuid == action.uuid })?.key else { return }
+        actions[id] = nil
+        onEvent?(.system(.timedOut(id)))
+    }
+    func provider(_ provider: CXProvider, didActivate audioSession: AVAudioSession) { onEvent?(.audio(.activated)) }
+    func provider(_ provider: CXProvider, didDeactivate audioSession: AVAudioSession) {
+        onEvent?(.audio(.deactivated))
+    }
+}

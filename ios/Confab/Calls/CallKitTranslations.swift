@@ -1,0 +1,36 @@
+import AppModel
+import CallKit
+import Foundation
+
+extension SystemEndReason {
+    var native: CXCallEndedReason {
+        switch self {
+        case .failed: .failed
+        case .remoteEnded: .remoteEnded
+        case .unanswered: .unanswered
+        case .answeredElsewhere: .answeredElsewhere
+        case .declinedElsewhere: .declinedElsewhere
+        }
+    }
+}
+
+extension SystemReportResult {
+    init(_ error: (any Error)?) {
+        self.init(errorCode: error.map { ($0 as? CXErrorCodeIncomingCallError)?.code.rawValue ?? 0 })
+    }
+}
+
+extension CallSystemRequest {
+    var action: CXAction {
+        switch self {
+        case .start(let id, let person, let video):
+            let action = CXStartCallAction(call: id, handle: CXHandle(type: .generic, value: person.id))
+            action.isVideo = video
+            return action
+        case .answer(let id): return CXAnswerCallAction(call: id)
+        case .end(let id): return CXEndCallAction(call: id)
+        case .mute(let id, let on): return CXSetMutedCallAction(call: id, muted: on)
+        case .hold(let id, let on): return CXSetHeldCallAction(call: id, onHold: on)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import AppModel
+import Confab
+import Foundation
+import SwiftUI
+import UIKit
+
+@main struct ConfabApp: App {
+    @UIApplicationDelegateAdaptor(AppDelegate.self) private var delegate
+
+    var body: some Scene {
+        WindowGroup { RootView(app: delegate.app, background: delegate.background) }
+    }
+}
+
+/// Creates the model. A push may have launched the app without a window, so a window is too late.
+@MainActor final class AppDelegate: NSObject {
+    let app: ApplicationModel
+    let background = BackgroundTime()
+    private let calls = CallKitBridge()
+    private let network: NetworkWatcher
+    #if PUSH
+    private var pushes: PushBridge?
+    #endif
+
+    override init() {
+        let location = DeviceLocation()
+        let platform = Platform(
+            permissions: DevicePermissions(location: location), location: location, calls: calls, audio: CallAudio(),
+            announcer: DeviceAnnouncer(), screen: DeviceScreen(), settings: DeviceSettingsStore(),
+            clock: SystemClock())
+        #if ROULETTE
+        let hasRoulette = true
+        #else
+        let hasRoulette = false
+        #endif
+        app = ApplicationModel(
+            platform: platform, server: ClientServer(media: WebRTCEngine()), hasRoulette: hasRoulette)
+        network = NetworkWatcher(app: app)
+        super.init()
+    }
+}
+
+extension AppDelegate: UIApplicationDelegate {
+    func application(
+        _ application: UIApplication,
+        didFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]?
+    ) -> Bool {
+        calls.prepare()
+        #if PUSH
+        if calls.isAllowed { pushes = PushBridge(calls: calls) }
+        #endif
+        app.calls.isLocked = !application.isProtectedDataAvailable
+        return true
+    }
+
+    func applicationProtectedDataWillBecomeUnavailable(_ application: UIApplication) { app.calls.isLocked = true }
+    func applicationProtectedDataDidBecomeAvailable(_ application: UIApplication) { app.calls.isLocked = false }
+}

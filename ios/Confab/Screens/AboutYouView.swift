@@ -1,0 +1,48 @@
+import AppModel
+import Foundation
+import SwiftUI
+
+/// Name, age and rules.
+struct AboutYouView: View {
+    @Bindable var model: AboutYouModel
+
+    var body: some View {
+        NavigationStack {
+            Form {
+                Section {
+                    TextField("Name", text: $model.name)
+                    ModelText(model.nameTrouble ?? "")
+                } footer: {
+                    Text(model.nameHint)
+                }
+                Section {
+                    ForEach(model.rules, id: \.self) { Text($0) }
+                    Toggle(model.agreementText, isOn: $model.isRulesAgreed).disabled(model.isEdit)
+                } header: {
+                    Text("The rules")
+                } footer: {
+                    Text(model.rulesEnd)
+                }
+                Button(model.buttonText) { model.submit() }.disabled(!model.canContinue)
+            }
+            .navigationTitle(model.title)
+        }
+    }
+}
+
+/// Asks for the camera and the microphone.
+struct PermissionsView: View {
+    let model: PermissionsModel
+
+    var body: some View {
+        VStack(spacing: 16) {
+            Text("Camera and microphone").font(.title2).accessibilityAddTraits(.isHeader)
+            ModelText(model.statusText).multilineTextAlignment(.center)
+            if model.isUndecided { Button("Allow") { model.ask() }.buttonStyle(.borderedProminent) }
+            if model.offersSettings { SettingsButton() }
+            Button(model.continueText) { model.proceed() }.buttonStyle(.bordered)
+        }
+        .disabled(model.isAsking)
+        .padding()
+    }
+}

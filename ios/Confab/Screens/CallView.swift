@@ -1,0 +1,127 @@
+import AVKit
+import AppModel
+import ConfabUI
+import Foundation
+import SwiftUI
+import UIKit
+
+/// A call that rings here, above whatever is on the screen.
+struct IncomingCallView: View {
+    let calls: CallsModel
+
+    var body: some View {
+        VStack {
+            Text(calls.incomingText).font(.headline).multilineTextAlignment(.center)
+            ViewThatFits {
+                HStack { buttons }
+                VStack { buttons }
+            }
+        }
+        .padding()
+        .frame(maxWidth: .infinity)
+        .background(.regularMaterial)
+        .accessibilityElement(children: .contain)
+    }
+
+    @ViewBuilder private var buttons: some View {
+        Button("Decline", role: .destructive) { calls.decline() }.buttonStyle(.bordered)
+        Button("Accept") { calls.accept() }.buttonStyle(.borderedProminent)
+    }
+}
+
+/// How the last call ended, and what to do about it.
+struct EndedCallView: View {
+    let calls: CallsModel
+
+    var body: some View {
+        if calls.showsEnd {
+            VStack {
+                ModelText(calls.adviceText)
+                ModelText(calls.statusText)
+                ViewThatFits {
+                    HStack { buttons }
+                    VStack { buttons }
+                }
+                .buttonStyle(.bordered)
+            }
+            .padding()
+            .frame(maxWidth: .infinity)
+            .background(.regularMaterial)
+        }
+    }
+
+    @ViewBuilder private var buttons: some View {
+        if calls.offersSettings { SettingsButton() }
+        if calls.offersCallAgain { Button(calls.callAgainText) { calls.callAgain() } }
+        Button("Close") { calls.dismiss() }
+    }
+}
+
+/// In a call: the partner fills the screen, the own picture is in a corner.
+struct CallView: View {
+    let calls: CallsModel
+    /// The side of the own picture.
+    private static let ownSide: CGFloat = 120
+
+    var body: some View {
+        VideoView(
+            calls.partner, onFirstFrame: { calls.pictureShown() }, onSize: { calls.pictureSize(PixelSize($0)) }
+        )
+        .ignoresSafeArea()
+        .background { PictureInPicture(source: calls.partner, size: calls.windowSize) }
+        .accessibilityElement()
+        .accessibilityLabel(calls.partnerPicture)
+        .overlay(alignment: .top) {
+            VStack {
+                ModelText(calls.statusText)
+                ModelText(calls.durationText).monospacedDigit()
+                ModelText(calls.adviceText)
+            }
+            .scrim()
+            .foregroundStyle(.white)
+        }
+        .overlay(alignment: .bottomTrailing) {
+            VideoView(calls.ownPicture, mirrored: true)
+                .frame(width: Self.ownSide, height: Self.ownSide)
+                .clipShape(RoundedRectangle(cornerRadius: 12))
+                .padding(.bottom, 80)
+                .padding(.trailing, 10)
+                .accessibilityHidden(true)
+        }
+        .safeAreaInset(edge: .bottom) { CallButtons(calls: calls) }
+        .statusBarHidden()
+        .persistentSystemOverlays(.hidden)
+    }
+}
+
+/// The buttons of a call. The one that ends it stays where it is while the others scroll.
+private struct CallButtons: View {
+    let calls: CallsModel
+
+    var body: some View {
+        HStack {
+            ScrollView(.horizontal) { HStack { controls } }
+            Button(calls.endText, systemImage: "phone.down.fill") { calls.end() }.round(isOn: true)
+                .disabled(!calls.canEnd)
+        }
+        .padding()
+    }
+
+    @ViewBuilder private var controls: some View {
+        if calls.showsControls {
+            MuteButton(isOn: calls.isMuted) { calls.toggleMute() }
+            CameraOffButton(isOn: calls.isCameraOff) { calls.toggleCamera() }
+            RoutePicker().frame(width: 52, height: 52).accessibilityLabel("Sound")
+            SwitchCameraButton { calls.switchCamera() }.disabled(!calls.canSwitchCamera)
+            ShareScreenButton(isOn: calls.isSharingScreen) { calls.toggleScreen() }
+            Button("Hold", systemImage: calls.isHeld ? "play.fill" : "pause.fill") { calls.toggleHold() }
+                .round(isOn: calls.isHeld)
+        }
+    }
+}
+
+/// The system's list of speakers and headsets.
+private struct RoutePicker: UIViewRepresentable {
+    func makeUIView(context: Context) -> AVRoutePickerView { AVRoutePickerView(frame: .zero) }
+    func updateUIView(_ view: AVRoutePickerView, context: Context) {}
+}

@@ -1,0 +1,141 @@
+import AppModel
+import Confab
+import ConfabUI
+import Foundation
+import SwiftUI
+import UIKit
+
+extension CGSize {
+    init(_ size: PixelSize) { self.init(width: size.width, height: size.height) }
+}
+
+extension PixelSize {
+    init(_ size: CGSize) { self.init(width: Int(size.width), height: Int(size.height)) }
+}
+
+/// A text of the model; nothing if it is empty.
+struct ModelText: View {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    var body: some View {
+        if !text.isEmpty { Text(text).fixedSize(horizontal: false, vertical: true) }
+    }
+}
+
+/// Opens the app's page in Settings.
+struct SettingsButton: View {
+    @Environment(\.openURL) private var openURL
+
+    var body: some View {
+        Button("Open Settings") {
+            if let url = URL(string: UIApplication.openSettingsURLString) { openURL(url) }
+        }
+    }
+}
+
+extension View {
+    /// A round button over a picture. Its text is for VoiceOver.
+    func round(isOn: Bool = false) -> some View {
+        labelStyle(.iconOnly)
+            .frame(width: 52, height: 52)
+            .background(.ultraThinMaterial, in: Circle())
+            .foregroundStyle(isOn ? Color.red : Color.white)
+            .accessibilityAddTraits(isOn ? .isSelected : AccessibilityTraits())
+    }
+}
+
+// The buttons that calls, rooms and the roulette share. Their symbols tell the state too, because colors alone do not.
+
+struct MuteButton: View {
+    let isOn: Bool
+    let action: @MainActor () -> Void
+
+    var body: some View {
+        Button("Mute", systemImage: isOn ? "mic.slash.fill" : "mic.fill") { action() }.round(isOn: isOn)
+            .keyboardShortcut("m")
+    }
+}
+
+struct CameraOffButton: View {
+    let isOn: Bool
+    let action: @MainActor () -> Void
+
+    var body: some View {
+        Button("Camera off", systemImage: isOn ? "video.slash.fill" : "video.fill") { action() }.round(isOn: isOn)
+    }
+}
+
+struct SwitchCameraButton: View {
+    let action: @MainActor () -> Void
+
+    var body: some View {
+        Button("Switch camera", systemImage: "arrow.triangle.2.circlepath.camera") { action() }.round()
+    }
+}
+
+struct ShareScreenButton: View {
+    let isOn: Bool
+    let action: @MainActor () -> Void
+
+    var body: some View {
+        Button("Share screen", systemImage: isOn ? "rectangle.fill.on.rectangle.fill" : "rectangle.on.rectangle") {
+            action()
+        }
+        .round(isOn: isOn)
+    }
+}
+
+/// The lines of a chat and the field to write in.
+struct ChatView: View {
+    let lines: [ChatEntry]
+    var notes: [String] = []
+    @Binding var draft: String
+    /// False if the other person's app has no chat.
+    var canWrite = true
+    let canSend: Bool
+    let send: @MainActor () -> Void
+
+    var body: some View {
+        VStack {
+            ScrollView {
+                LazyVStack(alignment: .leading) {
+                    ForEach(lines) { line in
+                        HStack(alignment: .firstTextBaseline) {
+                            Text(line.sender).bold()
+                            Text(line.text)
+                            if !line.isSent { Text("Not sent").font(.caption).foregroundStyle(.red) }
+                        }
+                        .accessibilityElement(children: .combine)
+                    }
+                    ForEach(notes, id: \.self) { ModelText($0).foregroundStyle(.secondary) }
+                }
+            }
+            // The newest message is seen.
+            .defaultScrollAnchor(.bottom)
+            if canWrite {
+                HStack {
+                    TextField("Message", text: $draft, axis: .vertical)
+                        .lineLimit(1...4)
+                        .submitLabel(.send)
+                        .onSubmit { send() }
+                    Button("Send") { send() }.disabled(!canSend)
+                }
+            }
+        }
+        .padding()
+    }
+}
+
+extension View {
+    /// Keeps texts over pictures readable.
+    func scrim() -> some View {
+        padding(8).background(Color.black.opacity(0.55), in: RoundedRectangle(cornerRadius: 8))
+    }
+}
+
+extension AppModel.Fit {
+    /// How ``VideoView`` says it.
+    var video: VideoFit { self == .cover ? .fill : .fit }
+}

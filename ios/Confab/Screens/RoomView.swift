@@ -1,0 +1,206 @@
+import AppModel
+import ConfabUI
+import Foundation
+import SwiftUI
+
+/// A room: before joining, in it, and after it.
+struct RoomView: View {
+    @Bindable var model: RoomModel
+
+    var body: some View {
+        if model.showsRoom {
+            RoomStage(model: model)
+        } else {
+            Form {
+                Section {
+                    ModelText(model.statusText)
+                    TextField("Room", text: $model.roomName).textInputAutocapitalization(.never)
+                    TextField("Your name", text: $model.yourName)
+                    if model.needsPassword { SecureField("Password", text: $model.password) }
+                }
+                HStack {
+                    MuteButton(isOn: model.isMuted) { model.toggleMute() }
+                    CameraOffButton(isOn: model.isCameraOff) { model.toggleCamera() }
+                }
+                .buttonStyle(.bordered)
+                Button(model.joinText) { model.join() }.disabled(!model.canJoin)
+                if model.offersCancel { Button("Cancel", role: .cancel) { model.leave() } }
+            }
+            .navigationTitle("Room")
+        }
+    }
+}
+
+/// In a room: the pictures, and the buttons below them.
+private struct RoomStage: View {
+    @Bindable var model: RoomModel
+    @State private var showsChat = false
+
+    var body: some View {
+        VStack(spacing: 0) {
+            ModelText(model.statusText).font(.footnote)
+            ModelText(model.noticeText).font(.footnote)
+            RoomPictures(model: model)
+            HStack {
+                ScrollView(.horizontal) { HStack { buttons } }
+                Button("Leave", role: .destructive) { model.leave() }.buttonStyle(.borderedProminent)
+            }
+            .padding()
+        }
+        .statusBarHidden(model.hidesBars)
+        .persistentSystemOverlays(model.hidesBars ? .hidden : .automatic)
+        .sheet(isPresented: $showsChat) {
+            NavigationStack {
+                ChatView(lines: model.chat, draft: $model.draft, canSend: model.canSend) { model.send() }
+                    .navigationTitle("Chat")
+                    .toolbar {
+                        ToolbarItem(placement: .cancellationAction) { Button("Close") { showsChat = false } }
+                    }
+            }
+        }
+    }
+
+    @ViewBuilder private var buttons: some View {
+        MuteButton(isOn: model.isMuted) { model.toggleMute() }
+        CameraOffButton(isOn: model.isCameraOff) { model.toggleCamera() }
+        SwitchCameraButton { model.switchCamera() }.disabled(!model.canSwitchCamera)
+        ShareScreenButton(isOn: model.isSharingScreen) { model.toggleScreen() }
+        Button("Raise hand", systemImage: model.hasHandUp ? "hand.raised.fill" : "hand.raised") { model.toggleHand() }
+            .round(isOn: model.hasHandUp)
+        Button("Chat", systemImage: "bubble.left.fill") { showsChat = true }.round()
+        if let link = model.link { ShareLink(item: link) }
+        Picker("Layout", selection: $model.layout) {
+            ForEach(RoomLayout.allCases, id: \.self) { Text($0.text).tag($0) }
+        }
+    }
+}
+
+/// The pictures, where the model places them.
+private struct RoomPictures: View {
+    let model: RoomModel
+    @Environment(\.accessibilityReduceMotion) private var reduceMotion
+
+    var body: some View {
+        GeometryReader { geometry in
+            let placed = model.arrangement(width: geometry.size.width, height: geometry.size.height)
+            ZStack(alignment: .topLeading) {
+                ForEach(placed.tiles, id: \.id) { tile in
+                    RoomTile(model: model, tile: tile).placed(tile.rectangle)
+                }
+                if let own = placed.own {
+                    OwnTile(model: model, placed: own, viewport: geometry.size).placed(own.rectangle)
+                }
+            }
+            .animation(.tile(reduceMotion: reduceMotion), value: placed)
+            .overlay(alignment: .top) { if placed.hasPages { PageButtons(model: model, placed: placed) } }
+        }
+    }
+}
+
+/// For rooms with more people than the screen has places.
+private struct PageButtons: View {
+    let model: RoomModel
+    let placed: LayoutOutput
+
+    var body: some View {
+        HStack {
+            Button("Previous page", systemImage: "chevron.left") { model.showPage(placed.page - 1) }.round()
+                .disabled(!placed.hasPreviousPage)
+            Button("Next page", systemImage: "chevron.right") { model.showPage(placed.page + 1) }.round()
+                .disabled(!placed.hasNextPage)
+        }
+        .padding(8)
+    }
+}
+
+private struct RoomTile: View {
+    let model: RoomModel
+    let tile: PlacedTile
+
+    var body: some View {
+        let row = model.row(of: tile.id)
+        VideoView(
+            model.video(of: tile.id), fit: model.tiles.fit(of: tile).video,
+            onFirstFrame: { model.firstFrame(of: tile.id) },
+            onSize: { model.pictureSize(of: tile.id, PixelSize($0)) }
+        )
+        .opacity(model.tiles.isShown(tile.id) ? 1 : 0)
+        .overlay(alignment: .bottomLeading) {
+            Text(row?.title ?? "").font(.caption).foregroundStyle(.white).scrim()
+        }
+        .onTapGesture(count: 2) { model.doubleTap(tile.id) }
+        .accessibilityElement()
+        .accessibilityLabel(row?.accessibilityText ?? "")
+        .accessibilityAction(named: "Pin or unpin") { model.togglePin(tile.id) }
+        .accessibilityAction(named: "Fit or fill") { model.doubleTap(tile.id) }
+    }
+}
+
+/// The own picture: a tap mutes, a drag moves it to another corner.
+private struct OwnTile: View {
+    let model: RoomModel
+    let placed: PlacedOwnPicture
+    let viewport: CGSize
+    @State private var gesture: OwnPictureGesture? = nil
+
+    var body: some View {
+        VideoView(
+            model.shownOwn, fit: placed.fit.video, mirrored: true,
+            onSize: { model.ownPictureSize(PixelSize($0)) }
+        )
+        .overlay {
+            if model.isMuted {
+                Color.black.opacity(Motion.mutedOverlay)
+                Image(systemName: "mic.slash.fill").foregroundStyle(.white)
+            }
+        }
+        .clipShape(RoundedRectangle(cornerRadius: 8))
+        .offset(x: gesture?.offset.x ?? 0, y: gesture?.offset.y ?? 0)
+        .gesture(
+            DragGesture(minimumDistance: 0)
+                .onChanged { move($0.translation) }
+                .onEnded { _ in end() }
+        )
+        .accessibilityElement()
+        .accessibilityLabel(model.ownText)
+        .accessibilityAction(named: "Mute") { model.toggleMute() }
+        .accessibilityAction(named: "Move left") { model.move(to: model.corner.moved(.left)) }
+        .accessibilityAction(named: "Move right") { model.move(to: model.corner.moved(.right)) }
+        .accessibilityAction(named: "Move up") { model.move(to: model.corner.moved(.up)) }
+        .accessibilityAction(named: "Move down") { model.move(to: model.corner.moved(.down)) }
+    }
+
+    private func move(_ translation: CGSize) {
+        let viewport = AppModel.Rectangle(x: 0, y: 0, width: Int(viewport.width), height: Int(viewport.height))
+        var moved = gesture ?? OwnPictureGesture(home: placed.rectangle, viewport: viewport)
+        moved.move(x: translation.width, y: translation.height)
+        gesture = moved
+    }
+
+    private func end() {
+        switch gesture?.end() {
+        case .tap: model.toggleMute()
+        case .corner(let corner): model.move(to: corner)
+        case nil: break
+        }
+        gesture = nil
+    }
+}
+
+extension View {
+    fileprivate func placed(_ rectangle: AppModel.Rectangle) -> some View {
+        frame(width: CGFloat(rectangle.width), height: CGFloat(rectangle.height))
+            .offset(x: CGFloat(rectangle.x), y: CGFloat(rectangle.y))
+    }
+}
+
+extension Animation {
+    /// How a tile appears and moves.
+    fileprivate static func tile(reduceMotion: Bool) -> Animation {
+        switch Motion.tile(reduceMotion: reduceMotion) {
+        case .spring(let duration, let damping, let velocity):
+            .interpolatingSpring(duration: duration, bounce: 1 - damping, initialVelocity: velocity)
+        case .crossFade(let duration): .easeInOut(duration: duration)
+        }
+    }
+}

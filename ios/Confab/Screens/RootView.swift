@@ -1,0 +1,111 @@
+import AppModel
+import Foundation
+import SwiftUI
+
+/// The whole app: the state of the connection, calls, and the screen below them.
+struct RootView: View {
+    let app: ApplicationModel
+    let background: BackgroundTime
+    @Environment(\.scenePhase) private var phase
+
+    var body: some View {
+        VStack(spacing: 0) {
+            ConnectionBar(app: app)
+            if app.calls.showsIncoming { IncomingCallView(calls: app.calls) }
+            EndedCallView(calls: app.calls)
+            StageView(app: app)
+        }
+        .tint(.accentColor)
+        .onOpenURL { app.open($0) }
+        .onChange(of: phase, initial: true) { _, phase in
+            switch phase {
+            case .active:
+                background.end()
+                app.becameActive()
+            case .background:
+                background.begin()
+                app.enteredBackground()
+            case .inactive: break
+            @unknown default: break
+            }
+        }
+    }
+}
+
+/// What is wrong with the connection. Invisible while all is well.
+struct ConnectionBar: View {
+    let app: ApplicationModel
+
+    var body: some View {
+        if !app.connectionText.isEmpty {
+            HStack {
+                Text(app.connectionText).font(.footnote)
+                if app.offersRetry { Button("Retry") { app.retry() }.buttonStyle(.bordered) }
+            }
+            .padding(.horizontal)
+            .padding(.vertical, 4)
+            .frame(maxWidth: .infinity)
+            .background(.regularMaterial)
+            .accessibilityElement(children: .contain)
+        }
+    }
+}
+
+/// What fills the screen.
+struct StageView: View {
+    let app: ApplicationModel
+
+    var body: some View {
+        switch app.shown {
+        case .call: CallView(calls: app.calls)
+        case .welcome: WelcomeView(model: app.welcome)
+        case .aboutYou(let model): AboutYouView(model: model)
+        case .home: HomeView(app: app)
+        }
+    }
+}
+
+/// The tabs.
+struct HomeView: View {
+    @Bindable var app: ApplicationModel
+
+    var body: some View {
+        TabView(selection: $app.tab) {
+            ForEach(app.tabs, id: \.self) { tab in
+                NavigationStack { TabContent(app: app, tab: tab) }
+                    .tabItem { TabLabel(tab: tab) }
+                    .badge(app.badge(of: tab))
+                    .tag(tab)
+            }
+        }
+    }
+}
+
+private struct TabContent: View {
+    let app: ApplicationModel
+    let tab: ApplicationModel.Tab
+
+    var body: some View {
+        switch tab {
+        case .roulette: RouletteScreen(model: app.roulette, permissions: app.permissions)
+        case .nearby: NearbyView(model: app.nearby)
+        case .people: PeopleView(model: app.people)
+        case .room: RoomView(model: app.room)
+        case .settings: SettingsView(model: app.settings)
+        }
+    }
+}
+
+private struct TabLabel: View {
+    let tab: ApplicationModel.Tab
+
+    var body: some View {
+        switch tab {
+        case .roulette: Label("Strangers", systemImage: "shuffle")
+        case .nearby: Label("Nearby", systemImage: "location")
+        case .people: Label("People", systemImage: "person.2")
+        case .room: Label("Room", systemImage: "rectangle.3.group")
+        case .settings: Label("Settings", systemImage: "gearshape")
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import AppModel
+import ConfabUI
+import Foundation
+import SwiftUI
+
+/// The chat with strangers: permissions and setup, then the partner on top, oneself below.
+struct RouletteScreen: View {
+    let model: RouletteModel
+    let permissions: PermissionsModel
+
+    var body: some View {
+        Group {
+            if model.isIdle {
+                RouletteSetup(model: model, permissions: permissions)
+            } else {
+                RouletteChat(model: model)
+            }
+        }
+        .navigationTitle("Strangers")
+        .sheet(isPresented: .constant(model.report != nil)) {
+            if let report = model.report { ReportView(model: report) { model.closeReport() } }
+        }
+    }
+}
+
+private struct RouletteSetup: View {
+    @Bindable var model: RouletteModel
+    let permissions: PermissionsModel
+
+    var body: some View {
+        Form {
+            Section {
+                if model.own != nil {
+                    VideoView(model.own, mirrored: true)
+                        .aspectRatio(4 / 3, contentMode: .fit)
+                        .accessibilityLabel(model.ownPicture)
+                } else {
+                    PermissionsView(model: permissions)
+                }
+                ModelText(model.statusText)
+                ModelText(model.peopleText)
+            }
+            Section {
+                Picker("Chat by", selection: $model.mode) {
+                    Text("Video").tag(RouletteMode.video)
+                    Text("Text only").tag(RouletteMode.text)
+                }
+                HStack {
+                    TextField("Interests", text: $model.interestDraft).onSubmit { model.addInterest() }
+                    Button("Add") { model.addInterest() }.disabled(!model.canAddInterest)
+                }
+                ForEach(model.interests, id: \.self) { interest in
+                    Text(interest).swipeActions {
+                        Button("Remove", role: .destructive) { model.removeInterest(interest) }
+                    }
+                }
+            } footer: {
+                Text(model.addressText)
+            }
+            Button("Start") { model.start() }.disabled(!model.canStart)
+            RouletteAfterwards(model: model)
+        }
+    }
+}
+
+private struct RouletteChat: View {
+    @Bindable var model: RouletteModel
+
+    var body: some View {
+        VStack(spacing: 0) {
+            if model.showsPictures { pictures }
+            Text(model.statusText).padding(.horizontal).accessibilityAddTraits(.updatesFrequently)
+            if model.isInChat {
+                ModelText(model.interestsText).font(.footnote)
+                ModelText(model.keepText).font(.footnote)
+                ChatView(
+                    lines: model.chat, notes: [model.chatHint, model.typingText], draft: $model.draft,
+                    canWrite: model.hasChat, canSend: model.canSend
+                ) { model.send() }
+            } else {
+                ProgressView()
+                Spacer()
+            }
+            HStack {
+                buttons
+                ScrollView(.horizontal) { HStack { RouletteAfterwards(model: model) } }
+            }
+            .padding()
+        }
+    }
+
+    private var pictures: some View {
+        VStack(spacing: 2) {
+            VideoView(
+                model.partner, onFirstFrame: { model.pictureShown() }, onSize: { model.pictureSize(PixelSize($0)) }
+            )
+            .background { PictureInPicture(source: model.partner, size: model.windowSize) }
+            .accessibilityElement()
+            .accessibilityLabel(model.partnerPicture)
+            VideoView(model.shownOwn, mirrored: true)
+                .overlay(alignment: .bottom) {
+                    HStack {
+                        MuteButton(isOn: model.isMuted) { model.toggleMute() }
+                        CameraOffButton(isOn: model.isCameraOff) { model.toggleCamera() }
+                        SwitchCameraButton { model.switchCamera() }.disabled(!model.canSwitchCamera)
+                    }
+                    .padding(8)
+                }
+                .accessibilityElement(children: .contain)
+                .accessibilityLabel(model.ownPicture)
+        }
+    }
+
+    @ViewBuilder private var buttons: some View {
+        Button("Next") { model.next() }
+            .buttonStyle(.borderedProminent)
+            .disabled(!model.canNext)
+            .keyboardShortcut("n")
+        Button("Stop") { model.stop() }.buttonStyle(.bordered).disabled(!model.canStop)
+    }
+}
+
+/// What can be done about the last partner, during the chat and after it.
+private struct RouletteAfterwards: View {
+    let model: RouletteModel
+
+    var body: some View {
+        if model.canKeep { Button("Keep in touch") { model.keep() } }
+        if model.canReport { Button("Report") { model.openReport() } }
+        if model.canBlock { Button("Block", role: .destructive) { model.block() } }
+    }
+}
+
+/// The sheet that reports a stranger.
+struct ReportView: View {
+    @Bindable var model: ReportModel
+    let close: @MainActor () -> Void
+
+    var body: some View {
+        NavigationStack {
+            Form {
+                if !model.isSent {
+                    Section("What happened?") {
+                        Picker("Reason", selection: $model.reason) {
+                            ForEach(ReportReason.allCases) { Text($0.text).tag(ReportReason?.some($0)) }
+                        }
+                        Toggle("Also block this person", isOn: $model.alsoBlocks)
+                    }
+                    Section {
+                        ForEach(model.chat) { line in
+                            HStack {
+                                Text(line.sender).bold()
+                                Text(line.text)
+                            }
+                            .accessibilityElement(children: .combine)
+                        }
+                    } footer: {
+                        Text(model.attachedText)
+                    }
+                }
+                ModelText(model.statusText)
+            }
+            .navigationTitle(model.title)
+            .toolbar {
+                ToolbarItem(placement: .cancellationAction) {
+                    Button(model.closeText) { close() }
+                }
+                ToolbarItem(placement: .confirmationAction) {
+                    Button("Send report") { model.submit() }.disabled(!model.canSend)
+                }
+            }
+        }
+        .interactiveDismissDisabled()
+    }
+}

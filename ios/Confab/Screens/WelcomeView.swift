@@ -1,0 +1,40 @@
+import AppModel
+import Foundation
+import SwiftUI
+import UIKit
+
+/// The first screen: which server to use.
+struct WelcomeView: View {
+    @Bindable var model: WelcomeModel
+
+    var body: some View {
+        NavigationStack {
+            Form {
+                Section {
+                    TextField("Server", text: $model.address)
+                        .keyboardType(.URL)
+                        .textInputAutocapitalization(.never)
+                        .autocorrectionDisabled()
+                        .submitLabel(.go)
+                        .onSubmit { model.submit() }
+                    ModelText(model.statusText)
+                    if model.isChecking { ProgressView() }
+                    if model.offersSettings { SettingsButton() }
+                    Button("Continue") { model.submit() }.disabled(!model.canContinue)
+                    if model.canGoBack { Button("Cancel", role: .cancel) { model.goBack() } }
+                } footer: {
+                    Text(model.privacyText)
+                }
+                if !model.recent.isEmpty {
+                    Section("Last servers") {
+                        ForEach(model.recent, id: \.self) { url in
+                            Button(url.absoluteString) { model.choose(url) }
+                                .swipeActions { Button("Forget", role: .destructive) { model.forget(url) } }
+                        }
+                    }
+                }
+            }
+            .navigationTitle("Confab")
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import AppModel
+import Foundation
+import SwiftUI
+import UIKit
+import UserNotifications
+
+/// Speaks to people who use VoiceOver, and notifies people whose device is locked.
+@MainActor final class DeviceAnnouncer: Announcer {
+    func announce(_ text: String) { AccessibilityNotification.Announcement(text).post() }
+
+    /// The system asks for the permission the first time, and shows nothing without it.
+    func notify(_ text: String) {
+        let content = UNMutableNotificationContent()
+        content.body = text
+        let request = UNNotificationRequest(identifier: UUID().uuidString, content: content, trigger: nil)
+        let center = UNUserNotificationCenter.current()
+        center.requestAuthorization(options: [.alert]) { @Sendable _, _ in }
+        center.add(request)
+    }
+}
+
+/// Keeps the screen on.
+@MainActor final class DeviceScreen: ScreenControl {
+    var isScreenKeptAwake = false {
+        didSet { UIApplication.shared.isIdleTimerDisabled = isScreenKeptAwake }
+    }
+}
+
+/// Settings of this device. Secrets are in the keychain instead, where Confab keeps them.
+@MainActor final class DeviceSettingsStore: SettingsStore {
+    func data(for key: String) -> Data? { UserDefaults.standard.data(forKey: key) }
+    func set(_ data: Data?, for key: String) { UserDefaults.standard.set(data, forKey: key) }
+}

@@ -1,0 +1,81 @@
+import AppModel
+import CoreMedia
+import CoreVideo
+import Foundation
+import WebRTC
+
+/// A frame that can be shown.
+struct Picture: @unchecked Sendable {
+    let sample: CMSampleBuffer
+    /// How far to turn it clockwise, in radians.
+    let angle: CGFloat
+    /// The size after turning.
+    let uprightSize: PixelSize
+}
+
+/// Receives frames on a decoder's thread and shows them on the main thread, one at a time. Of the frames that arrive meanwhile,
+/// only the newest is shown.
+final class FrameReceiver: NSObject, Sendable {
+    private let newest = Locked(NewestValue<Picture>())
+    /// Apart from the newest picture, so that the main thread does not wait for conversions.
+    private let pool = Locked(PixelBufferPool())
+    private let show: @MainActor @Sendable (Picture) -> Void
+
+    init(_ show: @escaping @MainActor @Sendable (Picture) -> Void) {
+        self.show = show
+        super.init()
+    }
+
+    private func showNewest() {
+        Task { @MainActor [weak self] in
+            guard let self else { return }
+            if let picture = newest.withValue({ $0.take() }) { show(picture) }
+        }
+    }
+}
+
+extension FrameReceiver: RTCVideoRenderer {
+    func setSize(_ size: CGSize) {}
+
+    func renderFrame(_ frame: RTCVideoFrame?) {
+        guard let frame, let picture = pool.withValue({ Picture(frame, &$0) }) else { return }
+        if newest.withValue({ $0.put(picture) }) { showNewest() }
+    }
+}
+
+extension Picture {
+    /// Nil if there is no memory for it, or if its buffer is broken.
+    fileprivate init?(_ frame: RTCVideoFrame, _ pool: inout PixelBufferPool) {
+        let pixels = (frame.buffer as? RTCCVPixelBuffer)?.pixelBuffer ?? pool.nv12(frame.buffer.toI420())
+        guard let pixels, let sample = CMSampleBuffer.shownAtOnce(pixels) else { return nil }
+        let degrees =
+            switch frame.rotation {
+            case ._0: 0
+            case ._90: 90
+            case ._180: 180
+            case ._270: 270
+            @unknown default: 0
+            }
+        let size = PixelSize(width: Int(frame.width), height: Int(frame.height))
+        self.init(sample: sample, angle: CGFloat(degrees) * .pi / 180, uprightSize: size.turned(by: degrees))
+    }
+}
+
+extension CMSampleBuffer {
+    /// Without a time: pictures of a call are shown when they arrive.
+    fileprivate static func shownAtOnce(_ pixels: CVPixelBuffer) -> CMSampleBuffer? {
+        var format: CMVideoFormatDescription?
+        _ = CMVideoFormatDescriptionCreateForImageBuffer(
+            allocator: nil, imageBuffer: pixels, formatDescriptionOut: &format)
+        guard let format else { return nil }
+        var timing = CMSampleTimingInfo(
+            duration: .invalid, presentationTimeStamp: .zero, decodeTimeStamp: .invalid)
+        var sample: CMSampleBuffer?
+        _ = CMSampleBufferCreateReadyWithImageBuffer(
+            allocator: nil, imageBuffer: pixels, formatDescription: format, sampleTiming: &timing,
+            sampleBufferOut: &sample)
+        guard let sample, !sample.sampleAttachments.isEmpty else { return nil }
+        sample.sampleAttachments[0][.displayImmediately] = true
+        return sample
+    }
+}

@@ -1,0 +1,92 @@
+import Confab
+import Foundation
+import WebRTC
+
+/// Receives what WebRTC says about a connection, on WebRTC's threads, and passes it on in order. It calls nothing back.
+final class PeerObserver: NSObject, Sendable {
+    enum Observation: Sendable {
+        case state(RTCPeerConnectionState)
+        case candidate(RTCIceCandidate)
+        case gathered
+        case negotiationNeeded
+        case receiving(RTCRtpTransceiver)
+        case added(RTCRtpReceiver, streamID: String?)
+        case firstPacket(RTCRtpReceiver)
+        case firstFrame(mid: String)
+    }
+
+    /// More than any negotiation produces. A connection that is not read must not fill the memory.
+    private static let maxUnread = 4096
+
+    let observations: AsyncStream<Observation>
+    private let continuation: AsyncStream<Observation>.Continuation
+
+    override init() {
+        (observations, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maxUnread))
+        super.init()
+    }
+
+    func observe(_ observation: Observation) { continuation.yield(observation) }
+    func finish() { continuation.finish() }
+}
+
+extension PeerObserver: RTCPeerConnectionDelegate {
+    func peerConnection(_ peerConnection: RTCPeerConnection, didChange stateChanged: RTCSignalingState) {}
+    func peerConnection(_ peerConnection: RTCPeerConnection, didAdd stream: RTCMediaStream) {}
+    func peerConnection(_ peerConnection: RTCPeerConnection, didRemove stream: RTCMediaStream) {}
+    func peerConnectionShouldNegotiate(_ peerConnection: RTCPeerConnection) { observe(.negotiationNeeded) }
+    func peerConnection(_ peerConnection: RTCPeerConnection, didChange newState: RTCIceConnectionState) {}
+    func peerConnection(_ peerConnection: RTCPeerConnection, didChange newState: RTCIceGatheringState) {
+        if newState == .complete { observe(.gathered) }
+    }
+    func peerConnection(_ peerConnection: RTCPeerConnection, didGenerate candidate: RTCIceCandidate) {
+        observe(.candidate(candidate))
+    }
+    func peerConnection(_ peerConnection: RTCPeerConnection, didRemove candidates: [RTCIceCandidate]) {}
+    func peerConnection(_ peerConnection: RTCPeerConnection, didOpen dataChannel: RTCDataChannel) {}
+    func peerConnection(_ peerConnection: RTCPeerConnection, didChange newState: RTCPeerConnectionState) {
+        observe(.state(newState))
+    }
+    func peerConnection(_ peerConnection: RTCPeerConnection, didStartReceivingOn transceiver: RTCRtpTransceiver) {
+        observe(.receiving(transceiver))
+    }
+    func peerConnection(
+        _ peerConnection: RTCPeerConnection, didAdd rtpReceiver: RTCRtpReceiver, streams mediaStreams: [RTCMediaStream]
+    ) {
+        // At once, so that no packet is missed. The peer keeps the receiver: its end would end the reports.
+        rtpReceiver.delegate = self
+        observe(.added(rtpReceiver, streamID: mediaStreams.first?.streamId))
+    }
+}
+
+extension PeerObserver: RTCRtpReceiverDelegate {
+    func rtpReceiver(_ rtpReceiver: RTCRtpReceiver, didReceiveFirstPacketFor mediaType: RTCRtpMediaType) {
+        observe(.firstPacket(rtpReceiver))
+    }
+}
+
+/// Reports the first frame of a track. It stays attached afterwards, because removing it would be a call from a decoder's thread.
+final class FirstFrame: NSObject, Sendable {
+    private let mid: String
+    private let observer: PeerObserver
+    private let hasFrame = Locked(false)
+
+    init(mid: String, observer: PeerObserver) {
+        (self.mid, self.observer) = (mid, observer)
+        super.init()
+    }
+}
+
+extension FirstFrame: RTCVideoRenderer {
+    func setSize(_ size: CGSize) {}
+
+    func renderFrame(_ frame: RTCVideoFrame?) {
+        guard frame != nil else { return }
+        let isFirst = hasFrame.withValue { hasFrame in
+            defer { hasFrame = true }
+            return !hasFrame
+        }
+        guard isFirst else { return }
+        observer.observe(.firstFrame(mid: mid))
+    }
+}

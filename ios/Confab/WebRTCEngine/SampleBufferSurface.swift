@@ -1,0 +1,97 @@
+import AVFoundation
+import AppModel
+import ConfabUI
+import CoreGraphics
+import CoreMedia
+import Foundation
+import QuartzCore
+import UIKit
+import WebRTC
+
+/// Shows a track in a sample-buffer layer. Metal layers draw nothing in the background, so Picture in Picture needs this one.
+@MainActor final class SampleBufferSurface: VideoSurface {
+    private let track: RTCVideoTrack
+    private let display = SampleBufferView(frame: .zero)
+    private var receiver: FrameReceiver?
+    private var hasFrame = false
+    private var size: PixelSize?
+    var onFirstFrame: (() -> Void)?
+    var onSize: ((CGSize) -> Void)?
+
+    init(_ track: RTCVideoTrack) {
+        self.track = track
+        let receiver = FrameReceiver { [weak self] picture in self?.show(picture) }
+        self.receiver = receiver
+        track.add(receiver)
+    }
+
+    var view: UIView { display }
+    var fit: VideoFit {
+        get { display.fit }
+        set { display.fit = newValue }
+    }
+    var isMirrored: Bool {
+        get { display.isMirrored }
+        set { display.isMirrored = newValue }
+    }
+
+    func close() {
+        if let receiver { track.remove(receiver) }
+        receiver = nil
+        (onFirstFrame, onSize) = (nil, nil)
+    }
+
+    private func show(_ picture: Picture) {
+        display.show(picture)
+        if picture.uprightSize != size {
+            size = picture.uprightSize
+            onSize?(CGSize(width: picture.uprightSize.width, height: picture.uprightSize.height))
+        }
+        if !hasFrame {
+            hasFrame = true
+            onFirstFrame?()
+        }
+    }
+}
+
+/// A view with a layer for sample buffers, which it turns and mirrors.
+final class SampleBufferView: UIView {
+    private let display = AVSampleBufferDisplayLayer()
+    private var angle: CGFloat = 0
+    var fit = VideoFit.fill { didSet { if fit != oldValue { setNeedsLayout() } } }
+    var isMirrored = false { didSet { if isMirrored != oldValue { setNeedsLayout() } } }
+
+    override init(frame: CGRect) {
+        super.init(frame: frame)
+        layer.addSublayer(display)
+        clipsToBounds = true
+    }
+
+    required init?(coder: NSCoder) { nil }
+
+    fileprivate func show(_ picture: Picture) {
+        if picture.angle != angle {
+            angle = picture.angle
+            setNeedsLayout()
+        }
+        let renderer = display.sampleBufferRenderer
+        // After the app was in the background.
+        if renderer.requiresFlushToResumeDecoding || renderer.status == .failed { renderer.flush() }
+        renderer.enqueue(picture.sample)
+    }
+
+    override func layoutSubviews() {
+        super.layoutSubviews()
+        let isSideways = abs(sin(angle)) > 0.5
+        CATransaction.begin()
+        CATransaction.setDisableActions(true)
+        display.videoGravity = fit == .fill ? .resizeAspectFill : .resizeAspect
+        display.setAffineTransform(
+            CGAffineTransform(scaleX: isMirrored ? -1 : 1, y: 1).rotated(by: angle))
+        let size = bounds.size
+        display.bounds = CGRect(
+            x: 0, y: 0, width: isSideways ? size.height : size.width, height: isSideways ? size.width : size.height)
+        display.position = CGPoint(x: size.width / 2, y: size.height / 2)
+        CATransaction.commit()
+    }
+}

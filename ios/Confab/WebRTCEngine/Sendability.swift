@@ -1,0 +1,15 @@
+import WebRTC
+
+// WebRTC's objects are proxies that call its own threads, so any thread may use them.
+extension RTCMediaStreamTrack: @retroactive @unchecked Sendable {}
+extension RTCPeerConnection: @retroactive @unchecked Sendable {}
+extension RTCPeerConnectionFactory: @retroactive @unchecked Sendable {}
+extension RTCRtpReceiver: @retroactive @unchecked Sendable {}
+extension RTCRtpTransceiver: @retroactive @unchecked Sendable {}
+extension RTCVideoSource: @retroactive @unchecked Sendable {}
+
+// These are never changed after their creation.
+extension RTCIceCandidate: @retroactive @unchecked Sendable {}
+extension RTCSessionDescription: @retroactive @unchecked Sendable {}
+extension RTCStatisticsReport: @retroactive @unchecked Sendable {}
+extension RTCVideoFrame: @retroactive @unchecked Sendable {}

@@ -1,0 +1,68 @@
+import AppModel
+import Confab
+import Foundation
+import WebRTC
+
+/// The media engine on WebRTC's framework.
+///
+/// ```swift
+/// let client = ConfabClient(server: url, media: WebRTCEngine())
+/// ```
+///
+/// The folder of this file is a whole: copy it into an application of your own. It imports only Confab, ConfabUI and AppModel.
+final class WebRTCEngine: MediaEngine {
+    /// One for the process: each has its own threads.
+    private static let factory: RTCPeerConnectionFactory = {
+        RTCInitializeSSL()
+        let encoders = RTCDefaultVideoEncoderFactory()
+        // Only VP8 is encoded in several layers.
+        if let vp8 = RTCDefaultVideoEncoderFactory.supportedCodecs().first(where: { $0.name == "VP8" }) {
+            encoders.preferredCodec = vp8
+        }
+        return RTCPeerConnectionFactory(
+            encoderFactory: encoders, decoderFactory: RTCDefaultVideoDecoderFactory())
+    }()
+
+    func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {
+        let observer = PeerObserver()
+        let none = RTCMediaConstraints(mandatoryConstraints: nil, optionalConstraints: nil)
+        let connection = Self.factory.peerConnection(
+            with: configuration.native, constraints: none, delegate: observer)
+        guard let connection else {
+            throw ConfabError(.mediaFailed, "There can be no more connections. Close the app and open it again.")
+        }
+        return WebRTCPeer(connection: connection, observer: observer)
+    }
+
+    func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia {
+        switch request {
+        case .camera(let preset, let withMicrophone):
+            let source = Self.factory.videoSource()
+            let camera = CameraCapture(source: source)
+            try await camera.start(
+                CameraRequest(width: preset.size.width, height: preset.size.height, frameRate: preset.frameRate))
+            return media(source, camera, withMicrophone: withMicrophone)
+        case .microphone:
+            return WebRTCMedia(audio: Self.microphone(), video: nil, capture: nil)
+        case .screen:
+            let source = Self.factory.videoSource(forScreenCast: true)
+            let screen = ScreenCapture(source: source)
+            try await screen.start()
+            return media(source, screen, withMicrophone: false)
+        case .file:
+            throw ConfabError(.mediaFailed, "This app sends the camera or the screen, but no files.")
+        }
+    }
+
+    private func media(
+        _ source: RTCVideoSource, _ capture: any VideoCapture, withMicrophone: Bool
+    ) -> WebRTCMedia {
+        let video = Self.factory.videoTrack(with: source, trackId: UUID().uuidString)
+        return WebRTCMedia(audio: withMicrophone ? Self.microphone() : nil, video: video, capture: capture)
+    }
+
+    private static func microphone() -> RTCAudioTrack {
+        let source = factory.audioSource(with: nil)
+        return factory.audioTrack(with: source, trackId: UUID().uuidString)
+    }
+}

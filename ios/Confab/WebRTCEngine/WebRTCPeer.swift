@@ -1,0 +1,200 @@
+import Confab
+import Foundation
+import WebRTC
+
+/// A peer connection of WebRTC. Only translates: when to negotiate is decided in Confab.
+actor WebRTCPeer: MediaPeer {
+    nonisolated let events: AsyncStream<PeerEvent>
+    private let continuation: AsyncStream<PeerEvent>.Continuation
+    private let connection: RTCPeerConnection
+    /// WebRTC holds its delegate weakly.
+    private let observer: PeerObserver
+    private var transceivers: [TransceiverHandle: RTCRtpTransceiver] = [:]
+    private var received = ReceivedTracks()
+    private var isClosed = false
+
+    init(connection: RTCPeerConnection, observer: PeerObserver) {
+        (self.connection, self.observer) = (connection, observer)
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(4096))
+        // Ends when `close` finishes the observer's stream.
+        Task { [weak self, observations = observer.observations] in
+            for await observation in observations { await self?.handle(observation) }
+        }
+    }
+
+    // MARK: Transceivers
+
+    func add(_ setup: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle {
+        let options = RTCRtpTransceiverInit()
+        options.direction = setup.direction.native
+        options.streamIds = setup.streamID.map { [$0] } ?? []
+        options.sendEncodings = setup.layers.map(\.native)
+        let media = setup.source as? WebRTCMedia
+        if setup.source != nil, media == nil {
+            throw ConfabError(.mediaFailed, "This engine sends only what it captured itself.")
+        }
+        let transceiver =
+            if let track = media?.track(setup.kind) {
+                connection.addTransceiver(with: track, init: options)
+            } else {
+                connection.addTransceiver(of: setup.kind.native, init: options)
+            }
+        guard let transceiver else {
+            throw ConfabError(.mediaFailed, "The connection takes no more audio or video. Leave and join again.")
+        }
+        let handle = TransceiverHandle(number: transceivers.count)
+        transceivers[handle] = transceiver
+        return handle
+    }
+
+    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
+        guard let native = transceivers[transceiver] else { return }
+        native.sender.track = (source as? WebRTCMedia)?.track(native.mediaType == .audio ? .audio : .video)
+    }
+
+    func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {
+        transceivers[transceiver]?.setDirection(direction.native, error: nil)
+    }
+
+    func activate(_ rids: [String], on transceiver: TransceiverHandle) async {
+        guard let sender = transceivers[transceiver]?.sender else { return }
+        // A copy, which takes effect when it is assigned back.
+        let parameters = sender.parameters
+        for encoding in parameters.encodings { encoding.isActive = rids.contains(encoding.rid ?? "") }
+        sender.parameters = parameters
+    }
+
+    func mid(of transceiver: TransceiverHandle) async -> String? { transceivers[transceiver]?.knownMid }
+
+    // MARK: Descriptions
+
+    func offer(restartingICE: Bool) async throws(ConfabError) -> PeerDescription {
+        if restartingICE { connection.restartIce() }
+        let made = await withCheckedContinuation { continuation in
+            connection.offer(for: .none) { continuation.resume(returning: Made($0, $1)) }
+        }
+        return try await setLocal(made, .offer)
+    }
+
+    func answer() async throws(ConfabError) -> PeerDescription {
+        let made = await withCheckedContinuation { continuation in
+            connection.answer(for: .none) { continuation.resume(returning: Made($0, $1)) }
+        }
+        return try await setLocal(made, .answer)
+    }
+
+    func accept(_ description: PeerDescription) async throws(ConfabError) {
+        let native = RTCSessionDescription(type: description.kind.native, sdp: description.sdp)
+        let failure = await withCheckedContinuation { continuation in
+            connection.setRemoteDescription(native) { continuation.resume(returning: $0) }
+        }
+        try check(failure)
+    }
+
+    func rollback() async throws(ConfabError) {
+        try check(await setLocal(RTCSessionDescription(type: .rollback, sdp: "")))
+    }
+
+    private func setLocal(_ made: Made, _ kind: PeerDescription.Kind) async throws(ConfabError) -> PeerDescription {
+        guard let description = made.description else { throw .description(made.failure) }
+        try check(await setLocal(description))
+        return PeerDescription(kind, sdp: description.sdp)
+    }
+
+    private func setLocal(_ description: RTCSessionDescription) async -> (any Error)? {
+        await withCheckedContinuation { continuation in
+            connection.setLocalDescription(description) { continuation.resume(returning: $0) }
+        }
+    }
+
+    private func check(_ failure: (any Error)?) throws(ConfabError) {
+        if let failure { throw .description(failure) }
+    }
+
+    // MARK: ICE
+
+    func addCandidate(_ candidate: PeerCandidate?) async {
+        // WebRTC needs no end of candidates.
+        guard let candidate, !candidate.candidate.isEmpty else { return }
+        let native = RTCIceCandidate(
+            sdp: candidate.candidate, sdpMLineIndex: Int32(clamping: candidate.lineIndex ?? 0), sdpMid: candidate.mid)
+        await withCheckedContinuation { continuation in
+            connection.add(native) { _ in continuation.resume() }
+        }
+    }
+
+    func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {
+        let configuration = connection.configuration
+        configuration.iceServers = servers.map(\.native)
+        configuration.iceTransportPolicy = relayOnly ? .relay : .all
+        _ = connection.setConfiguration(configuration)
+    }
+
+    // MARK: What arrives
+
+    func remote(_ mid: String) async -> (any RemoteMedia)? {
+        let known = received.transceivers + transceivers.values
+        guard let transceiver = known.first(where: { $0.knownMid == mid }), let track = transceiver.receiver.track
+        else {
+            return nil
+        }
+        return WebRTCRemoteMedia(track, kind: transceiver.kind)
+    }
+
+    func statistics() async -> [Statistic] {
+        guard !isClosed else { return [] }
+        let report = await withCheckedContinuation { continuation in
+            connection.statistics { continuation.resume(returning: $0) }
+        }
+        return report.confabStatistics
+    }
+
+    /// WebRTC must not be closed twice, and has crashed when it was released before it was closed.
+    func close() async {
+        guard !isClosed else { return }
+        isClosed = true
+        connection.close()
+        continuation.yield(.state(.closed))
+        continuation.finish()
+        observer.finish()
+    }
+
+    // MARK: Observations
+
+    private func handle(_ observation: PeerObserver.Observation) {
+        guard !isClosed else { return }
+        switch observation {
+        case .state(let state): continuation.yield(.state(PeerState(state)))
+        case .candidate(let candidate): continuation.yield(.candidate(PeerCandidate(candidate)))
+        case .gathered: continuation.yield(.candidate(nil))
+        case .negotiationNeeded: continuation.yield(.negotiationNeeded)
+        case .receiving(let transceiver): announce(received.start(transceiver))
+        case .added(let receiver, let streamID): announce(received.add(receiver, streamID))
+        case .firstPacket(let receiver):
+            if let mid = received.transceiver(of: receiver)?.knownMid { continuation.yield(.firstPacket(mid: mid)) }
+        case .firstFrame(let mid): continuation.yield(.firstFrame(mid: mid))
+        }
+    }
+
+    private func announce(_ arrival: ReceivedTracks.Arrival?) {
+        guard let arrival, let mid = arrival.transceiver.knownMid else { return }
+        received.watchFirstFrame(of: arrival.transceiver, mid, observer)
+        continuation.yield(.track(mid: mid, arrival.transceiver.kind, streamID: arrival.streamID))
+    }
+}
+
+/// What WebRTC answers to the wish for a description.
+private struct Made: Sendable {
+    let description: RTCSessionDescription?
+    let failure: (any Error)?
+
+    init(_ description: RTCSessionDescription?, _ failure: (any Error)?) {
+        (self.description, self.failure) = (description, failure)
+    }
+}
+
+extension ConfabError {
+    fileprivate static func description(_ failure: (any Error)?) -> ConfabError {
+        ConfabError(.mediaFailed, "The connection could not be set up. Try again.", isRetryable: true, cause: failure)
+    }
+}

@@ -1,0 +1,6 @@
+// Expect: has no member 'glassEffect'
+import SwiftUI
+
+struct Wrong: View {
+    var body: some View { Text(verbatim: "1").glassEffect() }
+}

@@ -1,0 +1,12 @@
+// Expect: has different argument labels from those required by protocol 'OTSessionDelegate'
+import OpenTokShapes
+import UIKit
+
+final class Chat: UIViewController {}
+
+extension Chat: OTSessionDelegate {
+    func sessionDidConnect(_ session: OTSession) {}
+    func sessionDidDisconnect(_ session: OTSession) {}
+    func session(_ session: OTSession, didFailWithError error: OTError) {}
+    func session(_ session: OTSession, streamCreated stream: OTStream) {}
+}

@@ -1,0 +1,10 @@
+// Expect: nearly matches defaulted requirement
+import OpenTokShapes
+import UIKit
+
+final class Camera: UIViewController {}
+
+extension Camera: OTPublisherDelegate {
+    func publisher(_ publisher: OTPublisherKit, didFailWithError error: OTError) {}
+    func publisher(_ publisher: OTPublisherKit, streamCreate stream: OTStream) {}
+}

@@ -1,0 +1,4 @@
+// Expect: in a synchronous nonisolated context
+import OpenTokShapes
+
+func leave(_ session: OTSession) { session.disconnect(nil) }

@@ -1,0 +1,5 @@
+// Expect: in a synchronous nonisolated context
+import Foundation
+import UIKit
+
+func make() -> UIView { UIView(frame: .zero) }

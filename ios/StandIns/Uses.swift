@@ -1,0 +1,28 @@
+// Uses the declarations that the app and ConfabUI do not use: cases of enumerations, which are declared completely, so that the
+// compiler knows when a switch has missed one.
+import AVFoundation
+import CallKit
+import Network
+import ReplayKit
+import SwiftUI
+import UIKit
+import WebRTC
+
+let refusals: [CXErrorCodeIncomingCallError.Code] = [
+    .unknown, .unentitled, .callUUIDAlreadyExists, .filteredByDoNotDisturb, .filteredByBlockList,
+]
+let samples: [RPSampleBufferType] = [.video, .audioApp, .audioMic]
+let renderings: [AVQueuedSampleBufferRenderingStatus] = [.unknown, .rendering, .failed]
+let visibilities: [Visibility] = [.automatic, .visible, .hidden]
+let paths: [NWPath.Status] = [.satisfied, .unsatisfied, .requiresConnection]
+let keyboards: [UIKeyboardType] = [.URL, .numberPad]
+let descriptions: [RTCSdpType] = [.offer, .prAnswer, .answer, .rollback]
+let signaling: [RTCSignalingState] = [
+    .stable, .haveLocalOffer, .haveLocalPrAnswer, .haveRemoteOffer, .haveRemotePrAnswer, .closed,
+]
+let ice: [RTCIceConnectionState] = [
+    .new, .checking, .connected, .completed, .failed, .disconnected, .closed, .count,
+]
+let directions: [RTCRtpTransceiverDirection] = [.sendRecv, .sendOnly, .recvOnly, .inactive, .stopped]
+let media: [RTCRtpMediaType] = [.audio, .video, .data, .unsupported, .any]
+let gathering: [RTCIceGatheringState] = [.new, .gathering, .complete]

@@ -1,0 +1,154 @@
+// Sending files from the chat: the button, files dropped on the chat, progress and cancel; and saving a file that was sent.
+import { box, button, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
+
+/** @typedef {import('./types.js').State} State */
+/**
+ * @typedef {object} Files what the page can do with files
+ * @property {(file: File, transfer: import('../../lib/rooms/room-files.js').Transfer) => Promise<void>} send
+ * @property {(fileId: string) => Promise<Blob | undefined>} fetch
+ * @property {(fileId: string) => void} remove
+ * @property {(error: {code: string, message: string}) => void} failed
+ */
+
+export class FileView {
+  /** @type {AbortController | null} the upload that is under way; one at a time */
+  #upload = null;
+  #limit = 0;
+
+  /** @param {import('./strings.js').Strings} strings @param {Files} files */
+  constructor(strings, files) {
+    this.strings = strings;
+    this.files = files;
+    const picker = input('file-input');
+    button('attach').addEventListener('click', () => picker.click());
+    picker.addEventListener('change', () => {
+      const files = [...picker.files ?? []];
+      // The same file can be chosen again.
+      picker.value = '';
+      this.#choose(files);
+    });
+    button('file-cancel').addEventListener('click', () => this.#upload?.abort());
+    // Everywhere: browsers show a file that is dropped beside the chat instead of the page, which would end the visit.
+    document.addEventListener('dragover', (event) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      event.dataTransfer.dropEffect = this.#takesAt(event.target) ? 'copy' : 'none';
+    });
+    document.addEventListener('drop', (event) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      if (this.#takesAt(event.target)) this.#choose([...event.dataTransfer.files]);
+    });
+  }
+
+  /** @param {EventTarget | null} place */
+  #takesAt(place) {
+    return this.#limit > 0 && place instanceof Node && box('panel-chat').contains(place);
+  }
+
+  /** @param {File[]} files */
+  #choose(files) {
+    if (files.length > 1 || (this.#upload && files.length)) {
+      return this.files.failed({ code: 'file_not_alone', message: this.strings.room.oneFile });
+    }
+    if (files.length) this.#send(files[0]);
+  }
+
+  /** @param {State} state */
+  render({ room }) {
+    this.#limit = room?.options.chat ? room.maxFileSize : 0;
+    show(button('attach'), this.#limit > 0);
+    enable(button('attach'), !this.#upload);
+    if (!room) this.#upload?.abort();
+  }
+
+  /** @param {File} file */
+  async #send(file) {
+    if (file.size > this.#limit) {
+      const most = this.strings.room.bytes(this.#limit);
+      return this.files.failed({ code: 'file_too_large', message: this.strings.room.fileTooLarge(file.name, most) });
+    }
+    const upload = new AbortController();
+    this.#upload = upload;
+    const words = this.strings.room.sending(file.name);
+    show(box('file-progress'), true);
+    setText(box('file-name'), words);
+    setText(box('file-told'), words);
+    // A button that is turned off or hidden loses the focus.
+    if (document.activeElement === button('attach')) button('file-cancel').focus();
+    enable(button('attach'), false);
+    const bar = /** @type {HTMLProgressElement} */ (box('file-share'));
+    bar.value = 0;
+    let told = '';
+    try {
+      await this.files.send(file, { signal: upload.signal, onProgress: (share) => { bar.value = share; } });
+    } catch (error) {
+      const { code, message } = /** @type {any} */ (error);
+      if (code === 'canceled') told = this.strings.room.fileCanceled;
+      else this.files.failed({ code: 'file_failed', message });
+    }
+    this.#upload = null;
+    setText(box('file-told'), told);
+    enable(button('attach'), true);
+    if (document.activeElement === button('file-cancel')) button('attach').focus();
+    show(box('file-progress'), false);
+  }
+
+  /**
+   * The name of a sent file, which saves it, and a button that removes it, for those who may (`allow`).
+   * @param {import('./types.js').ChatLine} line
+   */
+  element({ text, file }) {
+    const row = document.createElement('span');
+    row.className = 'words file-line';
+    if (!file) return row;
+    const save = document.createElement('button');
+    save.type = 'button';
+    save.className = 'file-link';
+    save.dir = 'auto';
+    save.append(icon('attach'), this.strings.room.saveFile(text, this.strings.room.bytes(file.size)));
+    save.addEventListener('click', () => this.#save(save, text, file.fileId));
+    const remove = document.createElement('button');
+    remove.type = 'button';
+    remove.className = 'file-link file-remove';
+    remove.hidden = true;
+    remove.textContent = this.strings.room.removeFile;
+    remove.setAttribute('aria-label', this.strings.room.removeFileNamed(text));
+    remove.addEventListener('click', () => this.files.remove(file.fileId));
+    row.append(save, remove);
+    return row;
+  }
+
+  /**
+   * Shows or hides the button that removes a file.
+   * @param {HTMLElement} line @param {boolean} mayRemove
+   */
+  allow(line, mayRemove) {
+    const remove = line.querySelector('.file-remove');
+    if (remove instanceof HTMLElement) remove.hidden = !mayRemove;
+  }
+
+  /** @param {HTMLButtonElement} save @param {string} name @param {string} fileId */
+  async #save(save, name, fileId) {
+    // Not disabled, because then it would lose the focus.
+    if (save.hasAttribute('aria-busy')) return;
+    setAttribute(save, 'aria-busy', 'true');
+    try {
+      const blob = await this.files.fetch(fileId);
+      if (blob) offer(blob, name);
+    } catch (error) {
+      this.files.failed({ code: 'file_failed', message: /** @type {any} */ (error).message });
+    }
+    setAttribute(save, 'aria-busy', null);
+  }
+}
+
+/** @param {Blob} blob @param {string} name */
+function offer(blob, name) {
+  const link = document.createElement('a');
+  // Never a type that a browser would show.
+  link.href = URL.createObjectURL(new Blob([blob], { type: 'application/octet-stream' }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,63 @@
+// Which codec a publisher prefers. Encoders use the first codec of the other side's description that they have, so the order there
+// is what decides. What we offer is ordered too, for peers that answer in the order of the offer. Codecs are only ordered, never
+// removed: if the other side does not have the preferred one, another one is used.
+
+/** @typedef {'vp8' | 'vp9' | 'h264' | 'av1'} VideoCodec */
+/** @typedef {'opus' | 'g722' | 'pcmu' | 'pcma'} AudioCodec */
+/** @typedef {{videoCodec?: VideoCodec, audioCodec?: AudioCodec}} CodecOptions */
+/** @typedef {'audio' | 'video'} Kind */
+
+/** @param {Kind} kind @param {CodecOptions} options @returns {string | undefined} in lower case */
+export const codecOf = (kind, { videoCodec, audioCodec }) => (kind === 'video' ? videoCodec : audioCodec)?.toLowerCase();
+
+/**
+ * Returns the codecs with the preferred ones first. Redundant audio (RFC 2198) consists of Opus, and keeps its place beside it.
+ * @template T
+ * @param {T[]} all
+ * @param {string} codec
+ * @param {(one: T) => string | undefined} nameOf in lower case
+ */
+function ordered(all, codec, nameOf) {
+  const isPreferred = (/** @type {T} */ one) => nameOf(one) === codec || (codec === 'opus' && nameOf(one) === 'red');
+  return [...all.filter(isPreferred), ...all.filter((one) => !isPreferred(one))];
+}
+
+/**
+ * Puts the publisher's codec first in what the transceiver offers and answers.
+ * @param {RTCRtpTransceiver | undefined} transceiver
+ * @param {Kind} kind
+ * @param {CodecOptions} options
+ */
+export function preferCodec(transceiver, kind, options) {
+  const codec = codecOf(kind, options);
+  // Firefox had no such method before version 128. The order of descriptions is changed in any case.
+  if (!transceiver?.setCodecPreferences) return;
+  const known = globalThis.RTCRtpReceiver?.getCapabilities?.(kind)?.codecs ?? [];
+  const nameOf = (/** @type {{mimeType: string}} */ { mimeType }) => mimeType.split('/')[1].toLowerCase();
+  // An empty list is the browser's own order, for a transceiver that another publisher used before.
+  const isKnown = codec !== undefined && known.some((one) => nameOf(one) === codec);
+  try {
+    transceiver.setCodecPreferences(isKnown ? ordered(known, codec, nameOf) : []);
+  } catch {
+    // Some versions refuse codecs that they can only receive. Then the order of descriptions alone decides.
+  }
+}
+
+/**
+ * Puts codecs first in the other side's description.
+ * @param {string} sdp
+ * @param {(kind: Kind, mid: string) => string | undefined} codecAt the preferred codec of a section, in lower case
+ */
+export function withCodecsFirst(sdp, codecAt) {
+  return sdp.split(/^(?=m=)/m).map((section) => {
+    const [line, head, kind, list] = /^(m=(audio|video) \S+ \S+ )([\d ]+)/.exec(section) ?? [];
+    if (line === undefined) return section;
+    const codec = codecAt(/** @type {Kind} */ (kind), /^a=mid:(\S+)/m.exec(section)?.[1] ?? '');
+    if (codec === undefined) return section;
+    const names = new Map([...section.matchAll(/^a=rtpmap:(\d+) ([^/\s]+)/gm)].map(([, type, name]) => [type, name.toLowerCase()]));
+    // Static payload types need no `rtpmap` (RFC 3551 §6).
+    const fixed = /** @type {Record<string, string>} */ ({ 0: 'pcmu', 8: 'pcma', 9: 'g722' });
+    const types = ordered(list.trim().split(/ +/), codec, (type) => names.get(type) ?? (kind === 'audio' ? fixed[type] : undefined));
+    return head + types.join(' ') + section.slice(line.length);
+  }).join('');
+}

@@ -1,0 +1,115 @@
+// Sends and fetches the files of a room's chat over HTTP (protocol §15). Each upload has its own secret, which the room hands out.
+
+import { ConfabError } from '../errors.js';
+
+/** @typedef {{path: string, key: string, maxSize: number}} FileAccess */
+/** @typedef {{fileId: string, path: string, secret: string}} Upload */
+/**
+ * @typedef {object} Transfer
+ * @property {(share: number) => void} [onProgress] from 0 to 1
+ * @property {AbortSignal} [signal] cancels the upload
+ */
+
+/** Characters that the server does not take in names. */
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}/\\:*?"<>|]/gu;
+const maxNameBytes = 200;
+const encoder = new TextEncoder();
+
+/**
+ * A name that the server takes. The end of a long name stays, because it says what the file is.
+ * @param {string} name
+ */
+export function safeName(name) {
+  let characters = [...name.replace(unsafe, '_').replace(/^[.\s]+|[.\s]+$/gu, '')];
+  while (encoder.encode(characters.join('')).length > maxNameBytes) characters = characters.slice(1);
+  return characters.join('').replace(/^[.\s]+/u, '') || 'file';
+}
+
+export class RoomFiles {
+  /** @type {FileAccess | null} null if the server takes no files */
+  access = null;
+
+  /**
+   * @param {(verb: string, members: Record<string, unknown>) => Promise<any>} request asks the room
+   * @param {() => import('./room.js').RoomHost} host
+   */
+  constructor(request, host) {
+    this.request = request;
+    this.host = host;
+  }
+
+  /** Maximum bytes of a file; 0 if the server takes none. */
+  get maxSize() {
+    return this.access?.maxSize ?? 0;
+  }
+
+  /**
+   * Sends a file to everyone in the room. When it has arrived, they get it as a line of the chat.
+   * @param {File} file @param {Transfer} [transfer]
+   */
+  async send(file, transfer = {}) {
+    if (!this.access) throw new ConfabError({ code: 'not_permitted', message: 'This server takes no files. Send a link instead.' });
+    if (file.size === 0) throw new ConfabError({ code: 'malformed', message: 'This file is empty, or it is a folder. Choose another one.' });
+    const upload = await this.request('room.file', { name: safeName(file.name), size: file.size });
+    const { client, options } = this.host();
+    await (options.sendFile ?? sendFile)(client.urlOf(upload.path), upload, file, transfer);
+  }
+
+  /** @param {string} fileId @returns {Promise<Blob>} */
+  async fetch(fileId) {
+    if (!this.access) throw new ConfabError({ code: 'not_found', message: 'This server takes no files.' });
+    return fetchFile(this.host().client.urlOf(`${this.access.path}/${encodeURIComponent(fileId)}`), this.access.key);
+  }
+
+  /** @param {string} fileId of a file that this person sent; hosts and cohosts may remove others too */
+  remove(fileId) {
+    return this.request('room.removeFile', { fileId });
+  }
+}
+
+/** @param {string} url @param {Upload} upload @param {Blob} file @param {Transfer} transfer @returns {Promise<void>} */
+export function sendFile(url, { secret }, file, { onProgress, signal }) {
+  // `fetch` does not tell how much was sent.
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open('PUT', url);
+    request.setRequestHeader('Authorization', `Bearer ${secret}`);
+    request.setRequestHeader('Content-Type', 'application/octet-stream');
+    request.upload.addEventListener('progress', ({ loaded, total }) => onProgress?.(total ? loaded / total : 0));
+    request.addEventListener('load', () => {
+      if (request.status < 300) resolve();
+      else reject(errorIn(request.responseText));
+    });
+    request.addEventListener('error', () => reject(unreachable()));
+    request.addEventListener('abort', () => reject(canceled()));
+    signal?.addEventListener('abort', () => request.abort());
+    if (signal?.aborted) reject(canceled());
+    else request.send(file);
+  });
+}
+
+/** @param {string} url @param {string} key @returns {Promise<Blob>} */
+export async function fetchFile(url, key) {
+  let response;
+  try {
+    response = await fetch(url, { headers: { Authorization: `Bearer ${key}` }, cache: 'no-store' });
+    if (response.ok) return await response.blob();
+  } catch {
+    throw unreachable();
+  }
+  throw errorIn(await response.text().catch(() => ''));
+}
+
+/** @param {string} body */
+function errorIn(body) {
+  try {
+    const { code, message } = JSON.parse(body);
+    if (typeof code === 'string' && typeof message === 'string') return new ConfabError({ code, message });
+  } catch {
+    // A proxy answered instead of the server.
+  }
+  return new ConfabError({ code: 'upload_failed', message: 'The server did not take the file. Try again, or send a smaller one.' });
+}
+
+const unreachable = () => new ConfabError({ code: 'upload_failed', message: 'The connection to the server broke. Send or fetch the file again.' });
+const canceled = () => new ConfabError({ code: 'canceled', message: 'The upload was canceled.' });
