@@ -194,6 +194,8 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         try? await onThread { [self] _ in arrivals[mid]?.track }
     }
 
+    func expectFrame(_ mid: String) async { _ = try? await onThread { [self] _ in arrivals[mid]?.hasFrame = false } }
+
     func statistics() async -> [Statistic] {
         (try? await onThread { [self] thread in statistics(at: thread.loop.now) }) ?? []
     }

@@ -68,6 +68,17 @@ struct RelayedPeerTests {
         #expect(posted.first?.label.id != nil)
     }
 
+    @Test("a first frame that comes before its track is told after it")
+    func earlyFrame() {
+        var peer = connected(isPolite: false)
+        _ = report(.event(.track(mid: "0", .video, streamID: "a")), to: &peer)
+        #expect(report(.event(.firstFrame(mid: "0")), to: &peer).isEmpty)
+        let track = RemoteTrack(media: FakeRemote(.video))
+        #expect(
+            report(.found(mid: "0", track), to: &peer) == [.arrived("a", mid: "0", track), .firstFrame(mid: "0")])
+        #expect(report(.event(.firstFrame(mid: "0")), to: &peer) == [.firstFrame(mid: "0")])
+    }
+
     @Test("the impolite end asks for media that it has nothing to send for")
     func expecting() {
         var peer = peer(isPolite: false)

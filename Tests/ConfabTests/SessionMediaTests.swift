@@ -167,6 +167,19 @@ struct SessionMediaTests {
         withExtendedLifetime(publisher) {}
     }
 
+    @Test("a stream that follows another over the same transceivers has a first frame too")
+    func followed() async throws {
+        let (server, publisher, subscriber, _) = try await exchange(.routed)
+        defer { server.finish() }
+        await subscriber.unsubscribe()
+        let second = try await subscriber.media.subscribe(subscriber.stream, .init())
+        var seen: Set<MediaSubscriber.Event> = []
+        let events = second.events.events.makeAsyncIterator()
+        while seen.count < 2, let event = await events.next() { seen.insert(event) }
+        #expect(seen == [.connected, .firstFrame])
+        withExtendedLifetime(publisher) {}
+    }
+
     @Test("a session that is released without leaving ends the iterations of its streams")
     func releasedSession() async throws {
         let server = LoopbackServer(.routed)

@@ -64,4 +64,24 @@ import Wire
         #expect(state.update(.connected, of: stream()) == .resumed)
         #expect(state.update(.connected, of: stream()) == nil)
     }
+
+    @Test("who asks late is told that media and its first frame have arrived, in any order", arguments: [true, false])
+    func late(frameFirst: Bool) async {
+        let subscription = Subscription(stream(), .init())
+        subscription.state.withLock { $0.tracks = [.audio: audio, .video: video] }
+        if frameFirst { subscription.frameArrived() }
+        subscription.update(.connected)
+        if !frameFirst { subscription.frameArrived() }
+        let events = subscription.events.events.makeAsyncIterator()
+        #expect(await events.next() == .connected)
+        #expect(await events.next() == .firstFrame)
+        // A new connection has a first frame again, but the stream does not.
+        subscription.update(.disconnected)
+        subscription.update(.connected)
+        subscription.frameArrived()
+        #expect(await events.next() == .dropped)
+        #expect(await events.next() == .resumed)
+        _ = subscription.end(.clientDisconnected)
+        #expect(await events.next() == .ended(.clientDisconnected))
+    }
 }

@@ -92,6 +92,7 @@ private final class ChoosingPeer: MediaPeer {
     func mid(of transceiver: TransceiverHandle) async -> String? { await peer.mid(of: transceiver) }
     func rollback() async throws(ConfabError) { try await peer.rollback() }
     func remote(_ mid: String) async -> (any RemoteMedia)? { await peer.remote(mid) }
+    func expectFrame(_ mid: String) async { await peer.expectFrame(mid) }
     func statistics() async -> [Statistic] { await peer.statistics() }
     func close() async { await peer.close() }
 }

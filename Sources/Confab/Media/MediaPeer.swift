@@ -36,6 +36,9 @@ public protocol MediaPeer: AnyObject, Sendable {
 
     /// What arrives over the transceiver with this `mid`; nil if there is none.
     func remote(_ mid: String) async -> (any RemoteMedia)?
+    /// Reports ``PeerEvent/firstFrame(mid:)`` again, for the next frame, because another stream is about to arrive over this
+    /// transceiver.
+    func expectFrame(_ mid: String) async
     /// Counters of everything that is sent and received.
     func statistics() async -> [Statistic]
     /// Closes the connection. It stays closed.
@@ -155,7 +158,8 @@ public enum PeerEvent: Hashable, Sendable {
     case track(mid: String, TrackKind, streamID: String?)
     /// The first packet arrived over this transceiver since its last negotiation.
     case firstPacket(mid: String)
-    /// The first whole frame of video arrived over this transceiver.
+    /// The first whole frame of video arrived over this transceiver since its last negotiation, or since
+    /// ``MediaPeer/expectFrame(_:)``.
     case firstFrame(mid: String)
 }
 

@@ -62,7 +62,7 @@ public actor MediaSubscriber {
     public enum Event: Hashable, Sendable {
         /// Media arrives. ``MediaSubscriber/video`` and the audio can be used.
         case connected
-        /// The first whole frame of video arrived over a new connection.
+        /// The first whole frame of video arrived. Told once.
         case firstFrame
         /// Media no longer arrives. The SDK restores the connection by itself.
         case dropped
@@ -105,7 +105,8 @@ public actor MediaSubscriber {
 
     /// The stream when the subscription began. ``Session/streams`` has its present properties.
     nonisolated public var stream: MediaStream { subscription.stream }
-    /// What happens to the stream. Iterations begin with `connected` if media arrives, and end after `ended`.
+    /// What happens to the stream. Iterations begin with `connected` and `firstFrame` if they have
+    /// happened, and end after `ended`.
     nonisolated public var events: Events<Event> { subscription.events.events }
     /// The pictures; nil before ``Event/connected``, without video, and after the end.
     nonisolated public var video: (any VideoSource)? { remote(.video)?.video }

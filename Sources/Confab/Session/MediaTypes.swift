@@ -108,6 +108,7 @@ final class Subscription: Sendable {
         var volume = 1.0
         var wasConnected = false
         var isConnected = false
+        var hasFrame = false
         /// The tracks at the last `connected`, `resumed` or `tracksChanged`.
         var announced: [TrackKind: RemoteTrack] = [:]
         var isEnded = false
@@ -121,10 +122,12 @@ final class Subscription: Sendable {
         (self.stream, state) = (stream, Guarded(State(options: options)))
     }
 
-    /// Keeps whether media arrives, and whether the video is paused.
-    private static let fold: EventSource<MediaSubscriber.Event>.Fold = { present, event in
+    /// Keeps whether media and its first frame have arrived, and whether the video is paused. Both may happen before the
+    /// application can subscribe to the events.
+    static let fold: EventSource<MediaSubscriber.Event>.Fold = { present, event in
         switch event {
-        case .connected, .resumed: present = [.connected] + present.filter { $0.isPause }
+        case .connected, .resumed: present = [.connected] + present.filter { $0 != .connected }
+        case .firstFrame: present.append(event)
         case .dropped: present.removeAll { $0 == .connected }
         case .videoPaused: present = present.filter { !$0.isPause } + [event]
         case .videoResumed: present.removeAll { $0.isPause }
@@ -136,6 +139,15 @@ final class Subscription: Sendable {
     /// The state of the connection or the tracks has changed.
     func update(_ peer: PeerState) {
         if let event = state.withLock({ $0.update(peer, of: stream) }) { events.send(event) }
+    }
+
+    /// A whole frame arrived over a connection or transceiver that had none before. Only the stream's first is told.
+    func frameArrived() {
+        let isFirst = state.withLock { state in
+            defer { state.hasFrame = true }
+            return !state.hasFrame
+        }
+        if isFirst { events.send(.firstFrame) }
     }
 
     /// - Returns: the transceivers to give back.

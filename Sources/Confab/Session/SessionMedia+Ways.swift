@@ -97,7 +97,7 @@ extension SessionMedia {
             if let state = state.withLock({ $0.peers[connection] })?.mailbox.rules.state { subscription.update(state) }
         case .firstFrame(let mid):
             let subscription = subscriptions(from: connection).first { $0.state.withLock { $0.mids.contains(mid) } }
-            subscription?.events.send(.firstFrame)
+            subscription?.frameArrived()
         case .failed(let error):
             for publication in publications(for: connection) { publication.events.send(.failed(error)) }
             for subscription in subscriptions(from: connection) { subscription.events.send(.failed(error)) }
@@ -127,7 +127,7 @@ extension SessionMedia {
             let subscription = subscriptions.first { one in
                 one.state.withLock { $0.slot }.map { link?.uses($0, mid: mid) ?? false } ?? false
             }
-            subscription?.events.send(.firstFrame)
+            subscription?.frameArrived()
         case .renewed(.send): for publication in publications { Task { await self.tell(publication) } }
         case .renewed(.receive):
             for subscription in subscriptions {

@@ -203,6 +203,7 @@ final class FakePeer: MediaPeer {
     func addCandidate(_ candidate: PeerCandidate?) async {}
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {}
     func remote(_ mid: String) async -> (any RemoteMedia)? { state.withLock { $0.remotes[mid] } }
+    func expectFrame(_ mid: String) async { emit(.firstFrame(mid: mid)) }
 
     func statistics() async -> [Statistic] {
         state.withLock { state in

@@ -75,6 +75,9 @@ final class FirstFrame: NSObject, Sendable {
         (self.mid, self.observer) = (mid, observer)
         super.init()
     }
+
+    /// Reports the next frame as the first.
+    func expectFrame() { hasFrame.withValue { $0 = false } }
 }
 
 extension FirstFrame: RTCVideoRenderer {

@@ -41,4 +41,7 @@ struct ReceivedTracks {
         firstFrames[mid] = (track, renderer)
         track.add(renderer)
     }
+
+    /// Another stream will arrive over this transceiver, whose first frame is to be reported.
+    func expectFrame(_ mid: String) { firstFrames[mid]?.renderer.expectFrame() }
 }

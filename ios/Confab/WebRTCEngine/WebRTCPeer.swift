@@ -141,6 +141,8 @@ actor WebRTCPeer: MediaPeer {
         return WebRTCRemoteMedia(track, kind: transceiver.kind)
     }
 
+    func expectFrame(_ mid: String) async { received.expectFrame(mid) }
+
     func statistics() async -> [Statistic] {
         guard !isClosed else { return [] }
         let report = await withCheckedContinuation { continuation in

@@ -119,6 +119,7 @@ final class MediaLink: Sendable {
         guard let pair else { throw .tooManyStreams }
         for plan in plans { post(.add(plan), to: side) }
         if plans.isEmpty, side == .send, !layers.isEmpty { want(Layer.initial, on: pair) }
+        if plans.isEmpty, side == .receive { post(.reuse(pair.video), to: side) }
         return pair
     }
 

@@ -62,6 +62,7 @@ private struct PeerWorker {
             if let track = await present?.remote(mid) {
                 report(.found(mid: mid, RemoteTrack(media: track)), connection)
             }
+        case .expectFrame(let mid): await present?.expectFrame(mid)
         case .offer, .answer, .accept: await negotiate(step)
         }
     }

@@ -44,6 +44,8 @@ enum PeerStep: Equatable, Sendable {
     case candidate(PeerCandidate?)
     /// Looks for what arrives over a transceiver. Reported as `found` if there is something.
     case find(mid: String)
+    /// Reports the next whole frame over a transceiver as its first.
+    case expectFrame(mid: String)
 }
 
 /// What became of a ``PeerStep``, and what happens on the connection.

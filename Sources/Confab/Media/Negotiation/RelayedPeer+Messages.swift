@@ -114,7 +114,10 @@ extension RelayedPeer {
             plans.removeAll { $0.id == id }
             effects.append(.failed(error))
         case (.found(let mid, let track), _):
-            if let stream = arrivals[mid] { effects.append(.arrived(stream, mid: mid, track)) }
+            guard let stream = arrivals[mid] else { return }
+            effects.append(.arrived(stream, mid: mid, track))
+            found.insert(mid)
+            if earlyFrames.remove(mid) != nil { effects.append(.firstFrame(mid: mid)) }
         case (.event(let event), _): happen(event, now, &effects)
         default: break
         }
@@ -180,7 +183,8 @@ extension RelayedPeer {
             guard let streamID else { return }
             arrivals[mid] = names[streamID] ?? streamID
             effects.append(.step(.find(mid: mid)))
-        case .firstFrame(let mid): effects.append(.firstFrame(mid: mid))
+        case .firstFrame(let mid):
+            if found.contains(mid) { effects.append(.firstFrame(mid: mid)) } else { earlyFrames.insert(mid) }
         case .negotiationNeeded, .firstPacket: break
         }
     }

@@ -95,6 +95,10 @@ struct RelayedPeer: Sendable {
     var names: [String: String] = [:]
     /// Stream ids by the mids over which they arrive.
     var arrivals: [String: String] = [:]
+    /// The mids whose track was told.
+    var found: Set<String> = []
+    /// The mids whose first frame came before their track was found. It is told with the track.
+    var earlyFrames: Set<String> = []
     /// How many candidates came since the last description.
     var candidates = 0
     /// The answer that is being applied.
@@ -253,7 +257,7 @@ struct RelayedPeer: Sendable {
     mutating func renew(_ effects: inout [Effect]) {
         (needsRenewal, needsRestart, isBroken) = (false, false, false)
         negotiation.reset()
-        arrivals = [:]
+        (arrivals, found, earlyFrames) = ([:], [], [])
         (origin, sent, firstOfferAt) = (nil, nil, nil)
         for timer in [Timer.firstOffer, .answer, .connect] { timers[timer] = nil }
         open(&effects)

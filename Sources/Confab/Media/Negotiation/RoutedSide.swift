@@ -8,6 +8,8 @@ struct RoutedSide: Sendable {
         case add(TransceiverPlan)
         case replace(Int, MediaSource?)
         case activate(Int, [String])
+        /// Another stream will arrive over the transceiver of this plan.
+        case reuse(Int)
         /// An offer with all present transceivers is needed.
         case negotiate
         /// The server's answer to the request with this number.
@@ -84,6 +86,8 @@ struct RoutedSide: Sendable {
             if phase != .closed { effects.append(.step(.add(plan))) }
         case .replace(let id, let source): replace(id, source, &effects)
         case .activate(let id, let rids): activate(id, rids, &effects)
+        case .reuse(let id):
+            if phase != .closed, let mid = mids[id] { effects.append(.step(.expectFrame(mid: mid))) }
         case .negotiate: (isWanted, isNeeded) = (true, true)
         case .answered(let number, let result):
             if number == requests, phase == .asking { answered(result, now, &effects) }
