@@ -162,7 +162,7 @@ private struct SimulatedPair {
             (ends[end].offer, ends[end].remote) = (nil, RelayedPeer.origin(of: answer).flatMap { Int($0) })
             report(.accepted, of: end)
             connect()
-        case .close, .add, .replace, .setDirection, .activate, .refreshServers, .candidate, .find: break
+        case .close, .add, .replace, .setDirection, .activate, .refreshServers, .candidate, .find, .expectFrame: break
         }
     }
 
