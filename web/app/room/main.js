@@ -54,7 +54,10 @@ const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(str
 const panel = new PanelView(strings, dispatch, {
   send: async (file, transfer) => server.room?.files.send(file, transfer),
   fetch: async (fileId) => server.room?.files.fetch(fileId),
-  remove: (fileId) => server.wish((room) => room.files.remove(fileId)),
+  remove: (fileId) => server.wish((room) => room.files.remove(fileId), ({ code, message }) => {
+    // Somebody else has removed it, or its time is over: `fileRemoved` says so.
+    if (code !== 'not_found') dispatch({ type: 'refused', code, message });
+  }),
   failed: (error) => dispatch({ type: 'refused', ...error }),
 });
 const dialogs = new Dialogs(strings, dispatch, () => inviteLink());
