@@ -86,7 +86,7 @@ const en = {
   messagePlaceholder: 'Write to everyone…',
   chatEmpty: 'Messages are for everyone in this room. People who join later see the last ones.',
   chatOff: 'A host has turned off the chat.',
-  attach: 'Send a file',
+  attach: 'Attach a file',
   cancelFile: 'Cancel the file',
   sending: /** @param {string} name */ (name) => `Sending ${isolated(name)}…`,
   fileCanceled: 'The file was not sent.',

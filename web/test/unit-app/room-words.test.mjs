@@ -24,7 +24,7 @@ test('the status line follows a visit', () => {
   const inside = new RoomMachine().inside();
   assert.equal(status(inside), 'You and 1 other person');
   assert.equal(status(inside.tell('person', { person: bob, me: 'me' })), 'Bob joined.');
-  assert.equal(status(inside.tell('passed')), 'You and 2 other people');
+  assert.equal(status(inside.tell('passed', { passing: inside.state.passing })), 'You and 2 other people');
   assert.match(status(inside.tell('reconnecting')), /^Connection lost/);
 });
 
