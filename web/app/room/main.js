@@ -126,7 +126,10 @@ function dispatchOfServer(event) {
   if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name);
   if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
   if (event.type !== 'unpublished') return dispatch(event);
-  if (event.publisher === preview.publisher) return event.reason === 'mediaStopped' && dispatch({ type: 'mediaFailed', why: 'lost' });
+  if (event.publisher === preview.publisher) {
+    // Otherwise a moderator of the session ended it, or the server refused it: the preview goes on, and nobody sees it.
+    return dispatch(event.reason === 'mediaStopped' ? { type: 'mediaFailed', why: 'lost' } : { type: 'refused', code: 'not_sent', message: '' });
+  }
   // An earlier publisher, which was replaced. A screen that the user no longer shares tells it itself.
   if (event.publisher !== screen.publisher || event.reason === 'mediaStopped') return;
   const reasons = /** @type {Record<string, string>} */ ({ forceUnpublished: 'stoppedByHost', not_permitted: 'share_hosts' });

@@ -240,6 +240,7 @@ const en = {
     invalid_name: 'This name cannot be used. Choose another one.',
     share_hosts: 'Only hosts may share their screen in this room.',
     share_failed: 'The screen could not be shared. Try again.',
+    not_sent: 'Nobody sees or hears you any more. To send your camera and microphone again, leave the room and join again.',
     share_unsupported: 'This browser cannot share a screen. Use one on a computer.',
     copy_failed: 'The link could not be copied. Select it and copy it yourself.',
     room_full: 'The room is full. Raise its capacity first.',

@@ -87,6 +87,11 @@ test('a page in a frame does not lead to the list of rooms, which cannot be show
   assert.deepEqual(endingOf(new RoomMachine({ isFramed: true }).inside().tell('leave').state, strings).ways, ['again']);
 });
 
+test('a camera that is no longer sent is told, with what to do', () => {
+  const { state } = new RoomMachine().inside().tell('refused', { code: 'not_sent', message: '' });
+  assert.match(noticeOf(state, strings).text, /Nobody sees or hears you any more.*join again/);
+});
+
 test('the names that tests and users rely on do not change', () => {
   const { join, leave, shareScreen, raiseHand, chat, people, layout, invite, admit, deny, remove, yourName, password } = strings.room;
   assert.deepEqual(
