@@ -124,8 +124,8 @@ export async function fetchFile(url, key) {
  */
 function errorIn(body) {
   try {
-    const { code, message } = JSON.parse(body);
-    if (typeof code === 'string' && typeof message === 'string') return new ConfabError({ code, message });
+    const error = JSON.parse(body);
+    if (typeof error.code === 'string' && typeof error.message === 'string') return ConfabError.fromWire(error);
   } catch {
     // It is not JSON.
   }

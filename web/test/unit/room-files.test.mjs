@@ -45,7 +45,10 @@ async function downloadThat(answer) {
 
 test('an upload resolves when the server has the file, and rejects with the server\'s error', async () => {
   await uploadThat('load', 204);
-  assert.deepEqual((await rejection(uploadThat('load', 404, refusal))).code, 'not_found');
+  assert.equal((await rejection(uploadThat('load', 404, refusal))).code, 'not_found');
+  const busy = JSON.stringify({ code: 'rate_limited', message: 'Wait.', retryable: true, retryAfterMs: 2000 });
+  const { code, retryable, retryAfterMs } = await rejection(uploadThat('load', 429, busy));
+  assert.deepEqual([code, retryable, retryAfterMs], ['rate_limited', true, 2000]);
 });
 
 test('an upload that another server refuses, or that breaks, says what to do', async () => {
