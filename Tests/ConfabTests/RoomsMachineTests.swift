@@ -192,6 +192,44 @@ struct RoomsMachineTests {
         #expect(joins(connect(.restarted)).map(\.options?.capacity) == [nil])
     }
 
+    /// Joins with this request a room with these options, and returns the request after a restart of the server.
+    private mutating func joinAgain(_ request: RoomVerb.Join, _ options: RoomOptions) throws -> RoomVerb.Join {
+        _ = connect()
+        _ = machine.handle(.join(request), from: caller, now: now)
+        guard case .joined(var answer) = joined() else { throw Missing() }
+        answer.options = options
+        _ = machine.handle(.answered(1, .success(.room(.joined(answer)))), now: now)
+        _ = machine.sessionJoined()
+        _ = machine.handle(.expired, now: now)
+        return try #require(joins(connect(.restarted)).first)
+    }
+    private struct Missing: Error {}
+
+    @Test("a room with a password is never joined again as an open one", arguments: [nil, "secret"])
+    mutating func passwordAgain(_ password: String?) throws {
+        var options = RoomOptions()
+        options.password = true
+        let again = try joinAgain(.init(name: RoomName("garden"), displayName: "Ada", password: password), options)
+        #expect((again.password, again.options?.password) == (password, password))
+        #expect(again.options?.lobby == (password == nil))
+    }
+
+    @Test("who joined with a token joins again with it")
+    mutating func tokenAgain() throws {
+        let again = try joinAgain(.init(name: nil, displayName: "", token: "from the application"), RoomOptions())
+        #expect(again.token == "from the application")
+    }
+
+    @Test(
+        "a routed room is not joined again if members would see each other's addresses",
+        arguments: [Wire.RoomMedia.routed, .mesh])
+    mutating func mediaAgain(_ mode: Wire.RoomMedia) throws {
+        var options = RoomOptions()
+        options.media = mode
+        let again = try joinAgain(.init(name: RoomName("garden"), displayName: "Ada"), options)
+        #expect(again.routedOnly == (mode == .routed ? true : nil))
+    }
+
     @Test("a raised hand is raised again")
     mutating func raisedHand() {
         enter()

@@ -95,14 +95,26 @@ struct RoomState: Equatable, Sendable {
 
     /// The request to join this room again. If it is gone, it is created as it was, but not locked: everyone else must come in
     /// again, too.
-    func request(password: String?) -> RoomVerb.Join {
+    ///
+    /// - Parameters:
+    ///   - password: the password with which this person joined; nil for none.
+    ///   - token: the application's token with which this person joined; nil for none.
+    func request(password: String?, token: String?) -> RoomVerb.Join {
         var changes = RoomChanges()
         // A server refuses a capacity of 0, which it may have told.
         (changes.media, changes.capacity) = (options.media, options.capacity > 0 ? options.capacity : nil)
         (changes.lobby, changes.chat) = (options.lobby, options.chat)
         (changes.share, changes.persistent) = (options.share, options.persistent)
-        if options.password { changes.password = password }
+        if options.password {
+            changes.password = password
+            // Who does not know the password must not open the room to everyone.
+            if password == nil { changes.lobby = true }
+        }
         let name = people.first { $0.id == connection }?.name ?? ""
-        return RoomVerb.Join(name: self.name, displayName: name, password: password, options: changes)
+        var join = RoomVerb.Join(name: self.name, displayName: name, password: password, options: changes)
+        join.token = token
+        // The room may be gone, and another one may have its name, to which this person has not agreed.
+        if options.media == .routed { join.routedOnly = true }
+        return join
     }
 }

@@ -33,25 +33,29 @@ public actor Rooms {
     ///   - displayName: the name that others see; empty for a generated one.
     ///   - password: the room's password; nil if there is none.
     ///   - settings: the settings of the room, if this creates it.
+    ///   - routedOnly: whether to refuse a mesh room, whose members see each other's addresses. Ask the person before you pass
+    ///     false.
     ///   - onWaiting: called when a host must let this person in.
-    /// - Throws: `room_full`, `room_locked`, `room_password`, `room_refused`, `invalid_name` and others, or `left` after
-    ///   ``leave()``.
+    /// - Throws: `room_full`, `room_locked`, `room_password`, `room_refused`, `room_mesh`, `invalid_name` and others, or `left`
+    ///   after ``leave()``.
     public func join(
         _ name: String?, displayName: String = "", password: String? = nil, settings: RoomSettingsChange? = nil,
-        onWaiting: (@Sendable () -> Void)? = nil
+        routedOnly: Bool = true, onWaiting: (@Sendable () -> Void)? = nil
     ) async throws(ConfabError) -> Room {
         let wireName = try name.map { text throws(ConfabError) in
             guard let name = RoomName(text) else { throw .roomNameInvalid }
             return name
         }
-        return try await join(
-            .init(name: wireName, displayName: displayName, password: password, options: settings?.wire), onWaiting)
+        var request = RoomVerb.Join(
+            name: wireName, displayName: displayName, password: password, options: settings?.wire)
+        if routedOnly { request.routedOnly = true }
+        return try await join(request, onWaiting)
     }
 
     /// Joins a room with a token that the application's server made for it.
     ///
     /// - Parameters:
-    ///   - token: the token, which names the room.
+    ///   - token: the token, which names the room. It must be valid for as long as the person may have to join again.
     ///   - onWaiting: called when a host must let this person in.
     /// - Throws: `token_*`, `room_not_found` and others, or `left` after ``leave()``.
     public func join(token: String, onWaiting: (@Sendable () -> Void)? = nil) async throws(ConfabError) -> Room {

@@ -79,6 +79,8 @@ struct RoomsMachine: WayMachine, Sendable {
     private var attempt: Attempt?
     private var attempts = 0
     private var password: String?
+    /// The application's token, which also joins the room again.
+    private var token: String?
     private var isConnected = false
     private var connection: ConnectionID?
     private var requests = Requests<Purpose>()
@@ -95,7 +97,7 @@ struct RoomsMachine: WayMachine, Sendable {
         switch wish {
         case .join(let request):
             guard attempt == nil, room == nil else { return [.finish(caller, .failure(.inARoom))] }
-            password = request.password ?? request.options?.password
+            (password, token) = (request.password ?? request.options?.password, request.token)
             begin(request, caller, until: nil, askAt: now)
             return askIfPossible(now)
         case .leave: return leave(caller)
@@ -217,7 +219,7 @@ struct RoomsMachine: WayMachine, Sendable {
     private mutating func again(_ now: Timestamp) -> [Effect] {
         guard let room, attempt == nil else { return [] }
         let pause = room.role == .host ? Duration.zero : Self.guestsPause * Double.random(in: 0.5...1, using: &random)
-        begin(room.request(password: password), nil, until: now + Self.rejoinTime, askAt: now + pause)
+        begin(room.request(password: password, token: token), nil, until: now + Self.rejoinTime, askAt: now + pause)
         return reconnecting() + askIfPossible(now)
     }
 

@@ -25,4 +25,6 @@ extension ConfabError.Code {
     public static let roomRefused = Self(.roomRefused)
     /// A host banned this person from the room.
     public static let roomBanned = Self(.roomBanned)
+    /// Members of the room see each other's addresses. Ask the person, then join with `routedOnly: false`.
+    public static let roomMesh = Self(.roomMesh)
 }
