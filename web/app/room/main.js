@@ -54,7 +54,10 @@ const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(str
 const panel = new PanelView(strings, dispatch, {
   send: async (file, transfer) => server.room?.files.send(file, transfer),
   fetch: async (fileId) => server.room?.files.fetch(fileId),
-  remove: (fileId) => server.wish((room) => room.files.remove(fileId)),
+  remove: (fileId) => server.wish((room) => room.files.remove(fileId), (error) => {
+    // Another host was faster.
+    if (error.code !== 'not_found') dispatch({ type: 'refused', ...error });
+  }),
   failed: (error) => dispatch({ type: 'refused', ...error }),
 });
 const dialogs = new Dialogs(strings, dispatch, () => inviteLink());
