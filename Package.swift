@@ -230,7 +230,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "AppModel", "Confab", "ConfabRobots", "OpenTokShapes", "Peers", "Server", "Signaling", "Wire",
+                "AppModel", "Confab", "ConfabRobots", "OpenTokShapes", "Peers", "Robots", "Server", "Signaling", "Wire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -17,6 +17,9 @@ import RTC
 public final class RobotConnection: @unchecked Sendable {
     /// The maximum size of a datagram in bytes.
     static let maxDatagram = 1500
+    /// The maximum number of SSRCs that the remote side may send: media and retransmissions in each section. In a large room,
+    /// all streams arrive over one connection.
+    static let maxSources = 2 * SessionDescription.maxSections
     private static let reportInterval = MediaInterval.seconds(1)
 
     /// The source of the media to send.
@@ -167,7 +170,7 @@ public final class RobotConnection: @unchecked Sendable {
 
     /// Assigns an unannounced SSRC to a section, by the packet's MID header extension (RFC 8843 §9.2).
     private func bind(_ header: RTPPacket, _ bytes: UnsafeRawBufferPointer) -> RobotReception? {
-        guard bySSRC.count < SRTPReceiver.maxSources, let midExtension,
+        guard bySSRC.count < Self.maxSources, let midExtension,
             let range = header.headerExtension(midExtension, in: bytes),
             let label = SDESLabel(UnsafeRawBufferPointer(rebasing: bytes[range])),
             let reception = reception(label.description)

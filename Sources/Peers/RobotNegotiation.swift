@@ -75,13 +75,15 @@ extension RobotConnection {
 
     private func makeServer() -> PeerTransport {
         isLite = true
-        return PeerTransport(server: ICECredentials(using: &random), certificate: certificate)
+        return PeerTransport(
+            server: ICECredentials(using: &random), certificate: certificate, maxSources: Self.maxSources)
     }
 
     private func ensureClient() -> PeerTransport {
         if let transport { return transport }
         let made = PeerTransport(
-            client: ICECredentials(using: &random), certificate: certificate, random: random)
+            client: ICECredentials(using: &random), certificate: certificate, maxSources: Self.maxSources,
+            random: random)
         transport = made
         return made
     }

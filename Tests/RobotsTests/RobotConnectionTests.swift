@@ -24,6 +24,35 @@ import Testing
         #expect(witness.states.last == .connected)
     }
 
+    @Test("receives audio, video and retransmissions of sixty people") func large() throws {
+        let network = SimulatedMediaNetwork(seed: 10, weather: NetworkConditions())
+        let witness = Witness()
+        let one = try RobotWorld.connection(on: network, at: RobotPair.near(1))
+        let other = try RobotWorld.connection(on: network, at: RobotPair.far(1))
+        other.handler = witness
+        let sections = (0..<60).flatMap { slot in
+            [OfferedMedia.audio(mid: "a\(slot)", .sendonly), .video(mid: "v\(slot)", .sendonly)]
+        }
+        let candidate = Candidate(foundation: "1", transport: .udp, priority: 100, address: RobotPair.far(1))
+        let answer = try other.answer(offer: one.offer(sections), candidates: [candidate], now: network.now)
+        try one.accept(answer: answer, now: network.now)
+        #expect(network.run(for: .seconds(10)) { one.isConnected && other.isConnected })
+        let payload = [UInt8](repeating: 0x90, count: 100)
+        for track in one.tracks {
+            let isSent = payload.withUnsafeBytes {
+                one.send($0, of: track, timestamp: 1, marker: true, now: network.now)
+            }
+            #expect(isSent)
+            if track.repairSSRC != nil { one.retransmit(track.sequence, of: track) }
+        }
+        network.run(for: .milliseconds(200))
+        #expect(other.receptions.count == 120 && other.strayPackets == 0)
+        for reception in other.receptions {
+            #expect(reception.packets == 1, "\(reception.mid)")
+            #expect(reception.retransmissions == (reception.kind == .video ? 1 : 0), "\(reception.mid)")
+        }
+    }
+
     @Test("requests lost packets again and receives them", arguments: 1...4 as ClosedRange<UInt64>)
     func mends(seed: UInt64) throws {
         let world = try RobotWorld(seed: seed, weather: NetworkConditions(losses: 30, duplicates: 5, delay: 10...25))

@@ -8,7 +8,7 @@ import Testing
 @Suite("The page of limits") struct LimitsPageTests {
     /// Constants whose values are computed, or that are not numbers.
     private static let computed: Set = [
-        "Gateway.maxConnections", "Room.maxBudgets", "Rules.messages", "Rules.reports",
+        "Gateway.maxConnections", "RobotConnection.maxSources", "Room.maxBudgets", "Rules.messages", "Rules.reports",
         "SRTPReceiver.maxControlSources",
     ]
     /// Constants that limit nothing that a client does.

@@ -6,7 +6,7 @@ public enum SRTPFailure: Sendable {
     case authentication
     /// The index was already received, or is older than the replay window (RFC 3711 §3.3.2).
     case replayed
-    /// The SSRC is new and there are already `SRTPReceiver.maxSources` or, for SRTCP, `maxControlSources`.
+    /// The SSRC is new and there are already as many as the receiver accepts or, for SRTCP, `SRTPReceiver.maxControlSources`.
     case tooManySources
 }
 
@@ -20,8 +20,8 @@ public enum SRTPResult: Sendable {
 /// Decrypts SRTP and SRTCP packets (RFC 3711, RFC 7714) with one master key. Not thread-safe. Unauthenticated packets change no
 /// state, because a source is added and an index is marked as received only after authentication.
 public final class SRTPReceiver {
-    /// The maximum number of SSRCs of RTP packets under one key. A camera in three layers with retransmission, plus a microphone,
-    /// need seven.
+    /// The default of the maximum number of SSRCs of RTP packets under one key: enough for what one client sends. A camera in
+    /// three layers with retransmission, plus a microphone, need seven.
     public static let maxSources = 64
     /// The maximum number of SSRCs of RTCP packets under one key. Firefox reports from one SSRC for each media section in which it
     /// receives, and uses a new one when a section is used again.
@@ -30,23 +30,29 @@ public final class SRTPReceiver {
     private let profile: SRTPProfile
     private let media: SRTPCipher
     private let control: SRTPCipher
-    private var sources = SRTPSources(most: maxSources)
+    private var sources: SRTPSources
     private var controlSources = SRTPSources(most: maxControlSources)
 
     /// - Parameters:
     ///   - key: the master key of this direction, `profile.keyLength` bytes.
     ///   - salt: the master salt of this direction, `profile.saltLength` bytes.
+    ///   - maxSources: the maximum number of SSRCs of RTP packets.
     /// - Returns: nil if a length is wrong or OpenSSL runs out of memory.
-    public convenience init?(profile: SRTPProfile, key: [UInt8], salt: [UInt8]) {
+    public convenience init?(
+        profile: SRTPProfile, key: [UInt8], salt: [UInt8], maxSources: Int = SRTPReceiver.maxSources
+    ) {
         guard
             let media = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtp),
             let control = SRTPSessionKeys(profile: profile, masterKey: key, masterSalt: salt, kind: .rtcp)
         else { return nil }
-        self.init(profile: profile, media: media, control: control)
+        self.init(profile: profile, media: media, control: control, maxSources: maxSources)
     }
 
     /// Creates a receiver from session keys, for the RFCs' test vectors.
-    init?(profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys) {
+    init?(
+        profile: SRTPProfile, media: SRTPSessionKeys, control: SRTPSessionKeys,
+        maxSources: Int = SRTPReceiver.maxSources
+    ) {
         guard
             let media = SRTPCipher(profile: profile, keys: media, direction: .opening),
             let control = SRTPCipher(profile: profile, keys: control, direction: .opening)
@@ -54,6 +60,7 @@ public final class SRTPReceiver {
         self.profile = profile
         self.media = media
         self.control = control
+        sources = SRTPSources(most: maxSources)
     }
 
     /// Checks and decrypts one SRTP packet in place.

@@ -22,6 +22,7 @@ public final class PeerTransport {
 
     private let role: DTLSConnection.Role
     private let certificate: DTLSCertificate
+    private let maxSources: Int
     private var random: any RandomNumberGenerator
     private var agent: TransportAgent
     private var remoteFingerprint: Fingerprint?
@@ -36,21 +37,27 @@ public final class PeerTransport {
     public private(set) var nextTimeout: MediaTime?
 
     /// Creates the server side, which uses ICE-lite and has the server role in DTLS. It never sends before it receives.
-    public init(server local: ICECredentials, certificate: DTLSCertificate) {
+    ///
+    /// - Parameter maxSources: the maximum number of SSRCs that the remote side may send.
+    public init(
+        server local: ICECredentials, certificate: DTLSCertificate, maxSources: Int = SRTPReceiver.maxSources
+    ) {
         role = .server
-        self.certificate = certificate
+        (self.certificate, self.maxSources) = (certificate, maxSources)
         random = SystemRandomNumberGenerator()
         agent = .lite(ICELiteAgent(local: local))
     }
 
     /// Creates the client side, which is controlling in ICE and has the client role in DTLS. Checks begin after `setRemote` and
     /// `add`.
+    ///
+    /// - Parameter maxSources: the maximum number of SSRCs that the remote side may send.
     public init(
-        client local: ICECredentials, certificate: DTLSCertificate,
+        client local: ICECredentials, certificate: DTLSCertificate, maxSources: Int = SRTPReceiver.maxSources,
         random: any RandomNumberGenerator = SystemRandomNumberGenerator()
     ) {
         role = .client
-        self.certificate = certificate
+        (self.certificate, self.maxSources) = (certificate, maxSources)
         var random = random
         agent = .controlling(ICEControllingAgent(local: local, using: &random))
         self.random = random
@@ -205,7 +212,7 @@ public final class PeerTransport {
         let ours = role == .server ? (keys.serverKey, keys.serverSalt) : (keys.clientKey, keys.clientSalt)
         let theirs = role == .server ? (keys.clientKey, keys.clientSalt) : (keys.serverKey, keys.serverSalt)
         guard let sender = SRTPSender(profile: profile, key: ours.0, salt: ours.1),
-            let receiver = SRTPReceiver(profile: profile, key: theirs.0, salt: theirs.1)
+            let receiver = SRTPReceiver(profile: profile, key: theirs.0, salt: theirs.1, maxSources: maxSources)
         else { return end(.failed(.dtls(.resources))) }
         (self.sender, self.receiver, self.profile) = (sender, receiver, profile)
     }

@@ -110,12 +110,21 @@ final class LoadCrowd: @unchecked Sendable {
         }
     }
 
-    /// Waits until every subscriber has received packets of all its streams.
+    /// Waits until every subscriber has received video of all its streams, and audio of at least one. In a large session the
+    /// server forwards only the audio of the loudest (`media.loudestStreams`), and all robots are equally loud.
     func flowing(_ count: Int) async throws {
         try await until("not all subscribers receive media") { crowd in
-            let done = crowd.receivers.count { $0.receptions.allSatisfy { $0.packets > 0 } }
-            return (done == count, "\(done) of \(count)")
+            let done = crowd.receivers.count { Self.isFlowing($0.receptions) }
+            let missing = crowd.receivers.lazy.compactMap { receiver in
+                receiver.receptions.first { $0.kind == .video && $0.packets == 0 }?.mid
+            }
+            return (done == count, "\(done) of \(count)" + (missing.first.map { ", section \($0) is empty" } ?? ""))
         }
+    }
+
+    private static func isFlowing(_ receptions: [RobotReception]) -> Bool {
+        receptions.allSatisfy { $0.kind == .audio || $0.packets > 0 }
+            && receptions.contains { $0.kind == .audio && $0.packets > 0 }
     }
 
     private func until(

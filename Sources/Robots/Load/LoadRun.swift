@@ -15,14 +15,14 @@ public struct LoadRun: Sendable {
     /// The pause between the last client's joining and the start of the measured window, so that the cost of connecting is
     /// not measured.
     public var settling: Duration = .seconds(3)
+    /// The number of clients that join after the measurement, one after the other.
+    public var visits = 40
     /// Receives progress text for the terminal.
     public var progress: @Sendable (String) -> Void = { _ in }
 
     /// The number of clients that connect at the same time. More would only wait, because the server handles one after the
     /// other.
     private static let maxAtOnce = 8
-    /// The number of clients that join after the measurement, one after the other.
-    private static let visits = 40
 
     public init(shape: LoadShape, seconds: Int, process: Int32?) {
         (self.shape, self.seconds, self.process) = (shape, seconds, process)
@@ -87,7 +87,7 @@ public struct LoadRun: Sendable {
         let after = server?.residentBytes() ?? .nan
         report.memoryPerSubscriber = (after - before) / 1000 / Double(max(1, shape.receivers))
         report.memoryPerClient = (after - empty) / 1000 / Double(max(1, shape.clients))
-        report.noteVisits(try await crowd.visits(Self.visits, to: target))
+        report.noteVisits(try await crowd.visits(visits, to: target))
         return report
     }
 

@@ -6,7 +6,7 @@ import { box, button, enable, icon, input, setAttribute, setText, show } from '.
  * @typedef {object} Files what the page can do with files
  * @property {(file: File, transfer: import('../../lib/rooms/room-files.js').Transfer) => Promise<void>} send
  * @property {(fileId: string) => Promise<Blob | undefined>} fetch
- * @property {(fileId: string) => void} remove
+ * @property {(fileId: string) => Promise<void>} remove
  * @property {(error: {code: string, message: string}) => void} failed
  */
 
@@ -114,7 +114,7 @@ export class FileView {
     remove.hidden = true;
     remove.textContent = this.strings.room.removeFile;
     remove.setAttribute('aria-label', this.strings.room.removeFileNamed(text));
-    remove.addEventListener('click', () => this.files.remove(file.fileId));
+    remove.addEventListener('click', () => this.#remove(remove, file.fileId));
     row.append(save, remove);
     return row;
   }
@@ -126,6 +126,15 @@ export class FileView {
   allow(line, mayRemove) {
     const remove = line.querySelector('.file-remove');
     if (remove instanceof HTMLElement) remove.hidden = !mayRemove;
+  }
+
+  /** @param {HTMLButtonElement} remove @param {string} fileId */
+  async #remove(remove, fileId) {
+    // A second press would ask for what is already gone.
+    if (remove.hasAttribute('aria-busy')) return;
+    setAttribute(remove, 'aria-busy', 'true');
+    await this.files.remove(fileId);
+    setAttribute(remove, 'aria-busy', null);
   }
 
   /** @param {HTMLButtonElement} save @param {string} name @param {string} fileId */

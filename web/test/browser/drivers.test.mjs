@@ -184,6 +184,22 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     await later;
   });
 
+  testEngine(`${name} repeats a click that missed, because the page has moved the control under the mouse`, async (t) => {
+    const page = await open(t, await launch());
+    await page.evaluate(() => {
+      const [target, decoy] = ['Target', 'Decoy'].map((label) => Object.assign(document.createElement('button'), { textContent: label }));
+      window.clicked = [];
+      for (const button of [target, decoy]) button.onclick = () => window.clicked.push(button.textContent);
+      for (const button of [target, decoy]) button.onpointerdown = () => window.clicked.push(`pressed ${button.textContent}`);
+      // As if a list above it had just been filled.
+      target.addEventListener('pointermove', () => target.before(decoy), { once: true });
+      document.querySelector('main').prepend(Object.assign(document.createElement('div'), { style: 'display: grid' }));
+      document.querySelector('main').firstChild.append(target);
+    });
+    await page.click('button', 'Target');
+    assert.deepEqual(await page.evaluate('window.clicked'), ['pressed Target', 'Target']);
+  });
+
   testEngine(`${name} types, replaces and moves the focus by keyboard`, async (t) => {
     const page = await open(t, await launch());
     await page.fill('textbox', 'Name', 'Zoë €');

@@ -256,7 +256,7 @@ export async function peerDetails() {
 /**
  * Runs on an element. Returns where to click as `{x, y}`, or the reason why the element cannot be clicked yet as `{blocked}`,
  * because a test must not do what a user could not do. An element that moves within two frames cannot be clicked, because the
- * click would miss it.
+ * click would miss it. If it moves later, the click has no effect, and `clickArrived` returns false.
  *
  * @this {HTMLElement}
  */
@@ -276,11 +276,34 @@ export async function clickPoint() {
   const x = box.left + box.width / 2;
   const y = box.top + box.height / 2;
   const hit = document.elementFromPoint(x, y);
+  const element = this;
   const labels = this.labels ?? [];
-  const reached = hit && [this, ...labels].some((target) => target.contains(hit));
+  const reached = hit && [element, ...labels].some((target) => target.contains(hit));
   if (!reached) {
     const what = hit ? `<${hit.localName} class="${hit.className}">` : 'nothing: it is outside the window';
     return { blocked: `at its middle lies ${what}` };
   }
+  const events = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
+  window.__click?.end();
+  const click = window.__click = { arrived: false, end: () => events.forEach((name) => window.removeEventListener(name, watch, true)) };
+  function watch(event) {
+    // The page itself may click other elements, such as a link that saves a file.
+    if (!event.isTrusted) return;
+    if ([element, ...labels].some((target) => target.contains(event.target))) {
+      click.arrived ||= event.type === 'click';
+      return;
+    }
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }
+  for (const name of events) window.addEventListener(name, watch, true);
   return { x, y };
+}
+
+/** Runs in a page. Whether the click since `clickPoint` has reached its element; true if it has led to another document. */
+export function clickArrived() {
+  const click = window.__click;
+  click?.end();
+  window.__click = undefined;
+  return click?.arrived ?? true;
 }

@@ -2,7 +2,7 @@
 // the end of `Page`; everything else is here once, so that both behave the same.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { clickPoint, keepPeers, paintMedia, receivedMedia, source } from './in-page.mjs';
+import { clickArrived, clickPoint, keepPeers, paintMedia, receivedMedia, source } from './in-page.mjs';
 import { NotYet, until } from './wait.mjs';
 
 /** The error if code inside the page threw or the page is between two documents. A wait tries again. */
@@ -249,14 +249,19 @@ export class Element {
     return json === undefined ? undefined : JSON.parse(json);
   }
 
-  /** Clicks the middle of the element, once it can be clicked and has stopped moving. */
+  /**
+   * Clicks the middle of the element, once it can be clicked and has stopped moving. A click that missed it, because the page
+   * moved it at the last moment, has had no effect and is repeated.
+   */
   async click() {
-    const { x, y } = await this.page.until(`${this.description} can be clicked`, async () => {
-      const point = await this.evaluate(clickPoint);
-      if (point.blocked) throw new NotYet(point.blocked);
-      return point;
+    await this.page.until(`${this.description} can be clicked`, async () => {
+      const { x, y, blocked } = await this.evaluate(clickPoint);
+      if (blocked) throw new NotYet(blocked);
+      await this.page.clickAt(x, y);
+      // An error means that the click has closed the document.
+      if (!await this.page.evaluate(clickArrived).catch(() => true)) throw new NotYet('it moved before it was clicked');
+      return true;
     });
-    await this.page.clickAt(x, y);
   }
 
   /** Returns the element's visible text, or the value if it is a field. */

@@ -210,15 +210,18 @@ export async function saveFile(page) {
   return page.evaluate('window.saved');
 }
 
-/** Presses the button that removes the last file of the chat. */
+/** Removes the last file of the chat with a double click, and waits until it is gone. */
 export async function removeFile(page) {
-  await page.waitFor('the last file can be removed', () => {
+  const id = await page.waitFor('the last file can be removed', () => {
     const remove = [...document.querySelectorAll('#log .file-remove')].at(-1);
-    if (!remove?.checkVisibility()) return false;
+    if (!remove?.checkVisibility()) return null;
+    remove.id = `removed-${document.querySelectorAll('#log .file-remove').length}`;
     remove.focus();
     remove.click();
-    return true;
+    remove.click();
+    return remove.id;
   });
+  await page.waitFor('the file is gone', (removed) => document.getElementById(removed) === null, { args: [id] });
 }
 
 /** Waits until the chat has no file. */

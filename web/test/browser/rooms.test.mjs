@@ -69,6 +69,7 @@ test('a file that one person sends is saved by another with the same bytes, unti
   assert.ok(await one.evaluate("document.activeElement.id === 'log'"), 'the focus is not lost with the button');
   await removeFile(one);
   await Promise.all([one, other, third].map(hasNoFile));
+  assert.equal(await one.alerts(), '', 'each file was asked for once');
   assert.deepEqual(await named(third), ['Ann', 'Bob'], 'the lines that stay keep a name');
   assertNoComplaints(one, other, third);
 });
@@ -275,7 +276,9 @@ test('from the page of a room, two tabs see each other after one press each', as
 const rounds = isFull ? 12 : 4;
 
 test(`six people see each other, in ${rounds} rounds of leaving and joining again in random order`, { timeout: 900_000 }, async (t) => {
-  const { url } = await serve(t);
+  // Six pages with thirty videos keep a small machine busy for longer than the network: packets are read late, which looks like a
+  // slow path. Congestion control would then pause videos, as it should, and this test is about who finds whom.
+  const { url } = await serve(t, { CONFAB_MEDIA_CONGESTION_CONTROL: 'false' });
   const browser = await chromium();
   const seed = Number(process.env.CONFAB_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.diagnostic(`seed ${seed}`);
