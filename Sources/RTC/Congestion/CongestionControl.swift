@@ -77,12 +77,14 @@ public struct CongestionControl: Sendable {
 
 extension CongestionControl {
     /// The bitrate for everything that is sent to the receiver; nil while nothing limits it.
+    @inline(__always)
     public var estimate: Bitrate? {
         let lowest = min(rates.estimate, remb ?? Self.unlimited, loss.bitrate ?? Self.unlimited)
         return lowest < Self.unlimited ? max(lowest, Self.smallest) : nil
     }
 
     /// The bitrate for media now. It is below the estimate while a queue is drained.
+    @inline(__always)
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
         // What is in a long queue delays the audio. Almost only audio is sent until it is shorter.
@@ -97,6 +99,7 @@ extension CongestionControl {
     }
 
     /// Whether a queue is being drained.
+    @inline(__always)
     public func isDraining(now: MediaTime) -> Bool {
         isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
@@ -142,7 +145,15 @@ extension CongestionControl {
     public mutating func receive(remb: Bitrate) { self.remb = feedbackAt == nil ? remb : nil }
 
     /// Handles feedback. Packets that it does not know, and those that it has heard of already, change nothing.
-    public mutating func receive(_ report: TransportFeedbackReport, now: MediaTime) {
+    /// - Returns: whether the budget has become smaller.
+    @discardableResult
+    public mutating func receive(_ report: TransportFeedbackReport, now: MediaTime) -> Bool {
+        let before = budget(now: now)
+        read(report, now: now)
+        return budget(now: now).map { $0 < before ?? Self.unlimited } ?? false
+    }
+
+    private mutating func read(_ report: TransportFeedbackReport, now: MediaTime) {
         let offset = unwrap(report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
@@ -199,6 +210,7 @@ extension CongestionControl {
     /// Whether a path that carried everything has just become much slower: the delay has grown, and less arrives than before. A
     /// burst such as a keyframe makes the delay grow, too, but then as much arrives as the path carries. After the first
     /// congestion far less is sent than a second's queue would take, and the trend shows soon enough that it grows.
+    @inline(__always)
     private func hasSlowed(_ delays: ReportedDelays) -> Bool {
         guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
             let latest = acknowledged.latest, let mean = acknowledged.bitrate
@@ -209,6 +221,7 @@ extension CongestionControl {
     }
 
     /// Whether packets wait on the path.
+    @inline(__always)
     private func hasQueue(now: MediaTime) -> Bool {
         if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
         // To verify a probe, the path is filled on purpose. Its frames then cause short queues.
@@ -241,6 +254,7 @@ extension CongestionControl {
 
     /// The bitrate that arrives. While a long queue stands, the path carries exactly what arrives, so the latest measurement
     /// counts and not the mean, which takes more than a second to follow.
+    @inline(__always)
     private var arriving: Bitrate? {
         guard isQueueStanding, let latest = acknowledged.latest else { return acknowledged.bitrate }
         return min(acknowledged.bitrate ?? latest, latest)
@@ -319,8 +333,27 @@ extension CongestionControl {
         }
     }
 
+    /// The properties that the server needs a few times a second, read at once: to read one from another module copies the whole
+    /// value.
+    public struct Status: Sendable {
+        public var estimate: Bitrate?
+        public var budget: Bitrate?
+        public var queueDelay: MediaInterval
+        public var inherentLossRatio: Double
+        public var isUnsettled: Bool
+    }
+
     /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times a second.
-    public mutating func handleTimeout(now: MediaTime) {
+    /// - Returns: what is known about the path now.
+    @discardableResult
+    public mutating func handleTimeout(now: MediaTime) -> Status {
+        checkSilence(now: now)
+        return Status(
+            estimate: estimate, budget: budget(now: now), queueDelay: queueDelay, inherentLossRatio: inherentLossRatio,
+            isUnsettled: isUnsettled(now: now))
+    }
+
+    private mutating func checkSilence(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
         // A receiver that got nothing for a while has nothing to report, and what was sent just now takes a round trip.
         let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
