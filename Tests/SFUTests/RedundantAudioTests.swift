@@ -149,7 +149,7 @@ struct RedundantAudioTests {
         let downlink = Downlink()
         downlink.updateRedundancy(downlink.control.handleTimeout(now: MediaTime(nanoseconds: 0)))
         #expect(downlink.takesRedundantAudio)
-        downlink.control.receive(remb: .kilobits(300))
+        downlink.control.receive(remb: .kilobits(300), now: MediaTime(nanoseconds: 0))
         downlink.updateRedundancy(downlink.control.handleTimeout(now: MediaTime(nanoseconds: 0)))
         #expect(!downlink.takesRedundantAudio)
     }

@@ -34,6 +34,8 @@ public struct CongestionControl: Sendable {
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice until it is forgotten.
     private static let sufficient = MediaInterval.seconds(30)
+    /// How long the receiver's own estimate counts. libwebrtc repeats it about once a second, with its reports.
+    private static let rembLifetime = MediaInterval.seconds(5)
 
     // First, because every packet needs them.
     private var sentPackets = SentPackets()
@@ -49,8 +51,9 @@ public struct CongestionControl: Sendable {
     /// Whether the queue is long, and did not only seem so because packets were held back.
     private var isQueueStanding = false
     private var probing = Probing()
-    /// The receiver's own estimate (REMB).
+    /// The receiver's own estimate (REMB), and when it arrived.
     private var remb: Bitrate?
+    private var rembAt = MediaTime(nanoseconds: 0)
     /// The highest extended number that was reported.
     private var reported: Int64 = -1
     /// The end of the reference times of earlier reports, in units of 64 ms; they wrap in 24 bits.
@@ -142,7 +145,15 @@ extension CongestionControl {
     public mutating func withdraw() { sentPackets.removeLast() }
 
     /// Sets the receiver's own estimate of all that it receives.
-    public mutating func receive(remb: Bitrate) { self.remb = feedbackAt == nil ? remb : nil }
+    public mutating func receive(remb: Bitrate, now: MediaTime) {
+        (self.remb, rembAt) = (feedbackAt == nil ? remb : nil, now)
+    }
+
+    /// Must be called when a receiver report (RFC 3550 §6.4.2) arrives. A receiver that reports and no longer states an estimate
+    /// has none, so its last one is forgotten. While nothing arrives, it stays.
+    public mutating func receiveReport(now: MediaTime) {
+        if remb != nil, now - rembAt > Self.rembLifetime { remb = nil }
+    }
 
     /// Handles feedback. Packets that it does not know, and those that it has heard of already, change nothing.
     /// - Returns: whether the budget has become smaller.
