@@ -41,7 +41,7 @@ extension Router {
         peer.isBehind = peer.isBehind ? queued * 2 > settings.longestQueue : queued > settings.longestQueue
     }
 
-    /// Measures what is sent to the subscriber, in the bytes that its connection carries.
+    /// Measures what is sent to the subscriber and counts in the estimate, in the bytes that its connection carries.
     private func measure(_ peer: Peer, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime) {
         // At once: the copies of a third of a second fill a queue that is as long.
         downlink.updateRedundancy(status)
@@ -49,10 +49,13 @@ extension Router {
         guard now - at >= Downlink.measurement else { return }
         downlink.measuredAt = now
         var (all, audio) = (0, 0)
+        // Firefox accepts numbers for video only. What its feedback tells is what is left beside the audio.
+        let isNumbered = peer.outgoing.contains { $0.transportNumberID != 0 }
         for track in peer.outgoing {
             let bytes = Int(track.octets &- track.measuredOctets)
             let packets = Int(track.packets &- track.measuredPackets)
             (track.measuredOctets, track.measuredPackets) = (track.octets, track.packets)
+            guard !isNumbered || track.transportNumberID != 0 else { continue }
             let count = bytes + packets * (RTPPacket.fixedHeaderLength + Downlink.overhead)
             all += count
             if track.kind == .audio { audio += count }

@@ -111,6 +111,25 @@ struct DownlinkTests {
         #expect(control.estimate == nil)
     }
 
+    @Test("audio without numbers is not deducted from an estimate that does not contain it")
+    func unnumberedAudio() throws {
+        for numbersAudio in [true, false] {
+            let room = try SimulatedRoom()
+            let (publisher, watcher) = (room.client(), room.client())
+            try publisher.publish()
+            try watcher.watch(slots: 1, numbersAudio: numbersAudio)
+            try room.connect()
+            watcher.subscribe(to: publisher)
+            room.run(3000)
+            let peer = try #require(room.router.clients[watcher.key]?.receive)
+            let (audio, video) = (try #require(peer.outgoing("a0")), try #require(peer.outgoing("v0")))
+            #expect((audio.transportNumberID != 0) == numbersAudio && video.transportNumberID != 0)
+            let downlink = try #require(peer.downlink)
+            #expect(audio.packets > 100 && (downlink.audio > .zero) == numbersAudio)
+            #expect(downlink.media > .kilobits(100), "the video counts")
+        }
+    }
+
     @Test("a subscriber whose feedback stops is not flooded")
     func silence() throws {
         let room = try SimulatedRoom()
