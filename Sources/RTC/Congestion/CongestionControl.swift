@@ -34,8 +34,6 @@ public struct CongestionControl: Sendable {
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice until it is forgotten.
     private static let sufficient = MediaInterval.seconds(30)
-    /// How long the receiver's own estimate counts. libwebrtc repeats it about once a second, with its reports.
-    private static let rembLifetime = MediaInterval.seconds(5)
 
     // First, because every packet needs them.
     private var sentPackets = SentPackets()
@@ -51,13 +49,10 @@ public struct CongestionControl: Sendable {
     /// Whether the queue is long, and did not only seem so because packets were held back.
     private var isQueueStanding = false
     private var probing = Probing()
-    /// The receiver's own estimate (REMB), and when it arrived.
-    private var remb: Bitrate?
-    private var rembAt = MediaTime(nanoseconds: 0)
+    private var remb = ReceiverEstimate()
     /// The highest extended number that was reported.
     private var reported: Int64 = -1
-    /// The end of the reference times of earlier reports, in units of 64 ms; they wrap in 24 bits.
-    private var reference: Int64?
+    private var reference = ReferenceTime()
     /// The extended number of the first packet on the current path.
     private var firstOnPath: Int64 = 0
     private var feedbackAt: MediaTime?
@@ -69,9 +64,7 @@ public struct CongestionControl: Sendable {
     private var drainedQueue = MediaInterval.zero
     /// Since when the estimate has sufficed for all that was wanted, without a queue.
     private var sufficientSince: MediaTime?
-    private var paddingAt: MediaTime?
-    /// How much padding is due, in bytes; negative after a packet that was longer than that.
-    private var paddingDue = 0
+    private var paddingDue = PaddingDue()
     /// The time from sending a packet until its arrival is reported.
     public private(set) var roundTrip = MediaInterval.milliseconds(200)
 
@@ -82,7 +75,7 @@ extension CongestionControl {
     /// The bitrate for everything that is sent to the receiver; nil while nothing limits it.
     @inline(__always)
     public var estimate: Bitrate? {
-        let lowest = min(rates.estimate, remb ?? Self.unlimited, loss.bitrate ?? Self.unlimited)
+        let lowest = min(rates.estimate, remb.bitrate ?? Self.unlimited, loss.bitrate ?? Self.unlimited)
         return lowest < Self.unlimited ? max(lowest, Self.smallest) : nil
     }
 
@@ -98,7 +91,7 @@ extension CongestionControl {
     /// does not fall with the estimate when a short queue grows.
     public var floor: Bitrate {
         guard let carried = carried.bitrate, queue.current <= Self.veryLong else { return .zero }
-        return min(carried, remb ?? carried, loss.bitrate ?? carried)
+        return min(carried, remb.bitrate ?? carried, loss.bitrate ?? carried)
     }
 
     /// Whether a queue is being drained.
@@ -126,7 +119,7 @@ extension CongestionControl {
     public var isVerifying: Bool { probing.isUnverified }
     /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
-    public var hasFeedback: Bool { feedbackAt != nil || remb != nil }
+    public var hasFeedback: Bool { feedbackAt != nil || remb.bitrate != nil }
 
     /// Reads the memory that `sent` needs.
     @inline(__always)
@@ -145,15 +138,12 @@ extension CongestionControl {
     public mutating func withdraw() { sentPackets.removeLast() }
 
     /// Sets the receiver's own estimate of all that it receives.
-    public mutating func receive(remb: Bitrate, now: MediaTime) {
-        (self.remb, rembAt) = (feedbackAt == nil ? remb : nil, now)
+    public mutating func receive(remb bitrate: Bitrate, now: MediaTime) {
+        if feedbackAt == nil { remb.receive(bitrate, now: now) }
     }
 
-    /// Must be called when a receiver report (RFC 3550 §6.4.2) arrives. A receiver that reports and no longer states an estimate
-    /// has none, so its last one is forgotten. While nothing arrives, it stays.
-    public mutating func receiveReport(now: MediaTime) {
-        if remb != nil, now - rembAt > Self.rembLifetime { remb = nil }
-    }
+    /// Must be called when a receiver report (RFC 3550 §6.4.2) arrives.
+    public mutating func receiveReport(now: MediaTime) { remb.receiveReport(now: now) }
 
     /// Handles feedback. Packets that it does not know, and those that it has heard of already, change nothing.
     /// - Returns: whether the budget has become smaller.
@@ -165,7 +155,7 @@ extension CongestionControl {
     }
 
     private mutating func read(_ report: TransportFeedbackReport, now: MediaTime) {
-        let offset = unwrap(report.referenceTime)
+        let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
         var isFirst = true
@@ -201,7 +191,7 @@ extension CongestionControl {
         if let lowest = delays.lowest { queue.add(lowest, now: now) }
         if let newest = delays.last?.sentAt { roundTrip = now - newest }
         guard arrived > 0 || lost != 0 else { return }
-        (feedbackAt, remb) = (now, nil)
+        (feedbackAt, remb) = (now, ReceiverEstimate())
         isQueueStanding =
             queue.current > Self.long || queue.latest > Self.long && delays.isQueue || hasSlowed(delays)
         endSilence(now: now)
@@ -246,13 +236,6 @@ extension CongestionControl {
         guard queue.latest <= Self.noticed else { return }
         rates.raise(to: former * 0.5)
         probing.retry(now: now)
-    }
-
-    private mutating func unwrap(_ time: Int32) -> MediaInterval {
-        let step = reference.map { ((Int64(time) &- $0) << 40) >> 40 } ?? 0
-        let extended = reference.map { $0 &+ step } ?? Int64(time)
-        reference = extended
-        return MediaInterval(nanoseconds: (extended &- Int64(time)) &* 64_000_000)
     }
 
     /// Forgets everything but the packets' numbers, which continue. Feedback about earlier packets changes nothing.
@@ -344,16 +327,6 @@ extension CongestionControl {
         }
     }
 
-    /// The properties that the server needs a few times a second, read at once: to read one from another module copies the whole
-    /// value.
-    public struct Status: Sendable {
-        public var estimate: Bitrate?
-        public var budget: Bitrate?
-        public var queueDelay: MediaInterval
-        public var inherentLossRatio: Double
-        public var isUnsettled: Bool
-    }
-
     /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times a second.
     /// - Returns: what is known about the path now.
     @discardableResult
@@ -395,37 +368,30 @@ extension CongestionControl {
     ///   - wanted: the bitrate that would be sent if the path carried it.
     ///   - media: the bitrate of media that is sent now.
     public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
-        defer { paddingAt = now }
+        defer { paddingDue.updatedAt = now }
         forgetLimit(wanted: wanted, now: now)
         // A probe shows nothing about losses, or about a limit that the receiver has set.
         guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now)
         else {
             probing.cancel()
-            paddingDue = 0
-            return 0
+            return paddingDue.none()
         }
         probing.endIfDue(before: sentPackets.count, now: now)
         probing.begin(wanted: wanted, estimate: estimate, next: sentPackets.count, now: now)
         let isProbing = probing.probe?.isSending ?? false
-        guard isProbing || probing.isVerifying(now: now), let paddingAt else {
-            paddingDue = 0
-            return 0
-        }
-        let target = isProbing ? probing.probe?.target ?? estimate : estimate
-        guard target > media else { return 0 }
-        paddingDue += (target - media).bytes(in: min(now - paddingAt, .milliseconds(50)))
-        return max(0, paddingDue)
+        guard isProbing || probing.isVerifying(now: now) else { return paddingDue.none() }
+        return paddingDue.add(to: media, upTo: isProbing ? probing.probe?.target ?? estimate : estimate, now: now)
     }
 
     /// Removes the limit after a long time in which it was not needed. Otherwise a line that was once full, or seemed to be,
     /// would stay limited to what was sent since.
     private mutating func forgetLimit(wanted: Bitrate, now: MediaTime) {
-        guard let estimate, wanted <= estimate * 1.1, remb == nil else { return sufficientSince = nil }
+        guard let estimate, wanted <= estimate * 1.1, remb.bitrate == nil else { return sufficientSince = nil }
         guard let since = sufficientSince else { return sufficientSince = now }
         guard now - since >= Self.sufficient else { return }
         (rates, loss, sufficientSince) = (RateControl(estimate: Self.unlimited), LossBound(), nil)
     }
 
     /// Must be called with the number of bytes of padding that were sent.
-    public mutating func padded(bytes: Int) { paddingDue -= bytes }
+    public mutating func padded(bytes: Int) { paddingDue.sent(bytes) }
 }
