@@ -6,6 +6,10 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// As in the server's package: release builds do not check for overlapping accesses.
+let packetSettings =
+    settings + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
+
 // A router and its clients in one process, without sockets, so that a simulator of the processor can count the router's
 // instructions. The simulated clients are those of the router's tests.
 let package = Package(
@@ -14,8 +18,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
         .target(name: "CAllocations"),
-        .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: settings),
-        .target(name: "SFU", dependencies: ["RTC"], swiftSettings: settings),
+        .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: packetSettings),
+        .target(name: "SFU", dependencies: ["RTC"], swiftSettings: packetSettings),
         .target(name: "TestSupport", dependencies: ["RTC"], swiftSettings: settings),
         .executableTarget(
             name: "RouterLoop", dependencies: ["CAllocations", "RTC", "SFU", "TestSupport"], swiftSettings: settings,

@@ -8,9 +8,11 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #endif
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/params.h>
 #include <openssl/sha.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,9 +42,19 @@ static inline EVP_CIPHER_CTX *confab_aes_gcm_new(const void *key, int encrypting
     return confab_cipher_new(EVP_aes_128_gcm(), key, encrypting);
 }
 
-/// Begins a packet with a new IV, 16 bytes for counter mode or 12 for GCM. Keeps the key and the direction.
-static inline int confab_cipher_begin(EVP_CIPHER_CTX *context, const void *iv) {
+/// Begins a packet in counter mode with a new IV of 16 bytes. Keeps the key.
+static inline int confab_ctr_begin(EVP_CIPHER_CTX *context, const void *iv) {
     return EVP_CipherInit_ex(context, NULL, NULL, NULL, (const unsigned char *)iv, -1) == 1;
+}
+
+/// Begins a packet in GCM with a new IV of 12 bytes. Keeps the key and the direction.
+static inline int confab_gcm_begin(EVP_CIPHER_CTX *context, const void *iv) {
+    // What EVP_CTRL_GCM_SET_IV_FIXED stands for since OpenSSL 3; the length -1 means the whole IV. EVP_CipherInit_ex would ask for
+    // the length of the IV for each packet, and OpenSSL 3.0 finds the answer by comparing the name with all others.
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, (void *)iv, (size_t)-1), OSSL_PARAM_END
+    };
+    return EVP_CIPHER_CTX_set_params(context, parameters) == 1;
 }
 
 /// Adds data that GCM authenticates but does not encrypt. All such data must be added before the first `confab_cipher_update`.
@@ -64,8 +76,9 @@ static inline int confab_cipher_update(EVP_CIPHER_CTX *context, const void *in, 
 static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
     unsigned char nothing[16];
     int written = 0;
-    return EVP_CipherFinal_ex(context, nothing, &written) == 1
-        && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag) == 1;
+    // What EVP_CTRL_AEAD_GET_TAG stands for since OpenSSL 3.
+    OSSL_PARAM parameters[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, 16), OSSL_PARAM_END};
+    return EVP_CipherFinal_ex(context, nothing, &written) == 1 && EVP_CIPHER_CTX_get_params(context, parameters) == 1;
 }
 
 /// Verifies GCM's 16-byte tag in constant time.

@@ -215,8 +215,8 @@ struct PendingPacket {
     var startsPicture = false
     /// The VP8 descriptor, if it contains the picture ids that are rewritten for each subscriber.
     var descriptor: VP8Descriptor?
-    /// Whether any of the packet's header extensions are forwarded.
-    var hasExtensions = false
+    /// The packet's header extensions that are forwarded.
+    var extensions = ForwardedExtensions.none
 
     /// The value of `temporalLayer` for a packet that states none.
     static let noLayer: UInt8 = 255
@@ -232,10 +232,20 @@ struct PendingPacket {
 
     private func renumber(picture: UInt16, layerZero: UInt8) {
         guard let descriptor else { return }
-        _ = descriptor.rewrite(
-            into: UnsafeMutableRawBufferPointer(mutating: payload), pictureID: picture,
-            temporalLayerZeroIndex: layerZero
-        )
+        descriptor.renumber(
+            UnsafeMutableRawBufferPointer(mutating: payload), pictureID: picture, temporalLayerZeroIndex: layerZero)
+    }
+}
+
+/// The header extensions of a packet that may be forwarded to subscribers. Almost always it is one, which is then found only once
+/// for all subscribers.
+enum ForwardedExtensions {
+    case none
+    case one(id: UInt8, range: Range<Int>)
+    case several
+
+    mutating func add(_ id: UInt8, _ range: Range<Int>) {
+        if case .none = self { self = .one(id: id, range: range) } else { self = .several }
     }
 }
 

@@ -64,6 +64,8 @@ public struct SubscriptionChange: Equatable, Sendable {
     public var temporalLayer: Int?
     /// Whether the video will be paused if the subscriber's connection gets worse; nil if this has not changed.
     public var warning: Bool?
+    /// Whether the subscriber's connection carries less than the subscriber wants of this video; nil if this has not changed.
+    public var isLimited: Bool?
 }
 
 /// Why a subscriber gets no video, or another layer of it.

@@ -54,6 +54,8 @@ final class OutgoingTrack {
     private(set) var allowedTemporalLayer = PendingPacket.noLayer
     /// Whether the video would be paused if the connection carried 30 % less.
     var isAtRisk = false
+    /// Whether the allocation has less for the video than the subscriber wants.
+    var isLimited = false
     /// The reason for the next change of the layer.
     var reason = SubscriptionReason.publisher
     /// Whether the client's description says that the transceiver receives.

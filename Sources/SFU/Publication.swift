@@ -30,6 +30,7 @@ struct ReportedSubscription: Equatable, Sendable {
     var layer: Int?
     var temporalLayer: UInt8 = PendingPacket.noLayer
     var isWarned = false
+    var isLimited = false
 }
 
 /// One client's subscription to a stream, and the transceivers that receive it.

@@ -10,14 +10,9 @@ extension Router {
 
     func receive(_ report: TransportFeedbackReport, from peer: Peer, now: MediaTime) {
         guard let downlink = peer.downlink, report.statusCount <= Self.maxStatuses,
-            downlink.mayHandle(report.statusCount, now: now)
+            downlink.mayHandle(report.statusCount, now: now), downlink.control.receive(report, now: now)
         else { return }
-        let before = downlink.control.budget(now: now)
-        downlink.control.receive(report, now: now)
         // A video that no longer fits must stop at once: what is in the queue delays the audio.
-        guard let after = downlink.control.budget(now: now), after < before ?? CongestionControl.unlimited else {
-            return
-        }
         peer.idleUntil = MediaTime(nanoseconds: .min)
         downlink.allocatedAt = nil
     }
@@ -29,9 +24,9 @@ extension Router {
     func updateDownlink(of peer: Peer, now: MediaTime) {
         updateQueue(of: peer)
         let downlink = peer.downlink
-        downlink?.control.handleTimeout(now: now)
-        if let downlink { measure(peer, downlink, now: now) }
-        let budget = peer.isBehind ? .zero : downlink?.control.budget(now: now)
+        let status = downlink?.control.handleTimeout(now: now)
+        if let downlink, let status { measure(peer, downlink, status, now: now) }
+        let budget = peer.isBehind ? .zero : status?.budget
         guard budget != nil || peer.isLimited else { return }
         if let at = downlink?.allocatedAt, budget != nil, now - at < Downlink.interval { return pad(peer, now: now) }
         downlink?.allocatedAt = now
@@ -46,18 +41,21 @@ extension Router {
         peer.isBehind = peer.isBehind ? queued * 2 > settings.longestQueue : queued > settings.longestQueue
     }
 
-    /// Measures what is sent to the subscriber, in the bytes that its connection carries.
-    private func measure(_ peer: Peer, _ downlink: Downlink, now: MediaTime) {
+    /// Measures what is sent to the subscriber and counts in the estimate, in the bytes that its connection carries.
+    private func measure(_ peer: Peer, _ downlink: Downlink, _ status: CongestionControl.Status, now: MediaTime) {
         // At once: the copies of a third of a second fill a queue that is as long.
-        downlink.updateRedundancy(now: now)
+        downlink.updateRedundancy(status)
         guard let at = downlink.measuredAt else { return downlink.measuredAt = now }
         guard now - at >= Downlink.measurement else { return }
         downlink.measuredAt = now
         var (all, audio) = (0, 0)
+        // Firefox accepts numbers for video only. What its feedback tells is what is left beside the audio.
+        let isNumbered = peer.outgoing.contains { $0.transportNumberID != 0 }
         for track in peer.outgoing {
             let bytes = Int(track.octets &- track.measuredOctets)
             let packets = Int(track.packets &- track.measuredPackets)
             (track.measuredOctets, track.measuredPackets) = (track.octets, track.packets)
+            guard !isNumbered || track.transportNumberID != 0 else { continue }
             let count = bytes + packets * (RTPPacket.fixedHeaderLength + Downlink.overhead)
             all += count
             if track.kind == .audio { audio += count }

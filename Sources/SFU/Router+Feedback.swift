@@ -20,7 +20,8 @@ extension Router {
                 receive(report, from: peer, now: now)
             case .remb(let estimate) where peer.side == .receive:
                 peer.downlink?.control.receive(
-                    remb: Bitrate(bitsPerSecond: Int64(clamping: estimate.bitrate)))
+                    remb: Bitrate(bitsPerSecond: Int64(clamping: estimate.bitrate)), now: now)
+            case .receiverReport where peer.side == .receive: peer.downlink?.control.receiveReport(now: now)
             case .malformed: counters.malformed &+= 1
             // A BYE is ignored, because streams are ended through signaling.
             default: break

@@ -61,8 +61,8 @@ extension Router {
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: now) }
         if track.forwardedExtensions != 0 {
-            packet.forEachHeaderExtension(in: bytes) { id, _ in
-                if track.forwardsExtension(id) { pending.hasExtensions = true }
+            packet.forEachHeaderExtension(in: bytes) { id, range in
+                if track.forwardsExtension(id) { pending.extensions.add(id, range) }
             }
         }
         if !isRecovered {
@@ -178,40 +178,43 @@ extension Router {
             if subscriber.encoding != nil { subscriber.pauseForwarding() }
             return
         }
+        guard let first = burst.baseAddress else { return }
         for index in burst.indices {
-            forward(burst[index], from: encoding, to: subscriber, over: sender, on: path, now: now)
+            forward(first + index, from: encoding, to: subscriber, over: sender, on: path, now: now)
         }
     }
 
+    /// - Parameter packet: a pointer, because each subscriber would otherwise cost a copy of the 200 bytes.
     private func forward(
-        _ pending: PendingPacket, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
+        _ packet: UnsafePointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
         over sender: SRTPSender, on path: Path, now: MediaTime
     ) {
-        guard pending.codec < subscriber.codecMap.count else { return }
-        let codec = subscriber.codecMap[pending.codec]
+        guard packet.pointee.codec < subscriber.codecMap.count else { return }
+        let codec = subscriber.codecMap[packet.pointee.codec]
+        let (sequence, timestamp) = (packet.pointee.sequence, packet.pointee.packet.timestamp)
         guard codec.isDecodable else { return subscriber.refuse() }
-        if subscriber.encoding === encoding, subscriber.rewriting.exceedsMaxGap(pending.sequence) {
+        if subscriber.encoding === encoding, subscriber.rewriting.exceedsMaxGap(sequence) {
             subscriber.pauseForwarding()
         }
         if subscriber.encoding !== encoding {
-            guard begins(subscriber, with: encoding, pending, now: now) else { return }
+            guard begins(subscriber, with: encoding, packet.pointee, now: now) else { return }
             subscriber.rewriting.begin(
-                sequence: pending.sequence, timestamp: pending.packet.timestamp, picture: pending.picture,
-                layerZero: pending.layerZero, clockRate: codec.clockRate, now: now
+                sequence: sequence, timestamp: timestamp, picture: packet.pointee.picture,
+                layerZero: packet.pointee.layerZero, clockRate: codec.clockRate, now: now
             )
         }
-        if subscriber.temporalFilter.drops(pending),
-            subscriber.rewriting.drop(sequence: pending.sequence, picture: pending.picture)
+        if subscriber.temporalFilter.drops(packet.pointee),
+            subscriber.rewriting.drop(sequence: sequence, picture: packet.pointee.picture)
         {
             return
         }
         guard
             let numbers = subscriber.rewriting.numbers(
-                sequence: pending.sequence, timestamp: pending.packet.timestamp, picture: pending.picture,
-                layerZero: pending.layerZero, now: now
+                sequence: sequence, timestamp: timestamp, picture: packet.pointee.picture,
+                layerZero: packet.pointee.layerZero, now: now
             )
         else { return }
-        guard let length = write(pending, as: codec, numbers, to: subscriber, over: sender, now: now) else {
+        guard let length = write(packet, as: codec, numbers, to: subscriber, over: sender, now: now) else {
             counters.packetsDropped &+= 1
             return
         }
@@ -235,22 +238,27 @@ extension Router {
     }
 
     private func write(
-        _ pending: PendingPacket, as codec: MappedCodec, _ numbers: Rewriting.Numbers, to subscriber: OutgoingTrack,
-        over sender: SRTPSender, now: MediaTime
+        _ packet: UnsafePointer<PendingPacket>, as codec: MappedCodec, _ numbers: Rewriting.Numbers,
+        to subscriber: OutgoingTrack, over sender: SRTPSender, now: MediaTime
     ) -> Int? {
-        let memory = sink.prepare(pending.bytes.count + Self.maxGrowth)
+        let bytes = packet.pointee.bytes
+        let memory = sink.prepare(bytes.count + Self.maxGrowth)
         let isPlain =
             codec.isUnwrapped
             || codec.plainPayloadType != 255 && !(subscriber.downlink?.takesRedundantAudio ?? true)
         var header = RTPHeaderWriter(
             into: memory, payloadType: isPlain ? codec.plainPayloadType : codec.payloadType,
-            marker: pending.packet.marker,
-            sequenceNumber: UInt16(truncatingIfNeeded: numbers.sequence), timestamp: numbers.timestamp,
-            ssrc: subscriber.ssrc, twoByteExtensions: pending.packet.extensionProfile & 0xfff0 == 0x1000
+            marker: packet.pointee.packet.marker, sequenceNumber: UInt16(truncatingIfNeeded: numbers.sequence),
+            timestamp: numbers.timestamp, ssrc: subscriber.ssrc,
+            twoByteExtensions: packet.pointee.packet.extensionProfile & 0xfff0 == 0x1000
         )
-        if pending.hasExtensions { copyExtensions(of: pending.packet, pending.bytes, to: &header, subscriber) }
-        pending.renumber(numbers)
-        var payload = pending.payload
+        switch packet.pointee.extensions {
+        case .none: break
+        case .one(let id, let range): copyExtension(id, bytes, range, to: &header, subscriber)
+        case .several: copyExtensions(of: packet.pointee.packet, bytes, to: &header, subscriber)
+        }
+        packet.pointee.renumber(numbers)
+        var payload = UnsafeRawBufferPointer(rebasing: bytes[packet.pointee.packet.payloadRange])
         if isPlain {
             guard let plain = RedundantAudio.primary(payload) else { return nil }
             payload = plain
@@ -278,11 +286,17 @@ extension Router {
         _ subscriber: OutgoingTrack
     ) {
         guard !packet.extensionRange.isEmpty else { return }
-        packet.forEachHeaderExtension(in: bytes) { id, range in
-            let ours = subscriber.extensionMap[Int(id)]
-            guard ours != 0 else { return }
-            header.addExtension(id: ours, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]))
-        }
+        packet.forEachHeaderExtension(in: bytes) { copyExtension($0, bytes, $1, to: &header, subscriber) }
+    }
+
+    @inline(__always)
+    private func copyExtension(
+        _ id: UInt8, _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, to header: inout RTPHeaderWriter,
+        _ subscriber: OutgoingTrack
+    ) {
+        let ours = subscriber.extensionMap[Int(id)]
+        guard ours != 0 else { return }
+        header.addExtension(id: ours, bytes: UnsafeRawBufferPointer(rebasing: bytes[range]))
     }
 }
 

@@ -104,12 +104,28 @@ import Testing
             let fresh = index > highest || (highest - index < 1024 && !marked.contains(index))
             if window.isFresh(index) != fresh { wrong += 1 }
             guard fresh else { continue }
-            window.mark(index)
+            if index == highest + 1, Bool.random(using: &generator) {
+                if window.markNext(UInt16(truncatingIfNeeded: index)) != index { wrong += 1 }
+            } else {
+                window.mark(index)
+            }
             marked.insert(index)
             highest = max(highest, index)
         }
         #expect(wrong == 0, "seed \(seed)")
         #expect(window.highest == highest)
+    }
+
+    @Test func theNextIndexIsOneMoreThanTheHighest() {
+        let memory = UnsafeMutablePointer<UInt64>.allocate(capacity: ReplayWindow.wordCount)
+        defer { memory.deallocate() }
+        let window = ReplayWindow(memory)
+        window.start(0x5_fffe)
+        #expect(window.markNext(0) == nil && window.markNext(0xfffe) == nil)
+        #expect(window.markNext(0xffff) == 0x5_ffff && window.markNext(0) == 0x6_0000)
+        #expect(window.highest == 0x6_0000 && !window.isFresh(0x5_ffff) && window.isFresh(0x5_fffd))
+        window.start(ReplayWindow.maxIndex)
+        #expect(window.markNext(0) == nil, "the key must not be used any more")
     }
 
     @Test(arguments: SRTPProfile.allCases) func aPacketTruncatedAtAnyByteIsRejected(_ profile: SRTPProfile) throws {

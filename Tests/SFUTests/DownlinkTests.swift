@@ -52,15 +52,7 @@ struct DownlinkTests {
     @Test("without transport-wide feedback, packets carry their time and the receiver's own estimate counts")
     func remb() throws {
         let room = try SimulatedRoom()
-        let (publisher, watcher) = (room.client(), room.client())
-        try publisher.publish()
-        var video = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
-        var audio = Codec(.opus, payloadType: 109)
-        (video.transportCC, audio.transportCC) = (false, false)
-        try watcher.watch(audio: audio, video: video)
-        try room.connect()
-        watcher.subscribe(to: publisher)
-        room.run(2000)
+        let watcher = try estimatingWatcher(in: room)
         let receive = try #require(watcher.receive)
         let slot = try watcher.video()
         #expect(slot.faults() == [] && slot.arrivals.count > 60)
@@ -76,6 +68,66 @@ struct DownlinkTests {
         receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 3_000_000, sources: [slot.ssrc], to: &$0) }
         room.run(4000)
         #expect(track.pause == nil && slot.arrivals.count > count + 60)
+    }
+
+    /// Returns a client that receives video for two seconds and would estimate the bitrate itself.
+    private func estimatingWatcher(in room: SimulatedRoom) throws -> SimulatedClient {
+        let (publisher, watcher) = (room.client(), room.client())
+        try publisher.publish()
+        var video = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
+        var audio = Codec(.opus, payloadType: 109)
+        (video.transportCC, audio.transportCC) = (false, false)
+        try watcher.watch(audio: audio, video: video)
+        try room.connect()
+        watcher.subscribe(to: publisher)
+        room.run(2000)
+        return watcher
+    }
+
+    @Test("a receiver's own estimate is forgotten when it reports and states none for five seconds")
+    func rembEnds() throws {
+        let room = try SimulatedRoom()
+        let watcher = try estimatingWatcher(in: room)
+        let receive = try #require(watcher.receive)
+        let slot = try watcher.video()
+        let track = try #require(room.router.clients[watcher.key]?.receive?.outgoing("v0"))
+        receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 50_000, sources: [slot.ssrc], to: &$0) }
+        room.run(4500)
+        #expect(room.router.estimate(of: watcher.key) == 50_000 && track.pause == .slow)
+        let count = slot.arrivals.count
+        room.run(4000)
+        #expect(room.router.estimate(of: watcher.key) == nil)
+        #expect(track.pause == nil && slot.arrivals.count > count + 60)
+    }
+
+    @Test("a receiver's own estimate stays while no reports arrive")
+    func rembStays() throws {
+        var control = CongestionControl()
+        func second(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000_000_000) }
+        control.receive(remb: .kilobits(50), now: second(1))
+        control.handleTimeout(now: second(60))
+        #expect(control.estimate == .kilobits(50))
+        control.receiveReport(now: second(60))
+        #expect(control.estimate == nil)
+    }
+
+    @Test("audio without numbers is not deducted from an estimate that does not contain it")
+    func unnumberedAudio() throws {
+        for numbersAudio in [true, false] {
+            let room = try SimulatedRoom()
+            let (publisher, watcher) = (room.client(), room.client())
+            try publisher.publish()
+            try watcher.watch(slots: 1, numbersAudio: numbersAudio)
+            try room.connect()
+            watcher.subscribe(to: publisher)
+            room.run(3000)
+            let peer = try #require(room.router.clients[watcher.key]?.receive)
+            let (audio, video) = (try #require(peer.outgoing("a0")), try #require(peer.outgoing("v0")))
+            #expect((audio.transportNumberID != 0) == numbersAudio && video.transportNumberID != 0)
+            let downlink = try #require(peer.downlink)
+            #expect(audio.packets > 100 && (downlink.audio > .zero) == numbersAudio)
+            #expect(downlink.media > .kilobits(100), "the video counts")
+        }
     }
 
     @Test("a subscriber whose feedback stops is not flooded")

@@ -147,10 +147,10 @@ struct RedundantAudioTests {
     @Test("redundancy is for lines that lose packets, and for those that are not full")
     func worth() {
         let downlink = Downlink()
-        downlink.updateRedundancy(now: MediaTime(nanoseconds: 0))
+        downlink.updateRedundancy(downlink.control.handleTimeout(now: MediaTime(nanoseconds: 0)))
         #expect(downlink.takesRedundantAudio)
-        downlink.control.receive(remb: .kilobits(300))
-        downlink.updateRedundancy(now: MediaTime(nanoseconds: 0))
+        downlink.control.receive(remb: .kilobits(300), now: MediaTime(nanoseconds: 0))
+        downlink.updateRedundancy(downlink.control.handleTimeout(now: MediaTime(nanoseconds: 0)))
         #expect(!downlink.takesRedundantAudio)
     }
 

@@ -73,6 +73,31 @@ struct SqueezedSubscriberTests {
         #expect(still.isEmpty)
     }
 
+    @Test("is told that its network limits the videos, and when it no longer does")
+    func limited() throws {
+        let gallery = try SimulatedGallery(seed: 3)
+        let room = gallery.room
+        /// Whether each video is limited, as last told to each watcher.
+        func limits(_ watcher: Int) -> [Key: Bool] {
+            var latest: [Key: Bool] = [:]
+            for case .subscriptionChanged(let change) in room.server.events
+            where change.client == gallery.watchers[watcher].key && change.isLimited != nil {
+                latest[change.stream] = change.isLimited
+            }
+            return latest
+        }
+        room.run(5000)
+        #expect(limits(0).isEmpty)
+        try gallery.squeeze(0, to: 700_000)
+        room.run(10_000)
+        #expect(limits(0).count == 3 && limits(0).values.allSatisfy { $0 })
+        try gallery.squeeze(0, to: nil)
+        for _ in 0..<20 where try gallery.layers(of: 0, last: 300) != [0, 0, 0] { room.run(1000) }
+        room.run(2000)
+        #expect(limits(0).count == 3 && !limits(0).values.contains(true))
+        #expect(limits(1).isEmpty, "nothing limits the other")
+    }
+
     @Test("waits less than 200 ms for its audio behind a queue of a second", arguments: 1...2 as ClosedRange<UInt64>)
     func bufferbloat(seed: UInt64) throws {
         let gallery = try SimulatedGallery(seed: seed)

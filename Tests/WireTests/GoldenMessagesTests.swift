@@ -68,6 +68,7 @@ import Wire
             case .session(.subscriptionChanged(let changed)):
                 seen.insert("video \(changed.videoPaused) \(changed.reason)")
                 if let warning = changed.warning { seen.insert("warning \(warning)") }
+                if let limited = changed.limited { seen.insert("limited \(limited)") }
             case .session(.streamQuality(let quality)):
                 seen.insert("quality \(quality.level) \(quality.reason?.rawValue ?? "")")
             case .media(.closed(let closed)): seen.insert("closed \(closed.side)")
@@ -83,7 +84,8 @@ import Wire
             "stream forceDisconnected", "partner reconnecting", "partner connected", "state idle", "state waiting",
             "state matched", "roulette relayed", "roulette routed", "video true slow", "video false slow",
             "video true codec", "video false bandwidth", "video false size", "video false publisher", "warning true",
-            "warning false", "quality good ", "quality fair delay", "quality fair bandwidth", "quality poor loss",
+            "warning false", "limited true", "limited false", "quality good ", "quality fair delay",
+            "quality fair bandwidth", "quality poor loss",
             "closed send", "closed receive", "call ringing", "call active", "estimate true", "estimate false",
         ]
         #expect(seen == expected)

@@ -38,6 +38,13 @@ public struct Path: Hashable, Sendable {
     public init(socket: UInt32, isTCP: Bool = false, remote: TransportAddress) {
         (self.socket, self.isTCP, self.remote) = (socket, isTCP, remote)
     }
+
+    /// In three words, because the path of every datagram is looked up.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(remote.high)
+        hasher.combine(remote.low)
+        hasher.combine(UInt64(socket) << 32 | UInt64(remote.port) << 1 | (isTCP ? 1 : 0))
+    }
 }
 
 /// A destination for datagrams. The sink provides the memory, so packets are written directly into its send buffer.

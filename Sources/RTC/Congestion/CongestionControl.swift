@@ -49,12 +49,10 @@ public struct CongestionControl: Sendable {
     /// Whether the queue is long, and did not only seem so because packets were held back.
     private var isQueueStanding = false
     private var probing = Probing()
-    /// The receiver's own estimate (REMB).
-    private var remb: Bitrate?
+    private var remb = ReceiverEstimate()
     /// The highest extended number that was reported.
     private var reported: Int64 = -1
-    /// The end of the reference times of earlier reports, in units of 64 ms; they wrap in 24 bits.
-    private var reference: Int64?
+    private var reference = ReferenceTime()
     /// The extended number of the first packet on the current path.
     private var firstOnPath: Int64 = 0
     private var feedbackAt: MediaTime?
@@ -66,9 +64,7 @@ public struct CongestionControl: Sendable {
     private var drainedQueue = MediaInterval.zero
     /// Since when the estimate has sufficed for all that was wanted, without a queue.
     private var sufficientSince: MediaTime?
-    private var paddingAt: MediaTime?
-    /// How much padding is due, in bytes; negative after a packet that was longer than that.
-    private var paddingDue = 0
+    private var paddingDue = PaddingDue()
     /// The time from sending a packet until its arrival is reported.
     public private(set) var roundTrip = MediaInterval.milliseconds(200)
 
@@ -77,12 +73,14 @@ public struct CongestionControl: Sendable {
 
 extension CongestionControl {
     /// The bitrate for everything that is sent to the receiver; nil while nothing limits it.
+    @inline(__always)
     public var estimate: Bitrate? {
-        let lowest = min(rates.estimate, remb ?? Self.unlimited, loss.bitrate ?? Self.unlimited)
+        let lowest = min(rates.estimate, remb.bitrate ?? Self.unlimited, loss.bitrate ?? Self.unlimited)
         return lowest < Self.unlimited ? max(lowest, Self.smallest) : nil
     }
 
     /// The bitrate for media now. It is below the estimate while a queue is drained.
+    @inline(__always)
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
         // What is in a long queue delays the audio. Almost only audio is sent until it is shorter.
@@ -93,10 +91,11 @@ extension CongestionControl {
     /// does not fall with the estimate when a short queue grows.
     public var floor: Bitrate {
         guard let carried = carried.bitrate, queue.current <= Self.veryLong else { return .zero }
-        return min(carried, remb ?? carried, loss.bitrate ?? carried)
+        return min(carried, remb.bitrate ?? carried, loss.bitrate ?? carried)
     }
 
     /// Whether a queue is being drained.
+    @inline(__always)
     public func isDraining(now: MediaTime) -> Bool {
         isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
@@ -120,7 +119,7 @@ extension CongestionControl {
     public var isVerifying: Bool { probing.isUnverified }
     /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
-    public var hasFeedback: Bool { feedbackAt != nil || remb != nil }
+    public var hasFeedback: Bool { feedbackAt != nil || remb.bitrate != nil }
 
     /// Reads the memory that `sent` needs.
     @inline(__always)
@@ -139,11 +138,24 @@ extension CongestionControl {
     public mutating func withdraw() { sentPackets.removeLast() }
 
     /// Sets the receiver's own estimate of all that it receives.
-    public mutating func receive(remb: Bitrate) { self.remb = feedbackAt == nil ? remb : nil }
+    public mutating func receive(remb bitrate: Bitrate, now: MediaTime) {
+        if feedbackAt == nil { remb.receive(bitrate, now: now) }
+    }
+
+    /// Must be called when a receiver report (RFC 3550 §6.4.2) arrives.
+    public mutating func receiveReport(now: MediaTime) { remb.receiveReport(now: now) }
 
     /// Handles feedback. Packets that it does not know, and those that it has heard of already, change nothing.
-    public mutating func receive(_ report: TransportFeedbackReport, now: MediaTime) {
-        let offset = unwrap(report.referenceTime)
+    /// - Returns: whether the budget has become smaller.
+    @discardableResult
+    public mutating func receive(_ report: TransportFeedbackReport, now: MediaTime) -> Bool {
+        let before = budget(now: now)
+        read(report, now: now)
+        return budget(now: now).map { $0 < before ?? Self.unlimited } ?? false
+    }
+
+    private mutating func read(_ report: TransportFeedbackReport, now: MediaTime) {
+        let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
         var isFirst = true
@@ -179,7 +191,7 @@ extension CongestionControl {
         if let lowest = delays.lowest { queue.add(lowest, now: now) }
         if let newest = delays.last?.sentAt { roundTrip = now - newest }
         guard arrived > 0 || lost != 0 else { return }
-        (feedbackAt, remb) = (now, nil)
+        (feedbackAt, remb) = (now, ReceiverEstimate())
         isQueueStanding =
             queue.current > Self.long || queue.latest > Self.long && delays.isQueue || hasSlowed(delays)
         endSilence(now: now)
@@ -199,6 +211,7 @@ extension CongestionControl {
     /// Whether a path that carried everything has just become much slower: the delay has grown, and less arrives than before. A
     /// burst such as a keyframe makes the delay grow, too, but then as much arrives as the path carries. After the first
     /// congestion far less is sent than a second's queue would take, and the trend shows soon enough that it grows.
+    @inline(__always)
     private func hasSlowed(_ delays: ReportedDelays) -> Bool {
         guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
             let latest = acknowledged.latest, let mean = acknowledged.bitrate
@@ -209,6 +222,7 @@ extension CongestionControl {
     }
 
     /// Whether packets wait on the path.
+    @inline(__always)
     private func hasQueue(now: MediaTime) -> Bool {
         if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
         // To verify a probe, the path is filled on purpose. Its frames then cause short queues.
@@ -224,13 +238,6 @@ extension CongestionControl {
         probing.retry(now: now)
     }
 
-    private mutating func unwrap(_ time: Int32) -> MediaInterval {
-        let step = reference.map { ((Int64(time) &- $0) << 40) >> 40 } ?? 0
-        let extended = reference.map { $0 &+ step } ?? Int64(time)
-        reference = extended
-        return MediaInterval(nanoseconds: (extended &- Int64(time)) &* 64_000_000)
-    }
-
     /// Forgets everything but the packets' numbers, which continue. Feedback about earlier packets changes nothing.
     public mutating func pathChanged() {
         let sent = sentPackets
@@ -241,6 +248,7 @@ extension CongestionControl {
 
     /// The bitrate that arrives. While a long queue stands, the path carries exactly what arrives, so the latest measurement
     /// counts and not the mean, which takes more than a second to follow.
+    @inline(__always)
     private var arriving: Bitrate? {
         guard isQueueStanding, let latest = acknowledged.latest else { return acknowledged.bitrate }
         return min(acknowledged.bitrate ?? latest, latest)
@@ -320,7 +328,16 @@ extension CongestionControl {
     }
 
     /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times a second.
-    public mutating func handleTimeout(now: MediaTime) {
+    /// - Returns: what is known about the path now.
+    @discardableResult
+    public mutating func handleTimeout(now: MediaTime) -> Status {
+        checkSilence(now: now)
+        return Status(
+            estimate: estimate, budget: budget(now: now), queueDelay: queueDelay, inherentLossRatio: inherentLossRatio,
+            isUnsettled: isUnsettled(now: now))
+    }
+
+    private mutating func checkSilence(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
         // A receiver that got nothing for a while has nothing to report, and what was sent just now takes a round trip.
         let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
@@ -351,37 +368,30 @@ extension CongestionControl {
     ///   - wanted: the bitrate that would be sent if the path carried it.
     ///   - media: the bitrate of media that is sent now.
     public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
-        defer { paddingAt = now }
+        defer { paddingDue.updatedAt = now }
         forgetLimit(wanted: wanted, now: now)
         // A probe shows nothing about losses, or about a limit that the receiver has set.
         guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now)
         else {
             probing.cancel()
-            paddingDue = 0
-            return 0
+            return paddingDue.none()
         }
         probing.endIfDue(before: sentPackets.count, now: now)
         probing.begin(wanted: wanted, estimate: estimate, next: sentPackets.count, now: now)
         let isProbing = probing.probe?.isSending ?? false
-        guard isProbing || probing.isVerifying(now: now), let paddingAt else {
-            paddingDue = 0
-            return 0
-        }
-        let target = isProbing ? probing.probe?.target ?? estimate : estimate
-        guard target > media else { return 0 }
-        paddingDue += (target - media).bytes(in: min(now - paddingAt, .milliseconds(50)))
-        return max(0, paddingDue)
+        guard isProbing || probing.isVerifying(now: now) else { return paddingDue.none() }
+        return paddingDue.add(to: media, upTo: isProbing ? probing.probe?.target ?? estimate : estimate, now: now)
     }
 
     /// Removes the limit after a long time in which it was not needed. Otherwise a line that was once full, or seemed to be,
     /// would stay limited to what was sent since.
     private mutating func forgetLimit(wanted: Bitrate, now: MediaTime) {
-        guard let estimate, wanted <= estimate * 1.1, remb == nil else { return sufficientSince = nil }
+        guard let estimate, wanted <= estimate * 1.1, remb.bitrate == nil else { return sufficientSince = nil }
         guard let since = sufficientSince else { return sufficientSince = now }
         guard now - since >= Self.sufficient else { return }
         (rates, loss, sufficientSince) = (RateControl(estimate: Self.unlimited), LossBound(), nil)
     }
 
     /// Must be called with the number of bytes of padding that were sent.
-    public mutating func padded(bytes: Int) { paddingDue -= bytes }
+    public mutating func padded(bytes: Int) { paddingDue.sent(bytes) }
 }

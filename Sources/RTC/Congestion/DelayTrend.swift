@@ -58,14 +58,17 @@ struct DelayTrend: Sendable {
     /// The slope of the line through the recent delays, by least squares; nil if all groups arrived at once.
     private var slope: Double? {
         var mean = SIMD2<Double>.zero
-        for point in points { mean += point }
-        mean /= Double(Self.window)
-        var (numerator, denominator) = (0.0, 0.0)
-        for point in points {
-            let offset = point - mean
-            numerator += offset.x * offset.y
-            denominator += offset.x * offset.x
+        // The products of the offsets in x with those in y and in x.
+        var sums = SIMD2<Double>.zero
+        points.withUnsafeBufferPointer { points in
+            for point in points { mean += point }
+            mean /= Double(Self.window)
+            for point in points {
+                let offset = point - mean
+                sums += SIMD2(offset.y, offset.x) * offset.x
+            }
         }
+        let (numerator, denominator) = (sums.x, sums.y)
         return denominator > 0 ? numerator / denominator : nil
     }
 

@@ -33,16 +33,15 @@ struct PacketGroups: Sendable {
     /// Adds a packet, in the order of sending.
     /// - Returns: the difference between the two groups before the packet's, if the packet starts a new one.
     mutating func add(sentAt: MediaTime, arrival: MediaInterval) -> Difference? {
-        guard var group = current else {
+        guard let group = current else {
             current = Group(firstSent: sentAt, lastSent: sentAt, firstArrival: arrival, lastArrival: arrival)
             return nil
         }
         // A report that arrives late tells about packets of a finished group.
         guard sentAt >= group.firstSent else { return nil }
         if belongs(sentAt, arrival, to: group) {
-            group.lastSent = max(group.lastSent, sentAt)
-            group.lastArrival = max(group.lastArrival, arrival)
-            current = group
+            current?.lastSent = max(group.lastSent, sentAt)
+            current?.lastArrival = max(group.lastArrival, arrival)
             return nil
         }
         let difference = previous.map {

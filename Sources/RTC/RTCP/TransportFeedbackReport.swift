@@ -92,10 +92,15 @@ public struct TransportFeedbackReport {
         }
 
         func deltaBytes(ofFirst count: Int) -> Int {
-            if isRun { return count * Self.deltaBytes(status(0)) }
-            return (0..<count).reduce(0) { $0 + Self.deltaBytes(status($1)) }
+            if isRun {
+                let status = status(0)
+                return status == 3 ? 0 : count * status
+            }
+            // The statuses that count, in the highest of the 14 bits, and of two bits the high and the low ones.
+            let statuses = bits & 0x3fff & (0x3fff << UInt16(14 - count * (isTwoBit ? 2 : 1)))
+            guard isTwoBit else { return statuses.nonzeroBitCount }
+            let (high, low) = (statuses >> 1 & 0x1555, statuses & 0x1555)
+            return (low & ~high).nonzeroBitCount + 2 * (high & ~low).nonzeroBitCount
         }
-
-        private static func deltaBytes(_ status: Int) -> Int { status == 3 ? 0 : status }
     }
 }

@@ -89,6 +89,7 @@ extension RTPHeaderWriter {
         addExtension(id: id, value: time, length: 3)
     }
 
+    @inlinable
     @discardableResult
     public mutating func addTransportSequenceNumber(_ number: UInt16, id: UInt8) -> Bool {
         addExtension(id: id, value: UInt32(number), length: 2)

@@ -5,18 +5,20 @@
 /// header.addExtension(id: 4, bytes: mid)
 /// let length = header.finish()
 /// ```
+/// Callers inline the functions, because every packet to every subscriber gets its own header.
 public struct RTPHeaderWriter {
-    private let bytes: UnsafeMutableRawBufferPointer
-    private let twoByteExtensions: Bool
-    private var position = 0
-    private var overflowed = false
-    private var hasExtensions: Bool { position > RTPPacket.fixedHeaderLength }
+    @usableFromInline let bytes: UnsafeMutableRawBufferPointer
+    @usableFromInline let twoByteExtensions: Bool
+    @usableFromInline var position = 0
+    @usableFromInline var overflowed = false
+    @inlinable var hasExtensions: Bool { position > RTPPacket.fixedHeaderLength }
 
     /// - Parameters:
     ///   - bytes: the memory for the packet; must outlive the writer.
     ///   - payloadType: 0 to 127; the highest bit is ignored.
     ///   - twoByteExtensions: whether to write the two-byte form of extensions. It also allows ids above 14, and elements that
     ///     are empty or longer than 16 bytes.
+    @inlinable
     public init(
         into bytes: UnsafeMutableRawBufferPointer, payloadType: UInt8, marker: Bool, sequenceNumber: UInt16,
         timestamp: UInt32, ssrc: UInt32, twoByteExtensions: Bool = false
@@ -40,6 +42,7 @@ public struct RTPHeaderWriter {
     /// - Parameters:
     ///   - id: the extension's id, 1 to 14, or 1 to 255 in the two-byte form.
     ///   - bytes: the content, 1 to 16 bytes, or 0 to 255 in the two-byte form.
+    @inlinable
     @discardableResult
     public mutating func addExtension(id: UInt8, bytes element: UnsafeRawBufferPointer) -> Bool {
         guard begin(id: id, length: element.count) else { return false }
@@ -53,6 +56,8 @@ public struct RTPHeaderWriter {
     /// - Parameters:
     ///   - value: the number, of which the lowest `length` bytes are written in network byte order.
     ///   - length: the number of bytes, 1 to 4.
+    @inlinable
+    @inline(__always)
     @discardableResult
     public mutating func addExtension(id: UInt8, value: UInt32, length: Int) -> Bool {
         guard (1...4).contains(length), begin(id: id, length: length) else { return false }
@@ -64,7 +69,9 @@ public struct RTPHeaderWriter {
     }
 
     /// Writes an element's header, after checking that the element fits.
-    private mutating func begin(id: UInt8, length: Int) -> Bool {
+    @inlinable
+    @inline(__always)
+    mutating func begin(id: UInt8, length: Int) -> Bool {
         let fits =
             twoByteExtensions
             ? (0...255).contains(length) && id > 0 : (1...16).contains(length) && (1...14).contains(id)
@@ -95,6 +102,7 @@ public struct RTPHeaderWriter {
     /// Pads the extension to whole words and writes its length.
     ///
     /// - Returns: the header's length in bytes; 0 if the memory was too small.
+    @inlinable
     public mutating func finish() -> Int {
         guard !overflowed else { return 0 }
         guard hasExtensions else { return position }

@@ -96,6 +96,32 @@ public struct VP8Descriptor: Equatable, Sendable {
         if extensions & 0x30 != 0 { writer.u8(layers) }
         return writer.overflowed ? 0 : writer.count
     }
+
+    /// Writes other numbers over those of the descriptor, in the payload that it was read from.
+    ///
+    /// - Parameters:
+    ///   - payload: the payload, or a copy of it.
+    ///   - pictureID: as in `rewrite`.
+    ///   - temporalLayerZeroIndex: as in `rewrite`.
+    @inlinable
+    @inline(__always)
+    public func renumber(
+        _ payload: UnsafeMutableRawBufferPointer, pictureID: UInt16, temporalLayerZeroIndex: UInt8
+    ) {
+        guard payload.count >= length else { return }
+        // Numbers come after the first byte and the one that announces them.
+        var position = 2
+        if self.pictureID != nil {
+            if hasLongPictureID {
+                payload.storeBytes(of: (0x8000 | pictureID).bigEndian, toByteOffset: position, as: UInt16.self)
+                position += 2
+            } else {
+                payload[position] = UInt8(truncatingIfNeeded: pictureID) & 0x7f
+                position += 1
+            }
+        }
+        if self.temporalLayerZeroIndex != nil { payload[position] = temporalLayerZeroIndex }
+    }
 }
 
 extension ByteReader {

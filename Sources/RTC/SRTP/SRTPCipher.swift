@@ -57,17 +57,15 @@ struct SRTPCipher: ~Copyable {
     /// Sets the IV. The index has 48 bits: the rollover counter and the sequence number, or the SRTCP index.
     @inline(__always)
     private func begin(ssrc: UInt32, index: UInt64) -> Bool {
-        var block: (UInt64, UInt64)
         if mac != nil {
             // The IV is (k_s * 2^16) XOR (SSRC * 2^64) XOR (i * 2^16) (RFC 3711 §4.1.1).
-            block = ((salt.high ^ UInt64(ssrc)).bigEndian, (salt.low ^ index << 16).bigEndian)
-        } else {
-            // XOR the salt with 16 zero bits, the SSRC and the index. GCM reads only the first 12 bytes (RFC 7714 §8.1 and
-            // §9.1).
-            let high = salt.high ^ UInt64(ssrc) << 16 ^ index >> 32
-            block = (high.bigEndian, (salt.low ^ index << 32).bigEndian)
+            var block = ((salt.high ^ UInt64(ssrc)).bigEndian, (salt.low ^ index << 16).bigEndian)
+            return withUnsafeBytes(of: &block) { confab_ctr_begin(context, $0.baseAddress) == 1 }
         }
-        return withUnsafeBytes(of: &block) { confab_cipher_begin(context, $0.baseAddress) == 1 }
+        // XOR the salt with 16 zero bits, the SSRC and the index. GCM reads only the first 12 bytes (RFC 7714 §8.1 and §9.1).
+        let high = salt.high ^ UInt64(ssrc) << 16 ^ index >> 32
+        var block = (high.bigEndian, (salt.low ^ index << 32).bigEndian)
+        return withUnsafeBytes(of: &block) { confab_gcm_begin(context, $0.baseAddress) == 1 }
     }
 
     /// Encrypts `prefix` and then `payload`, and writes the result and the tag after the header in `packet`.
@@ -109,9 +107,9 @@ struct SRTPCipher: ~Copyable {
     /// Encrypts `packet[8..<length]` in place and writes the SRTCP trailer: the E flag with the index, then the tag (RFC 3711
     /// §3.4). With GCM the tag comes first (RFC 7714 §9.3).
     func sealControl(_ packet: UnsafeMutableRawPointer, length: Int, ssrc: UInt32, index: UInt32) -> Bool {
-        var trailer = (index | Self.encryptedFlag).bigEndian
+        let trailer = (index | Self.encryptedFlag).bigEndian
         guard begin(ssrc: ssrc, index: UInt64(index)) else { return false }
-        if mac == nil, !authenticateControl(packet, trailer: &trailer) { return false }
+        if mac == nil, !authenticateControl(packet, trailer: trailer) { return false }
         let body = packet + RTCPBounds.headerLength
         guard confab_cipher_update(context, body, length - RTCPBounds.headerLength, body) == 1 else { return false }
         if let mac {
@@ -138,16 +136,18 @@ struct SRTPCipher: ~Copyable {
             guard confab_srtp_mac_verify(mac, packet, length, word, packet + length + 4) == 1 else { return false }
             return begin(ssrc: ssrc, index: UInt64(index)) && confab_cipher_update(context, body, count, body) == 1
         }
-        var trailer = (index | Self.encryptedFlag).bigEndian
+        let trailer = (index | Self.encryptedFlag).bigEndian
         return begin(ssrc: ssrc, index: UInt64(index))
-            && authenticateControl(packet, trailer: &trailer)
+            && authenticateControl(packet, trailer: trailer)
             && confab_cipher_update(context, body, count, body) == 1
             && confab_gcm_verify(context, packet + length) == 1
     }
 
     /// Authenticates GCM's associated data in SRTCP: the first header, then the E flag and the index (RFC 7714 §9.2).
-    private func authenticateControl(_ packet: UnsafeMutableRawPointer, trailer: inout UInt32) -> Bool {
-        confab_gcm_authenticate(context, packet, RTCPBounds.headerLength) == 1
-            && withUnsafeBytes(of: &trailer) { confab_gcm_authenticate(context, $0.baseAddress, $0.count) == 1 }
+    private func authenticateControl(_ packet: UnsafeMutableRawPointer, trailer: UInt32) -> Bool {
+        var data = (packet.loadUnaligned(as: UInt64.self), trailer)
+        return withUnsafeBytes(of: &data) {
+            confab_gcm_authenticate(context, $0.baseAddress, RTCPBounds.headerLength + MemoryLayout<UInt32>.size) == 1
+        }
     }
 }

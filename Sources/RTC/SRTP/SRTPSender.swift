@@ -80,6 +80,7 @@ public final class SRTPSender {
             let first = UInt64(sequence)
             return sources.add(ssrc, first: first) ? first : nil
         }
+        if let next = window.markNext(sequence) { return next }
         guard let estimate = window.estimate(sequence), let index = UInt64(exactly: estimate) else { return nil }
         guard window.isFresh(index) else { return nil }
         window.mark(index)

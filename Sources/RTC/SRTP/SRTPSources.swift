@@ -43,6 +43,17 @@ struct ReplayWindow {
         return words[word] & bit == 0
     }
 
+    /// Marks the index after the highest, if this is its sequence number. For a sender it almost always is.
+    /// - Returns: the index; nil if it is another one, or if the key must no longer be used.
+    @inline(__always)
+    func markNext(_ sequence: UInt16) -> UInt64? {
+        let next = highest + 1
+        guard UInt16(truncatingIfNeeded: next) == sequence, next <= Self.maxIndex else { return nil }
+        words[0] = next
+        set(next)
+        return next
+    }
+
     func start(_ index: UInt64) {
         words[0] = index
         for word in 1..<Self.wordCount { words[word] = 0 }
@@ -63,6 +74,7 @@ struct ReplayWindow {
         set(index)
     }
 
+    @inline(__always)
     private func set(_ index: UInt64) {
         let (word, bit) = Self.place(index)
         words[word] |= bit
@@ -122,6 +134,7 @@ struct SRTPSources: ~Copyable {
     @inline(__always)
     func warm(_ ssrc: UInt32) -> UInt64 { window(ssrc)?.newestWord ?? 0 }
 
+    @inline(__always)
     func window(_ ssrc: UInt32) -> ReplayWindow? {
         let place = place(ssrc)
         return place[0] == 0 ? nil : ReplayWindow(place + 1)

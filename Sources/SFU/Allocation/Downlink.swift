@@ -65,13 +65,13 @@ final class Downlink {
     @inline(__always)
     func warm() -> UInt64 { control.warm() }
 
-    func updateRedundancy(now: MediaTime) {
-        if control.isUnsettled(now: now) || control.queueDelay > Self.longQueue {
+    func updateRedundancy(_ status: CongestionControl.Status) {
+        if status.isUnsettled || status.queueDelay > Self.longQueue {
             // What a full queue drops, it drops because too much is sent.
             takesRedundantAudio = false
-        } else if control.estimate == nil || control.inherentLossRatio > Self.losses.many {
+        } else if status.estimate == nil || status.inherentLossRatio > Self.losses.many {
             takesRedundantAudio = true
-        } else if control.inherentLossRatio < Self.losses.few {
+        } else if status.inherentLossRatio < Self.losses.few {
             takesRedundantAudio = false
         }
     }

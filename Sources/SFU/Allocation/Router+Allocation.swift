@@ -28,7 +28,7 @@ extension Router {
         peer.isLimited = false
         for track in peer.outgoing where track.kind == .video {
             track.allow(.max, PendingPacket.noLayer)
-            track.isAtRisk = false
+            (track.isAtRisk, track.isLimited) = (false, false)
         }
     }
 
@@ -44,6 +44,7 @@ extension Router {
             let isHigher = demand.choice.map { choice in demand.current.map { $0 < choice } ?? true } ?? false
             (lowers, raises) = (lowers || isLower, raises || isHigher)
             resumes = resumes || demand.current == nil && demand.choice != nil
+            track.isLimited = demand.choice.map { $0 < demand.steps.upperBound - 1 } ?? true
             guard let choice = demand.choice, let source = track.source else {
                 track.allow(0, 0)
                 continue

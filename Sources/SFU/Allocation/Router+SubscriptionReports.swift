@@ -16,7 +16,9 @@ extension Router {
             let former = subscription.reported
             subscription.reported = state
             // Everyone starts with some layer. That is not a change, unless a better one did not fit.
-            if former.layer == nil, state.pause == former.pause, !state.isWarned, track.reason != .bandwidth {
+            if former.layer == nil, state.pause == former.pause, !state.isWarned, !state.isLimited,
+                track.reason != .bandwidth
+            {
                 track.reason = .publisher
                 continue
             }
@@ -29,6 +31,9 @@ extension Router {
         var state = former
         state.pause = track.pause
         state.isWarned = track.isAtRisk && track.pause == nil
+        // While another layer is forwarded than the one for which there is room again, the limit lasts.
+        let isSwitching = track.encoding != nil && track.encoding !== track.target
+        state.isLimited = track.isLimited || former.isLimited && isSwitching
         guard track.pause == nil, let encoding = track.encoding else { return state }
         state.layer = encoding.index
         let isLimited = encoding.track.layers[encoding.index].rates.hasTemporalLayers
@@ -40,7 +45,8 @@ extension Router {
         _ subscription: Subscription, of track: OutgoingTrack, from former: ReportedSubscription,
         to state: ReportedSubscription
     ) {
-        var reason = state.isWarned != former.isWarned ? SubscriptionReason.bandwidth : track.reason
+        let isNews = state.isWarned != former.isWarned || state.isLimited != former.isLimited
+        var reason = isNews ? SubscriptionReason.bandwidth : track.reason
         if state.pause != former.pause { reason = state.pause ?? former.pause ?? .slow }
         if state.layer != former.layer || state.temporalLayer != former.temporalLayer {
             if state.pause == former.pause { reason = track.reason }
@@ -56,7 +62,8 @@ extension Router {
                     client: subscription.client, isPaused: isPaused, reason: reason,
                     rid: isPaused || !hasLayers ? nil : state.layer.flatMap { track.source?.rid(of: $0) },
                     temporalLayer: isPaused || state.temporalLayer > 3 ? nil : Int(state.temporalLayer),
-                    warning: state.isWarned == former.isWarned ? nil : state.isWarned)))
+                    warning: state.isWarned == former.isWarned ? nil : state.isWarned,
+                    isLimited: state.isLimited == former.isLimited ? nil : state.isLimited)))
     }
 
     private func count(_ reason: SubscriptionReason) {

@@ -14,6 +14,7 @@ extension MediaEvent {
                     "reason": "\(news.reason)", "rid": "\(news.rid ?? "-")",
                     "temporalLayer": "\(news.temporalLayer.map(String.init) ?? "-")",
                     "warning": "\(news.warning.map(String.init) ?? "-")",
+                    "limited": "\(news.limited.map(String.init) ?? "-")",
                 ])
         case .streamQuality(let quality):
             logger.debug(

@@ -207,7 +207,8 @@ extension MediaEvent {
                 session: SessionID(change.session) ?? .unset, stream: StreamID(change.stream),
                 videoPaused: change.isPaused,
                 reason: Wire.SubscriptionReason(rawValue: change.reason.rawValue) ?? .slow)
-            (news.rid, news.temporalLayer, news.warning) = (change.rid, change.temporalLayer, change.warning)
+            (news.rid, news.temporalLayer) = (change.rid, change.temporalLayer)
+            (news.warning, news.limited) = (change.warning, change.isLimited)
             self = .subscriptionChanged(news, subscriber: ConnectionID(change.client))
         case .streamQuality(let stream, let session, let level, let trouble):
             self = .streamQuality(

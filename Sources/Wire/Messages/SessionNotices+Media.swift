@@ -32,6 +32,9 @@ extension SessionNotice {
         /// True if the video will be paused when the subscriber's network gets worse, false when that is no longer so; nil if
         /// this has not changed.
         public var warning: Bool?
+        /// True if the subscriber's network carries less than the subscriber wants of the video, false when that is no longer so;
+        /// nil if this has not changed.
+        public var limited: Bool?
         public init() {}
         public init(session: SessionID, stream: StreamID, videoPaused: Bool, reason: SubscriptionReason) {
             (self.session, self.stream, self.videoPaused, self.reason) = (session, stream, videoPaused, reason)
@@ -44,6 +47,7 @@ extension SessionNotice {
             try coder.string("rid", &rid, max: Limits.name)
             try coder.integer("temporalLayer", &temporalLayer, in: 0...3)
             try coder.bool("warning", &warning)
+            try coder.bool("limited", &limited)
         }
     }
 

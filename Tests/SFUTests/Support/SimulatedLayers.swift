@@ -73,7 +73,8 @@ extension RouterEvent {
     ) -> RouterEvent {
         .subscriptionChanged(
             SubscriptionChange(
-                stream: publisher.stream, session: "s", client: watcher.key, isPaused: isPaused, reason: reason))
+                stream: publisher.stream, session: "s", client: watcher.key, isPaused: isPaused, reason: reason,
+                isLimited: reason == .slow ? isPaused : nil))
     }
 }
 

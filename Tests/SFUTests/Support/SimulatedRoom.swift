@@ -62,17 +62,20 @@ final class SimulatedClient {
     }
 
     /// Connects in order to receive, with `slots` pairs of transceivers: "a0" and "v0", "a1" and "v1" … The `others` are codecs
-    /// for audio.
+    /// for audio. `numbersAudio` is whether audio may carry transport-wide numbers.
     func watch(
         slots: Int = 2, audio: Codec = Codec(.opus, payloadType: 109),
-        video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121), others: [Codec] = []
+        video: Codec = Codec(.vp8, payloadType: 120, rtxPayloadType: 121), others: [Codec] = [],
+        numbersAudio: Bool = true
     ) throws {
         receive?.vanish()
         let ids = extensions()
+        let audioIDs = numbersAudio ? ids : ids.filter { $0.key != .transportWideCC }
         let media = (0..<slots).flatMap { slot in
             [
                 OfferedMedia(
-                    mid: "a\(slot)", kind: .audio, direction: .recvonly, codecs: [audio] + others, extensions: ids),
+                    mid: "a\(slot)", kind: .audio, direction: .recvonly, codecs: [audio] + others,
+                    extensions: audioIDs),
                 OfferedMedia(mid: "v\(slot)", kind: .video, direction: .recvonly, codecs: [video], extensions: ids),
             ]
         }

@@ -158,7 +158,7 @@ const numberedServer = {
   'session.mediaModeChanged': { sessionId: string, mediaMode },
   'session.subscriptionChanged': {
     ...ofStream, videoPaused: boolean, reason: oneOf('slow', 'codec', 'bandwidth', 'size', 'publisher'),
-    rid: optional(string), temporalLayer: optional(integer), warning: optional(boolean),
+    rid: optional(string), temporalLayer: optional(integer), warning: optional(boolean), limited: optional(boolean),
   },
   'session.streamQuality': {
     ...ofStream, level: oneOf('good', 'fair', 'poor'), reason: optional(oneOf('loss', 'delay', 'bandwidth')),

@@ -52,9 +52,10 @@ const handlers = {
   },
 
   'session.mediaModeChanged': (core, { mediaMode }) => core.mediaModeChanged(mediaMode),
-  'session.subscriptionChanged': (core, { streamId, videoPaused, reason, rid, temporalLayer, warning }) => {
+  'session.subscriptionChanged': (core, message) => {
+    const { streamId, videoPaused, reason, warning } = message;
     for (const sink of core.subscriptions.sinksOf(streamId)) {
-      sink.limited({ qualityLimitationReason: reason, rid, temporalLayer });
+      sink.limited(message);
       if (warning !== undefined) sink.warned(warning);
       sink.videoPaused(videoPaused, pauseReason(reason));
     }

@@ -37,6 +37,11 @@ class News {
  * @property {(condition: Condition) => void} changed
  */
 
+/**
+ * What the server says of the video that it forwards.
+ * @typedef {{videoPaused: boolean, reason: string, rid?: string, temporalLayer?: number, limited?: boolean}} SubscriptionChange
+ */
+
 /** The quality of a stream that is received. */
 export class ReceivedQuality {
   #options;
@@ -46,6 +51,8 @@ export class ReceivedQuality {
   isWarned = false;
   /** @type {import('../media/stats.js').Limitation} */
   limitation = { qualityLimitationReason: 'none' };
+  /** Whether the network carries less than the subscriber wants of the video. */
+  #isLimited = false;
 
   /** @param {ReceivedOptions} options */
   constructor(options) {
@@ -57,6 +64,20 @@ export class ReceivedQuality {
       changed: () => this.check(),
     });
     this.#news = new News(() => this.condition, options.changed);
+  }
+
+  /** @param {SubscriptionChange} change */
+  limited({ videoPaused, reason, rid, temporalLayer, limited = this.#isLimited }) {
+    this.#isLimited = limited;
+    // The reason of a change may be that what limited the video has gone.
+    const lasting = limited ? 'bandwidth' : reason === 'size' || reason === 'publisher' ? reason : 'none';
+    this.limitation = { qualityLimitationReason: videoPaused ? reason : lasting, rid, temporalLayer };
+  }
+
+  /** Forgets what limited the video, because the server sets up the subscription again. */
+  unlimited() {
+    this.#isLimited = false;
+    this.limitation = { qualityLimitationReason: 'none' };
   }
 
   get condition() {

@@ -23,7 +23,7 @@
  * @property {() => {audio: boolean, video: boolean, keepsVideo: boolean}} expected the media to expect now
  * @property {(isPaused: boolean, reason: string) => void} videoPaused the server paused or resumed the video
  * @property {(isWarned: boolean) => void} warned the server will pause the video if the network gets worse, or no longer
- * @property {(limitation: import('../media/stats.js').Limitation) => void} limited the server chose another layer
+ * @property {(change: import('./quality.js').SubscriptionChange) => void} limited the server chose another layer
  * @property {() => void} uplinkChanged the server judged the publisher's uplink
  * @property {() => void} setUpAgain the server set up the subscription again, with video
  * @property {(change: import('./roster.js').Change) => void} streamChanged

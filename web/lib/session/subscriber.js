@@ -244,10 +244,11 @@ export class Subscriber extends Emitter {
       }),
       videoPaused: (isPaused, reason) => this.#videoPaused(isPaused, reason),
       warned: (isWarned) => this.#warned(isWarned),
-      limited: (limitation) => { this.#quality.limitation = limitation; },
+      limited: (change) => this.#quality.limited(change),
       uplinkChanged: () => this.#quality.check(),
       setUpAgain: () => {
         this.#warned(false);
+        this.#quality.unlimited();
         if (this.#pause !== null) this.#videoPaused(false, this.#pause);
       },
       streamChanged: (change) => this.#streamChanged(change),

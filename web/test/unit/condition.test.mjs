@@ -156,7 +156,10 @@ describe('A subscriber that the server tells of the network', () => {
       await settled();
       return events.splice(0);
     };
-    return { ...made, subscriber, events, tell };
+    const limitation = () => new Promise((resolve) => {
+      subscriber.getStats((/** @type {unknown} */ _, /** @type {any} */ stats) => resolve([stats?.video.qualityLimitationReason, stats?.video.rid, stats?.video.temporalLayer]));
+    });
+    return { ...made, subscriber, events, tell, limitation };
   }
 
   test('warns before the video is paused, and lifts the warning', async () => {
@@ -171,15 +174,31 @@ describe('A subscriber that the server tells of the network', () => {
   });
 
   test('says nothing when another layer was chosen, and has the reason in its statistics', async () => {
-    const { tell, subscriber } = await told();
-    const limitation = () => new Promise((resolve) => {
-      subscriber.getStats((/** @type {unknown} */ _, /** @type {any} */ stats) => resolve([stats?.video.qualityLimitationReason, stats?.video.rid, stats?.video.temporalLayer]));
-    });
+    const { tell, limitation } = await told();
     assert.deepEqual(await limitation(), ['none', undefined, undefined]);
-    for (const reason of ['bandwidth', 'size', 'publisher']) {
+    for (const reason of ['size', 'publisher']) {
       assert.deepEqual(await tell({ reason, rid: 'h', temporalLayer: 1 }), []);
       assert.deepEqual(await limitation(), [reason, 'h', 1]);
     }
+  });
+
+  test('has no limitation in its statistics any more when the network carries everything again', async () => {
+    const { tell, limitation } = await told();
+    await tell({ reason: 'bandwidth', rid: 'q', limited: true });
+    assert.deepEqual(await limitation(), ['bandwidth', 'q', undefined]);
+    await tell({ reason: 'size', rid: 'h' });
+    assert.deepEqual(await limitation(), ['bandwidth', 'h', undefined]);
+    await tell({ reason: 'bandwidth', rid: 'f', limited: false });
+    assert.deepEqual(await limitation(), ['none', 'f', undefined]);
+    await tell({ videoPaused: true, limited: true });
+    assert.deepEqual((await limitation())[0], 'slow');
+    await tell({ rid: 'q' });
+    assert.deepEqual((await limitation())[0], 'bandwidth');
+    await tell({ reason: 'bandwidth', rid: 'f', limited: false });
+    await tell({ videoPaused: true, reason: 'codec' });
+    assert.deepEqual((await limitation())[0], 'codec');
+    await tell({ reason: 'codec', rid: 'f' });
+    assert.deepEqual((await limitation())[0], 'none');
   });
 
   test('names the reason of the pause when another reason ends it', async () => {

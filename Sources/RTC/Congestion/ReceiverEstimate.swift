@@ -1,0 +1,16 @@
+/// The receiver's own estimate of all that it receives (REMB, draft-alvestrand-rmcat-remb-03).
+struct ReceiverEstimate: Sendable {
+    /// How long an estimate counts. libwebrtc repeats it about once a second, with its reports.
+    private static let lifetime = MediaInterval.seconds(5)
+
+    private(set) var bitrate: Bitrate?
+    private var receivedAt = MediaTime(nanoseconds: 0)
+
+    mutating func receive(_ bitrate: Bitrate, now: MediaTime) { (self.bitrate, receivedAt) = (bitrate, now) }
+
+    /// A receiver that reports and no longer states an estimate has none, so its last one is forgotten. While nothing arrives, it
+    /// stays: the path may be blocked.
+    mutating func receiveReport(now: MediaTime) {
+        if now - receivedAt > Self.lifetime { bitrate = nil }
+    }
+}

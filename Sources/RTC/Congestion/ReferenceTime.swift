@@ -1,0 +1,13 @@
+/// Continues the reference times of reports, which wrap in 24 bits, after 12.4 days.
+struct ReferenceTime: Sendable {
+    /// The latest time in units of 64 ms, not wrapped.
+    private var latest: Int64?
+
+    /// Returns what must be added to the times in a report so that they continue those in the previous one.
+    mutating func offset(of time: Int32) -> MediaInterval {
+        let step = latest.map { ((Int64(time) &- $0) << 40) >> 40 } ?? 0
+        let extended = latest.map { $0 &+ step } ?? Int64(time)
+        latest = extended
+        return MediaInterval(nanoseconds: (extended &- Int64(time)) &* 64_000_000)
+    }
+}
