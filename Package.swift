@@ -181,7 +181,8 @@ let package = Package(
             name: "OpenTokShapesTests", dependencies: ["Confab", "OpenTokShapes", "Wire"], swiftSettings: settings
         ),
         .testTarget(
-            name: "ConfabRobotsTests", dependencies: ["Confab", "ConfabRobots", "Peers", "RTC"], swiftSettings: settings
+            name: "ConfabRobotsTests", dependencies: ["Confab", "ConfabRobots", "Peers", "RTC", "TestSupport"],
+            swiftSettings: settings
         ),
         .testTarget(
             name: "SignalingTests",

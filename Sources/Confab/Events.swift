@@ -2,8 +2,8 @@
 /// cancelled or when there can be no more events.
 ///
 /// Sequences of states, such as ``ConfabClient/states``, keep only the newest value for a consumer that is busy. All other
-/// sequences keep every event, up to 256 and those that describe the present state. If a consumer falls behind further, its iteration ends, and
-/// ``Iterator/failure`` is an error with the code `slow_consumer`.
+/// sequences keep every event, up to 256 and those that describe the present state. If a consumer falls behind further, its
+/// iteration ends, and ``Iterator/failure`` is an error with the code `slow_consumer`.
 ///
 /// ```swift
 /// for await state in client.states {

@@ -10,6 +10,8 @@ import Synchronization
 public final class EncodedSource: VideoSource {
     /// The number of frames that wait for a slow reader, eight seconds of video. Later frames are dropped up to a keyframe.
     public static let maxWaiting = 256
+    /// How many frames, and bytes of frames, are kept for the first reader: two seconds of video.
+    private static let (maxKept, maxKeptBytes) = (64, 1 << 20)
 
     private struct Reader {
         let frames: AsyncStream<EncodedFrame>.Continuation
@@ -21,6 +23,21 @@ public final class EncodedSource: VideoSource {
         var readers: [Int: Reader] = [:]
         var count = 0
         var isOver = false
+        /// The video since the newest keyframe. The first reader gets it, because a program hears of a source when its frames
+        /// already arrive, and another keyframe takes its time. Nil after the first reader has come.
+        var kept: [EncodedFrame]? = []
+        var keptBytes = 0
+
+        mutating func keep(_ frame: EncodedFrame) {
+            guard var frames = kept, frame.codec == .vp8, frame.isKeyframe || !frames.isEmpty else { return }
+            // Not copied by the change below.
+            kept = []
+            if frame.isKeyframe { (frames, keptBytes) = ([], 0) }
+            keptBytes += frame.bytes.count
+            guard frames.count < EncodedSource.maxKept, keptBytes <= EncodedSource.maxKeptBytes else { return }
+            frames.append(frame)
+            kept = frames
+        }
     }
 
     private let state = Mutex(State())
@@ -30,15 +47,22 @@ public final class EncodedSource: VideoSource {
 
     deinit { finish() }
 
-    /// The frames from now on, beginning with a keyframe. Each reading of this property is a subscription of its own. It ends
-    /// when the source ends, or when its task is cancelled.
+    /// The frames from now on, beginning with a keyframe; the first subscription begins with the newest keyframe that is here
+    /// already. Each reading of this property is a subscription of its own. It ends when the source ends, or when its task is
+    /// cancelled.
     public var frames: AsyncStream<EncodedFrame> {
         let (stream, frames) = AsyncStream.makeStream(
             of: EncodedFrame.self, bufferingPolicy: .bufferingOldest(Self.maxWaiting))
+        var begins = false
         let number = state.withLock { state -> Int? in
             guard !state.isOver else { return nil }
             state.count += 1
-            state.readers[state.count] = Reader(frames: frames)
+            let kept = state.kept ?? []
+            begins = !kept.isEmpty
+            state.kept = nil
+            // Under the lock, so that no newer frame comes before these. The stream has no termination handler yet.
+            for frame in kept { frames.yield(frame) }
+            state.readers[state.count] = Reader(frames: frames, needsKeyframe: !begins)
             return state.count
         }
         guard let number else {
@@ -48,12 +72,13 @@ public final class EncodedSource: VideoSource {
         frames.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.readers.removeValue(forKey: number) }
         }
-        askForKeyframe()
+        if !begins { askForKeyframe() }
         return stream
     }
 
     func yield(_ frame: EncodedFrame) {
         let readers = state.withLock { state in
+            state.keep(frame)
             for (number, reader) in state.readers where reader.needsKeyframe && frame.isKeyframe {
                 state.readers[number]?.needsKeyframe = false
             }
@@ -69,7 +94,7 @@ public final class EncodedSource: VideoSource {
 
     func finish() {
         let readers = state.withLock { state in
-            defer { (state.readers, state.isOver) = ([:], true) }
+            defer { (state.readers, state.kept, state.isOver) = ([:], nil, true) }
             return state.readers
         }
         for reader in readers.values { reader.frames.finish() }

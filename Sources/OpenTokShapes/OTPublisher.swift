@@ -136,8 +136,11 @@ extension OTPublisherKitDelegate {
 
     private func change(_ request: @escaping @Sendable (MediaPublisher) async throws(ConfabError) -> Void) {
         guard let live else { return }
-        requests.add { [weak self] in
-            do throws(ConfabError) { try await request(live) } catch { self?.report(error) }
+        requests.change {
+            () async throws(ConfabError) in
+            try await request(live)
+        } onFailure: { [weak self] error in
+            self?.report(error)
         }
     }
 

@@ -102,4 +102,16 @@ public enum OTVideoViewScaleBehavior: Int, Sendable {
             await request()
         }
     }
+
+    /// Changes a stream that is published or received. Its end, which is told by itself, is no failure.
+    func change(
+        _ change: @escaping @Sendable () async throws(ConfabError) -> Void,
+        onFailure report: @escaping @MainActor @Sendable (ConfabError) -> Void
+    ) {
+        add {
+            do throws(ConfabError) { try await change() } catch {
+                if error.code != .notFound { report(error) }
+            }
+        }
+    }
 }

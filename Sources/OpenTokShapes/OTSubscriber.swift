@@ -155,11 +155,11 @@ public enum OTSubscriberVideoEventReason: Int, Sendable {
 
     private func change(_ request: @escaping @Sendable (MediaSubscriber) async throws(ConfabError) -> Void) {
         guard let live else { return }
-        requests.add { [weak self] in
-            // The end of the stream is told by itself.
-            do throws(ConfabError) { try await request(live) } catch  where error.code != .notFound {
-                self?.report(error)
-            } catch {}
+        requests.change {
+            () async throws(ConfabError) in
+            try await request(live)
+        } onFailure: { [weak self] error in
+            self?.report(error)
         }
     }
 

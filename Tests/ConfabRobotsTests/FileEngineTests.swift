@@ -2,6 +2,7 @@ import Confab
 import Foundation
 import Peers
 import RTC
+import TestSupport
 import Testing
 
 @testable import ConfabRobots
@@ -228,7 +229,7 @@ import Testing
             await #expect(throws: ConfabError.self) { _ = try await one.offer(restartingICE: false) }
         }
         // The thread retains the loop until it ends.
-        while loop != nil, !Task.isCancelled { await Task.yield() }
+        try await until("the thread has ended") { loop == nil }
         #expect(try await Self.boundPorts { ports.isDisjoint(with: $0) })
     }
 
@@ -238,8 +239,7 @@ import Testing
             let peer = try await FileEngine().makePeer(PeerConfiguration())
             loop = (peer as? RobotPeer)?.loop
         }
-        while loop != nil, !Task.isCancelled { await Task.yield() }
-        #expect(loop == nil)
+        try await until("the thread has ended") { loop == nil }
     }
 
     /// The UDP ports in a peer's offer. Other tests of this process open sockets at the same time.

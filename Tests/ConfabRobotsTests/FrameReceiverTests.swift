@@ -117,6 +117,37 @@ import Testing
         #expect(await late.next() == nil)
     }
 
+    @Test("keeps the newest keyframe and what follows for the first reader, who then asks for none") func keeps() async
+    {
+        let (requests, request) = AsyncStream.makeStream(of: Void.self)
+        let source = EncodedSource { request.yield() }
+        for number in 8..<22 { source.yield(Frames.video(number)) }
+        var frames = source.frames.makeAsyncIterator()
+        source.yield(Frames.video(22))
+        for number in 20...22 { #expect(await frames.next() == Frames.video(number)) }
+        // The next one begins with the next keyframe.
+        var late = source.frames.makeAsyncIterator()
+        for number in 23...30 { source.yield(Frames.video(number)) }
+        #expect(await late.next() == Frames.video(30))
+        request.finish()
+        #expect(await requests.reduce(into: 0) { count, _ in count += 1 } == 1)
+    }
+
+    @Test("keeps no more than a bound for a reader that never comes") func keepsLittle() async {
+        let source = EncodedSource {}
+        var keyframe = Frames.video(0)
+        source.yield(keyframe)
+        for number in 1...100 {
+            keyframe.isKeyframe = false
+            keyframe.time = .milliseconds(number)
+            source.yield(keyframe)
+        }
+        // There were too many after the keyframe, so the reader waits for the next one.
+        var frames = source.frames.makeAsyncIterator()
+        source.yield(Frames.video(10))
+        #expect(await frames.next() == Frames.video(10))
+    }
+
     @Test("drops frames of a slow reader up to a keyframe, so that what it reads can be decoded") func drops() async {
         let (requests, request) = AsyncStream.makeStream(of: Void.self)
         let source = EncodedSource { request.yield() }

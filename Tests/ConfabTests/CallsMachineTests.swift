@@ -225,4 +225,33 @@ struct CallsMachineTests {
         _ = hear(incoming(6))
         #expect(outcomes(machine.handle(.ended(nil), now: now)) == [.ended, .ended])
     }
+
+    @Test("a session that was lost with its connection does not end the call")
+    mutating func lostSession() {
+        place()
+        _ = hear(accepted(5))
+        #expect(machine.mediaFailed(id(5), .connectionRestarted, now: now) == [])
+        #expect(outcomes(machine.handle(.expired, now: now)) == [])
+        // The connection may take its time.
+        #expect(machine.nextTimeout == nil)
+        #expect(verbs(machine.handle(.connected(Welcome(), .restarted), now: now)) == [.rejoin(.init(call: id(5)))])
+    }
+
+    @Test("a session that cannot be joined ends the call")
+    mutating func refusedSession() {
+        place()
+        _ = hear(accepted(5))
+        let effects = machine.mediaFailed(id(5), ConfabError(.sessionFull, "The session is full."), now: now)
+        #expect(verbs(effects) == [.end(.init(call: id(5)))])
+        #expect(outcomes(effects) == [.failed])
+    }
+
+    @Test("a session that is lost without its connection ends the call soon")
+    mutating func lostSessionOnly() {
+        place()
+        _ = hear(accepted(5))
+        _ = machine.mediaFailed(id(5), .connectionRestarted, now: now)
+        guard let next = machine.nextTimeout else { return #expect(Bool(false)) }
+        #expect(outcomes(machine.handleTimeout(now: next)) == [.failed])
+    }
 }

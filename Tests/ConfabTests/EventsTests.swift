@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Confab
@@ -62,7 +63,7 @@ struct EventsTests {
     }
 
     @Test("an iteration that is released or cancelled is unsubscribed")
-    func unsubscribing() async {
+    func unsubscribing() async throws {
         let source = EventSource<Int>()
         do { _ = source.events.makeAsyncIterator() }
         #expect(source.subscriptionCount == 0)
@@ -72,7 +73,7 @@ struct EventsTests {
             for await _ in events { count += 1 }
             return count
         }
-        while source.subscriptionCount == 0 { await Task.yield() }
+        try await until("the task reads events") { source.subscriptionCount > 0 }
         task.cancel()
         #expect(await task.value == 0)
         #expect(source.subscriptionCount == 0)

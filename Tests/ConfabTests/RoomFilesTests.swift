@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Wire
 
@@ -132,10 +133,11 @@ struct RoomFilesTests {
             server.files.stall()
             let source = try file(10)
             let sending = Task { try await room.send(source) }
-            while server.files.bearers.isEmpty { await Task.yield() }
+            try await until("the transfer begins") { !server.files.bearers.isEmpty }
             sending.cancel()
             await #expect(throws: ConfabError.cancelled) { try await sending.value }
             #expect(server.files.cancelled == 1)
+            #expect(!server.files.wasClosedEarly)
         }
     }
 

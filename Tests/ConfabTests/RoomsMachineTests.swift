@@ -35,7 +35,7 @@ struct RoomsMachineTests {
     private mutating func enter(role: RoomRole = .host) {
         _ = ask()
         _ = machine.handle(.answered(1, .success(.room(joined(role: role)))), now: now)
-        _ = machine.sessionJoined()
+        _ = machine.sessionJoined(stay: 1)
     }
 
     private mutating func waitForTimeout() -> [Effect] {
@@ -56,8 +56,8 @@ struct RoomsMachineTests {
     mutating func entered() {
         #expect(joins(ask()).map(\.name) == [RoomName("garden")])
         let effects = machine.handle(.answered(1, .success(.room(joined()))), now: now)
-        #expect(effects == [.perform(.enter(Admission(session: .unset, token: "one")))])
-        #expect(machine.sessionJoined().last == .finish(caller, .success(nil)))
+        #expect(effects == [.perform(.enter(Admission(session: .unset, token: "one"), stay: 1))])
+        #expect(machine.sessionJoined(stay: 1).last == .finish(caller, .success(nil)))
     }
 
     @Test("a person in the lobby waits and is let in")
@@ -66,7 +66,7 @@ struct RoomsMachineTests {
         let waiting = ServerMessage.room(.waiting(.init(re: 1, name: .unset)))
         #expect(machine.handle(.answered(1, .success(waiting)), now: now) == [.tell(.waiting)])
         #expect(machine.handle(.event(.room(joined())), now: now).count == 1)
-        #expect(machine.sessionJoined().last == .finish(caller, .success(nil)))
+        #expect(machine.sessionJoined(stay: 1).last == .finish(caller, .success(nil)))
     }
 
     @Test("a person who leaves the lobby is not let in")
@@ -98,6 +98,53 @@ struct RoomsMachineTests {
         #expect(joins(effects).count == 1)
     }
 
+    @Test("a person who joins while there is no connection hears why")
+    mutating func joinedOffline() {
+        _ = connect()
+        _ = machine.handle(.ended(nil), now: now)
+        #expect(joins(machine.handle(.join(.init(name: nil, displayName: "")), from: caller, now: now)).count == 1)
+        // The client line answers at once.
+        #expect(machine.handle(.answered(1, .failure(.closed)), now: now) == [.finish(caller, .failure(.closed))])
+    }
+
+    @Test("an answer of another kind ends the first attempt")
+    mutating func otherAnswer() {
+        for answer in [ServerMessage.ok(.init(re: 1)), .room(.person(.init()))] {
+            machine = RoomsMachine(random: SplitMix(seed: 1))
+            _ = ask()
+            let effects = machine.handle(.answered(1, .success(answer)), now: now)
+            let error = ConfabError.unexpected(answer, for: "room.join")
+            #expect(effects == [.finish(caller, .failure(error))])
+        }
+    }
+
+    @Test("what an earlier stay in a session tells late changes nothing")
+    mutating func earlierStay() {
+        _ = ask()
+        _ = machine.handle(.answered(1, .success(.room(joined()))), now: now)
+        _ = machine.handle(.expired, now: now)
+        guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
+        // The session of the first stay was joined before the connection was lost.
+        #expect(machine.sessionJoined(stay: 1) == [])
+        _ = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
+        #expect(machine.sessionJoined(stay: 1) == [])
+        #expect(machine.sessionLost(stay: 1, now: now) == [])
+        #expect(machine.sessionFailed(.connectionRestarted, stay: 1, now: now) == [])
+        #expect(machine.sessionJoined(stay: 2).last == .finish(caller, .success(nil)))
+    }
+
+    @Test("a join that was lost with its connection is asked for again, also if nothing else is told")
+    mutating func lostJoin() {
+        _ = ask()
+        #expect(machine.handle(.answered(1, .failure(.connectionRestarted)), now: now) == [])
+        guard case .send(let id, _)? = waitForTimeout().last else { return #expect(Bool(false)) }
+        _ = machine.handle(.answered(id, .success(.room(joined()))), now: now)
+        // The same for the session's join. There is no place to give up.
+        #expect(
+            machine.sessionFailed(.connectionRestarted, stay: 1, now: now) == [.perform(.exit(isLost: true))])
+        #expect(joins(waitForTimeout()).count == 1)
+    }
+
     @Test("a refusal ends the first attempt")
     mutating func refused() {
         _ = ask()
@@ -127,8 +174,8 @@ struct RoomsMachineTests {
         _ = machine.handle(.expired, now: now)
         guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
         let effects = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
-        #expect(effects.contains(.perform(.enter(Admission(session: .unset, token: "two")))))
-        #expect(machine.sessionJoined() == [.tell(.reconnected)])
+        #expect(effects.contains(.perform(.enter(Admission(session: .unset, token: "two"), stay: 2))))
+        #expect(machine.sessionJoined(stay: 2) == [.tell(.reconnected)])
     }
 
     @Test("joining again is tried for two minutes if the room is full")
@@ -169,7 +216,7 @@ struct RoomsMachineTests {
     @Test("a lost session is joined again unless the room ends")
     mutating func lostSession() {
         enter()
-        #expect(machine.sessionLost(now: now) == [.perform(.exit(isLost: true)), .tell(.reconnecting)])
+        #expect(machine.sessionLost(stay: 1, now: now) == [.perform(.exit(isLost: true)), .tell(.reconnecting)])
         var ended = RoomNotice.Ended()
         ended.reason = .removed
         #expect(tells(machine.handle(.event(.room(.ended(ended))), now: now)) == [.ended(.removed, nil)])
@@ -177,11 +224,22 @@ struct RoomsMachineTests {
 
         machine = RoomsMachine(random: SplitMix(seed: 1))
         enter()
-        _ = machine.sessionLost(now: now)
+        _ = machine.sessionLost(stay: 1, now: now)
         let effects = waitForTimeout()
         #expect(effects.contains { if case .send(_, .room(.leave)) = $0 { true } else { false } })
         guard case .send(let id, _) = effects.last else { return #expect(Bool(false)) }
         #expect(joins(machine.handle(.answered(id, .success(.ok(.init(re: 2)))), now: now)).count == 1)
+    }
+
+    @Test("a room that is joined again after its session was lost is kept")
+    mutating func lostSessionAndConnection() {
+        enter()
+        _ = machine.sessionLost(stay: 1, now: now)
+        _ = machine.handle(.expired, now: now)
+        guard case .send(let id, _) = connect(.restarted).last else { return #expect(Bool(false)) }
+        _ = machine.handle(.answered(id, .success(.room(joined(token: "two")))), now: now)
+        _ = machine.sessionJoined(stay: 2)
+        #expect(machine.nextTimeout == nil)
     }
 
     @Test("a room is joined again with options that a server accepts")
@@ -251,6 +309,22 @@ struct RoomsMachineTests {
         }
         #expect(machine.room?.chat.lines.count == 100)
         #expect(machine.room?.chat.lines.last?.text == "149")
+    }
+
+    @Test("no more people are kept than rooms have")
+    mutating func crowd() {
+        var notice = RoomNotice.Joined()
+        notice.people = (0..<1000).map { number in
+            var person = RoomPerson()
+            person.connection = ConnectionID(high: 0, low: number)
+            return person
+        }
+        _ = ask()
+        _ = machine.handle(.answered(1, .success(.room(.joined(notice)))), now: now)
+        var late = RoomPerson()
+        late.connection = ConnectionID(high: 1, low: 0)
+        _ = machine.handle(.event(.room(.person(late))), now: now)
+        #expect(machine.room?.people.count == 200)
     }
 
     @Test("leaving the room leaves its session")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Wire
 
@@ -83,7 +84,7 @@ struct SessionMediaTests {
         #expect(await events.next() == .layersWanted(["h", "q"]))
         // The steps of a connection are carried out in order, so this one ends after the change of layers.
         try await publisher.replaceVideo(with: FakeMedia())
-        while engine.open[0].activeRIDs != [["h", "q"]] { await Task.yield() }
+        try await until("the layers are active") { engine.open[0].activeRIDs == [["h", "q"]] }
     }
 
     @Test("media that is encoded already is sent in its own layers, whatever it shows")
@@ -149,9 +150,12 @@ struct SessionMediaTests {
         }
         #expect(named)
         let stream = publisher.stream.id
-        while !server.requests.contains(where: { request in
-            if case .session(.update(let verb)) = request { verb.stream == stream && !verb.mids.isEmpty } else { false }
-        }) { await Task.yield() }
+        try await until("the server knows the stream's transceivers") {
+            server.requests.contains { request in
+                guard case .session(.update(let verb)) = request else { return false }
+                return verb.stream == stream && !verb.mids.isEmpty
+            }
+        }
     }
 
     @Test("a stream that is received already is not received twice")
@@ -275,8 +279,8 @@ struct SessionMediaTests {
                 #expect(await iteration.value == .ended(.clientDisconnected))
             }
             // Closing a connection is work of the engine, which goes on after the release.
-            while engines.contains(where: { !$0.open.isEmpty }) { await Task.yield() }
-            while core != nil || media != nil || publication != nil { await Task.yield() }
+            try await until("all connections are closed") { engines.allSatisfy(\.open.isEmpty) }
+            try await until("all is released") { core == nil && media == nil && publication == nil }
             server.finish()
             await server.task.value
         }

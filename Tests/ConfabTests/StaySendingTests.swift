@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Wire
 
@@ -16,28 +17,21 @@ struct StaySendingTests {
     }
 
     /// Waits until this number of changes was announced, and returns all.
-    private func updates(_ count: Int, at server: LoopbackServer) async -> [SessionVerb.Update] {
-        while !Task.isCancelled {
-            let updates = server.requests.compactMap { request -> SessionVerb.Update? in
-                if case .session(.update(let verb)) = request { verb } else { nil }
-            }
-            if updates.count >= count { return updates }
-            await Task.yield()
+    private func updates(_ count: Int, at server: LoopbackServer) async throws -> [SessionVerb.Update] {
+        func updates() -> [SessionVerb.Update] {
+            server.requests.compactMap { if case .session(.update(let verb)) = $0 { verb } else { nil } }
         }
-        return []
+        try await until("\(count) changes are announced") { updates().count >= count }
+        return updates()
     }
 
     /// Waits until a stream is announced.
     private func publish(at server: LoopbackServer) async throws -> SessionVerb.Publish {
-        var publish: SessionVerb.Publish?
-        while publish == nil, !Task.isCancelled {
-            await Task.yield()
-            publish =
-                server.requests.lazy.compactMap { request in
-                    if case .session(.publish(let verb)) = request { verb } else { nil }
-                }.first
+        func publish() -> SessionVerb.Publish? {
+            server.requests.lazy.compactMap { if case .session(.publish(let verb)) = $0 { verb } else { nil } }.first
         }
-        return try #require(publish)
+        try await until("a stream is announced") { publish() != nil }
+        return try #require(publish())
     }
 
     @Test("a stream begins with what is sent, and each change is announced once")
@@ -51,9 +45,9 @@ struct StaySendingTests {
         #expect((begun.hasAudio, begun.hasVideo) == (false, true))
         stay.setSending(audio: false)
         stay.setSending(video: false)
-        #expect(await updates(1, at: server).map(\.hasVideo) == [false])
+        #expect(try await updates(1, at: server).map(\.hasVideo) == [false])
         stay.setSending(audio: true, video: true)
-        let all = await updates(3, at: server)
+        let all = try await updates(3, at: server)
         #expect(all.map(\.hasAudio) == [nil, true, nil] && all.map(\.hasVideo) == [false, nil, true])
         withExtendedLifetime((client, stay)) {}
     }
@@ -67,7 +61,7 @@ struct StaySendingTests {
         stay.begin(publishing: FakeMedia())
         _ = try await publish(at: server)
         stay.setSending(video: true)
-        #expect(await updates(1, at: server).map(\.hasVideo) == [true])
+        #expect(try await updates(1, at: server).map(\.hasVideo) == [true])
         withExtendedLifetime((client, stay)) {}
     }
 
@@ -80,7 +74,7 @@ struct StaySendingTests {
         stay.begin(publishing: FakeMedia(hasVideo: false))
         #expect(try await publish(at: server).hasVideo == false)
         stay.setSending(audio: true, video: true)
-        let all = await updates(1, at: server)
+        let all = try await updates(1, at: server)
         #expect(all.map(\.hasAudio) == [true] && all.map(\.hasVideo) == [nil])
         withExtendedLifetime((client, stay)) {}
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Wire
 
@@ -16,9 +17,9 @@ struct StayTests {
         return client
     }
 
-    private func waitForPublish(_ server: LoopbackServer) async {
-        while !server.requests.contains(where: { if case .session(.publish) = $0 { true } else { false } }) {
-            await Task.yield()
+    private func waitForPublish(_ server: LoopbackServer) async throws {
+        try await until("a stream is published") {
+            server.requests.contains { if case .session(.publish) = $0 { true } else { false } }
         }
     }
 
@@ -30,7 +31,7 @@ struct StayTests {
         let media = FakeMedia()
         let stay = Stay(admission, client.core, .init()) { _ in }
         stay.begin(publishing: media)
-        await waitForPublish(server)
+        try await waitForPublish(server)
         #expect(media.switches.audio.isEmpty && media.switches.video.isEmpty)
         stay.end()
     }
@@ -98,6 +99,58 @@ struct StayTests {
         #expect(streams.withLock { $0.contains(where: \.hasVideo) })
         stay.end()
     }
+
+    @Test("a stay that ends has left its session before anything else is asked")
+    func leavesAtOnce() async throws {
+        let server = LoopbackServer(.relayed)
+        defer { server.finish() }
+        let client = try await client(server)
+        let (news, sink) = AsyncStream.makeStream(of: Void.self)
+        let stay = Stay(admission, client.core, .init()) { if case .joined = $0 { sink.yield() } }
+        stay.begin(publishing: nil)
+        for await _ in news { break }
+        stay.end()
+        try await client.core.request(.roulette(.count))
+        let left = server.requests.firstIndex { if case .session(.leave) = $0 { true } else { false } }
+        let counted = server.requests.firstIndex(of: .roulette(.count))
+        #expect(try #require(left) < #require(counted))
+    }
+
+    @Test("a stay that cannot follow its session tells that it is lost")
+    func fallsBehind() async throws {
+        let server = LoopbackServer(.relayed)
+        defer { server.finish() }
+        let client = try await client(server)
+        let session = Guarded<SessionCore?>(nil)
+        let (news, sink) = AsyncStream.makeStream(of: String.self)
+        let signal = Session.Event.signal(.init(from: ConnectionID(high: 1, low: 9), type: "chat", data: "Hello"))
+        let isFirst = Guarded(true)
+        let stay = Stay(admission, client.core, .init()) { news in
+            switch news {
+            case .signal:
+                // The stay reads nothing meanwhile.
+                let floods = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                guard floods, let events = session.withLock({ $0 })?.events else { return }
+                for _ in 0...Events<Session.Event>.maxUnread { events.send(signal) }
+            case .trouble(let error): sink.yield(error.code.rawValue)
+            case .lost: sink.yield("lost")
+            default: break
+            }
+        }
+        session.withLock { $0 = stay.session.core }
+        stay.begin(publishing: nil)
+        try await until("the session is joined") { stay.session.status == .connected }
+        stay.session.core.events.send(signal)
+        var told: [String] = []
+        for await word in news {
+            told.append(word)
+            if word == "lost" { break }
+        }
+        #expect(told == ["slow_consumer", "lost"])
+    }
 }
 
 @Suite("Media that the SDK captures", .timeLimit(.minutes(1)))
@@ -108,8 +161,8 @@ struct CaptureTests {
             in: server.surroundings)
     }
 
-    private func waitForStop(of media: FakeMedia?) async {
-        while media?.isStopped == false { await Task.yield() }
+    private func waitForStop(of media: FakeMedia?) async throws {
+        try await until("the camera is off") { media?.isStopped != false }
     }
 
     @Test("the camera is off after the search, and when the application shows its own media")
@@ -120,12 +173,12 @@ struct CaptureTests {
         try await client.roulette.start()
         #expect(engine.captured.map(\.isStopped) == [false])
         try await client.roulette.stop()
-        await waitForStop(of: engine.captured.last)
+        try await waitForStop(of: engine.captured.last)
         try await client.roulette.start()
         #expect(engine.captured.map(\.isStopped) == [true, false])
         let own = FakeMedia()
         await client.roulette.preview(own)
-        await waitForStop(of: engine.captured.last)
+        try await waitForStop(of: engine.captured.last)
         try await client.roulette.stop()
         #expect(!own.isStopped)
     }
@@ -137,13 +190,13 @@ struct CaptureTests {
         let leaving = client(server, engine)
         try await leaving.roulette.start()
         await leaving.leave()
-        await waitForStop(of: engine.captured.last)
+        try await waitForStop(of: engine.captured.last)
         do {
             let released = client(server, engine)
             try await released.roulette.start()
         }
         #expect(engine.captured.count == 2)
-        await waitForStop(of: engine.captured.last)
+        try await waitForStop(of: engine.captured.last)
     }
 
     @Test("the camera is off if a call cannot be placed")
@@ -155,7 +208,7 @@ struct CaptureTests {
         // This server knows no calls.
         await #expect(throws: ConfabError.self) { try await client.calls.start(PersonID(high: 0, low: 1)) }
         #expect(engine.captured.count == 1)
-        await waitForStop(of: engine.captured.last)
+        try await waitForStop(of: engine.captured.last)
     }
 
     @Test("a cancelled task does not wait for a room, and leaves its lobby")
@@ -168,10 +221,10 @@ struct CaptureTests {
         func hasAsked(_ isMeant: (RoomVerb) -> Bool) -> Bool {
             server.requests.contains { if case .room(let verb) = $0 { isMeant(verb) } else { false } }
         }
-        while !hasAsked({ if case .join = $0 { true } else { false } }) { await Task.yield() }
+        try await until("the room is asked for") { hasAsked { if case .join = $0 { true } else { false } } }
         joining.cancel()
         await #expect(throws: ConfabError.cancelled) { _ = try await joining.value }
-        while !hasAsked({ if case .leave = $0 { true } else { false } }) { await Task.yield() }
+        try await until("the lobby is left") { hasAsked { if case .leave = $0 { true } else { false } } }
         #expect(client.rooms.room == nil)
     }
 }

@@ -118,14 +118,25 @@ struct BotPlaybackTests {
         for milliseconds in stride(from: 150, to: 950, by: 10) as StrideTo<Int64> {
             playback.showKeyframe(now: Self.start + .milliseconds(milliseconds))
         }
-        // The first keyframe was sent at 0 ms, so the next one may be sent at 300 ms at the earliest.
-        let first = play(&playback, until: 400)
-        #expect(first.map(\.at) == [200, 300])
-        #expect(first[1].isKeyframe)
-        playback.showKeyframe(now: Self.start + .milliseconds(400))
+        // The requests share one keyframe.
+        let first = play(&playback, until: 300)
+        #expect(first.map(\.at) == [150])
+        #expect(first[0].isKeyframe)
+        // It was sent at 150 ms, so the next one may be sent at 450 ms at the earliest.
+        playback.showKeyframe(now: Self.start + .milliseconds(300))
         let second = play(&playback, until: 1_150)
-        #expect(second.map(\.at) == [600, 1_100])
-        #expect(second[0].start == first[1].start, "the same keyframe is sent again")
+        #expect(second.map(\.at) == [450, 1_100])
+        #expect(second[0].start == first[0].start, "the same keyframe is sent again")
+    }
+
+    @Test("repeats the first keyframe at once for a subscriber that comes just after it")
+    func beginning() throws {
+        var playback = Playback(try clip(video(frames: 40, keyframes: 10)), beginning: Self.start)
+        let begun = play(&playback, until: 10)
+        playback.showKeyframe(now: Self.start + .milliseconds(10))
+        let repeated = play(&playback, until: 50)
+        #expect(begun.map(\.at) == [0] && repeated.map(\.at) == [10])
+        #expect(repeated.map(\.start) == begun.map(\.start))
     }
 
     @Test("skips to a distant keyframe, together with its audio")

@@ -170,6 +170,10 @@ extension CallsMachine {
     /// This device could not join the call's session.
     mutating func mediaFailed(_ id: CallID, _ error: ConfabError, now: Timestamp) -> [Effect] {
         guard call(id)?.session != nil else { return [] }
+        // Lost with the connection. What becomes of that, which is told next, decides about the call.
+        if Self.lostWithConnection.contains(error.code) {
+            return change(id) { $0.endDeadline = now + Self.endingGrace }
+        }
         return send(.end(.init(call: id))) + end(id, .failed, error: error, now: now)
     }
 }

@@ -50,6 +50,10 @@ struct CallsMachine: WayMachine, Equatable {
 
     /// How long to wait for the server to tell how a call ended, beyond the time for which it rings.
     static let endingGrace = Duration.seconds(5)
+    /// Errors of requests that were lost with their connection.
+    static let lostWithConnection: Set<ConfabError.Code> = [
+        .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected,
+    ]
     /// How many ended calls are remembered. The server repeats only ends of the last few minutes.
     private static let maxRemembered = 500
     /// How many calls ring at a time. The server lets far fewer ring.
@@ -162,7 +166,10 @@ struct CallsMachine: WayMachine, Equatable {
         calls.flatMap { call -> [Effect] in
             guard call.acceptedAt != nil else { return [] }
             let left: [Effect] = call.session == nil ? [] : [.perform(.leave(call.id, isLost: true))]
-            return left + change(call.id) { ($0.session, $0.isPartnerConnected) = (nil, false) }
+            return left
+                + change(call.id) { call in
+                    (call.session, call.isPartnerConnected, call.endDeadline) = (nil, false, nil)
+                }
         }
     }
 

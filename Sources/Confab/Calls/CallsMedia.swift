@@ -8,7 +8,9 @@ final class CallsMedia: Sendable {
         var isCaptured = false
         /// The calls in which no audio is sent.
         var muted: Set<CallID> = []
-        var stays: [CallID: Stay] = [:]
+        var stays: [CallID: (number: Int, stay: Stay)] = [:]
+        /// Counts stays, because what happens in one may be told late.
+        var stayCount = 0
         /// Turns the own video on or off, after the changes before.
         var switching: Task<Void, Never>?
     }
@@ -23,7 +25,7 @@ final class CallsMedia: Sendable {
     init(_ core: ClientCore, _ source: EventSource<Calls.Event>) { (self.core, self.source) = (core, source) }
 
     deinit {
-        for stay in state.withLock({ $0.stays.values.map(\.self) }) { stay.end() }
+        for stay in state.withLock({ $0.stays.values.map(\.stay) }) { stay.end() }
         release()
     }
 
@@ -34,7 +36,7 @@ final class CallsMedia: Sendable {
     func use(_ own: (any LocalMedia)?) {
         let (stays, captured) = state.withLock { state in
             defer { (state.own, state.isCaptured) = (own, false) }
-            return (state.stays.values.map(\.self), state.isCaptured ? state.own : nil)
+            return (state.stays.values.map(\.stay), state.isCaptured ? state.own : nil)
         }
         for stay in stays { stay.publish(own) }
         if let captured { Task { await captured.stop() } }
@@ -52,7 +54,7 @@ final class CallsMedia: Sendable {
             // Meanwhile the application has given its own media.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
-            return (state.own, state.stays.values.map(\.self))
+            return (state.own, state.stays.values.map(\.stay))
         }
         for stay in stays { stay.publish(media) }
         await obsolete?.stop()
@@ -62,7 +64,7 @@ final class CallsMedia: Sendable {
         switch deed {
         case .join(let id, let admission): join(id, admission)
         case .leave(let id, _):
-            state.withLock { $0.stays.removeValue(forKey: id) }?.end()
+            state.withLock { $0.stays.removeValue(forKey: id) }?.stay.end()
         case .sendVideo(_, let isOn):
             state.withLock { state in
                 guard let own = state.own else { return }
@@ -75,9 +77,15 @@ final class CallsMedia: Sendable {
     }
 
     private func join(_ id: CallID, _ admission: Admission) {
-        let stay = Stay(admission, core, .init(shown: .one)) { [weak self] news in self?.heard(news, in: id) }
+        let number = state.withLock { state in
+            state.stayCount += 1
+            return state.stayCount
+        }
+        let stay = Stay(admission, core, .init(shown: .one)) { [weak self] news in
+            self?.heard(news, in: id, stay: number)
+        }
         let (own, isMuted) = state.withLock { state in
-            state.stays[id] = stay
+            state.stays[id] = (number, stay)
             return (state.own, state.muted.contains(id))
         }
         stay.setSending(audio: !isMuted, video: way?.read { $0.call(id) }?.sendsVideo)
@@ -89,18 +97,21 @@ final class CallsMedia: Sendable {
         let stay = state.withLock { state in
             state.muted.formIntersection(known)
             if isOn { state.muted.remove(id) } else if known.contains(id) { state.muted.insert(id) }
-            return state.stays[id]
+            return state.stays[id]?.stay
         }
         stay?.setSending(audio: isOn)
     }
 
     /// Tells the session, too, whether there is video.
-    func setVideo(_ isOn: Bool, in id: CallID) { state.withLock { $0.stays[id] }?.setSending(video: isOn) }
+    func setVideo(_ isOn: Bool, in id: CallID) { state.withLock { $0.stays[id] }?.stay.setSending(video: isOn) }
 
-    private func heard(_ news: StayNews, in id: CallID) {
+    private func heard(_ news: StayNews, in id: CallID, stay number: Int) {
+        // In the mailbox, in which stays begin and end.
+        let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.stays[id]?.number } == number }
         switch news {
-        case .there: way?.post { machine, _ in machine.partnerJoined(id) }
-        case .failed(let error): way?.post { machine, now in machine.mediaFailed(id, error, now: now) }
+        case .there: way?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }
+        case .failed(let error):
+            way?.post { machine, now in isCurrent() ? machine.mediaFailed(id, error, now: now) : [] }
         case .shows(.video(let video)): source.send(.video(id, video))
         case .shows(.audioOnly): source.send(.audioOnly(id))
         case .trouble(let error): source.send(.failed(id, error))

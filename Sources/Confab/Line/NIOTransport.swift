@@ -128,7 +128,8 @@ private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         switch frame.opcode {
         case .text, .continuation: received(frame)
         case .ping:
-            write(.pong, frame.unmaskedData)
+            // A server that reads nothing gets no more of them.
+            if context.channel.isWritable { write(.pong, frame.unmaskedData) }
             report(.heard)
         case .connectionClose:
             let code = frame.unmaskedData.getInteger(at: frame.unmaskedData.readerIndex, as: UInt16.self)
@@ -139,6 +140,8 @@ private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
 
     private func received(_ frame: WebSocketFrame) {
         var text = frame.opcode == .text ? [] : fragments ?? []
+        // Otherwise each of many small fragments would copy all of them.
+        fragments = nil
         text += frame.unmaskedData.readableBytesView
         guard text.count <= NIOTransport.maxFrame else { return end(.abnormal) }
         fragments = frame.fin ? nil : text

@@ -113,24 +113,31 @@ extension ClientCore {
         return try await run(HTTPTransfer(url: url, bearer: try await bearer()))
     }
 
-    /// Carries out a request. It ends with the task.
+    /// Carries out a request. It ends with the task. When this returns, the transport no longer uses the file.
     ///
     /// - Throws: the server's error, or `connect_failed`.
     @discardableResult
     func run(_ transfer: HTTPTransfer) async throws(ConfabError) -> Data {
-        let cancel = Guarded<(@Sendable () -> Void)?>(nil)
+        let running = Guarded<(isCancelled: Bool, end: (@Sendable () -> Void)?)>((false, nil))
         let transport = surroundings.transport
-        do {
-            return try await awaitResult { done in
-                let running = transport.run(transfer) { answer in
-                    done(answer.mapError { .unreachable($0) }.flatMap(\.document))
+        let answer = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let end = transport.run(transfer) { continuation.resume(returning: $0) }
+                let isCancelled = running.withLock { running in
+                    running.end = end
+                    return running.isCancelled
                 }
-                cancel.withLock { $0 = running }
+                if isCancelled { end() }
             }
-        } catch {
-            cancel.withLock { $0 }?()
-            throw error
+        } onCancel: {
+            let end = running.withLock { running in
+                running.isCancelled = true
+                return running.end
+            }
+            end?()
         }
+        if case .failure = answer, running.withLock(\.isCancelled) { throw .cancelled }
+        return try answer.mapError { .unreachable($0) }.flatMap(\.document).get()
     }
 
     /// An address below the server's, as that of the socket is.

@@ -6,7 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Opens WebSockets, and sends requests over HTTP. There are three: `URLSession` on Apple platforms, NIO on Linux, and a simulated one in tests.
+/// Opens WebSockets, and sends requests over HTTP: with `URLSession` on Apple platforms, with NIO on Linux, and with simulations in
+/// tests.
 protocol Transport: Sendable {
     /// Opens a WebSocket with the subprotocol `confab.v1`. Does not wait.
     ///
@@ -17,7 +18,8 @@ protocol Transport: Sendable {
 
     /// Sends a request over HTTP. Does not wait.
     ///
-    /// - Parameter done: called once, at the latest when there was no progress for ``HTTPAnswer/timeout``.
+    /// - Parameter done: called once, at the latest when there was no progress for ``HTTPAnswer/timeout``, or soon after the
+    ///   request was ended. The file is not used afterwards.
     /// - Returns: ends the request.
     func run(
         _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void

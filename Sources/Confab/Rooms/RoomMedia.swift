@@ -6,6 +6,8 @@ final class RoomMedia: Sendable {
         /// The events of the current room; nil outside of one.
         var source: EventSource<Room.Event>?
         var stay: Stay?
+        /// The number of the stay.
+        var number = 0
         /// What is sent in this room, also after joining again.
         var sending = Stay.Sending()
         var own: (any LocalMedia)?
@@ -66,7 +68,7 @@ final class RoomMedia: Sendable {
 
     func perform(_ deed: RoomsMachine.Deed) {
         switch deed {
-        case .enter(let admission): enter(admission)
+        case .enter(let admission, let number): enter(admission, number)
         case .exit:
             let stay = state.withLock { state in
                 defer { state.stay = nil }
@@ -76,33 +78,34 @@ final class RoomMedia: Sendable {
         }
     }
 
-    private func enter(_ admission: Admission) {
-        let number = Guarded<ObjectIdentifier?>(nil)
+    private func enter(_ admission: Admission, _ number: Int) {
         let stay = Stay(admission, core, .init(shown: .all, retries: true)) { [weak self] news in
-            self?.heard(news, of: number.withLock { $0 })
+            self?.heard(news, of: number)
         }
-        number.withLock { $0 = ObjectIdentifier(stay) }
         let own = state.withLock { state in
             if state.source == nil { (state.source, state.sending) = (EventSource(), Stay.Sending()) }
-            state.stay = stay
+            (state.stay, state.number) = (stay, number)
             stay.setSending(audio: state.sending.audio, video: state.sending.video)
             return state.own
         }
         stay.begin(publishing: own)
     }
 
-    private func heard(_ news: StayNews, of stay: ObjectIdentifier?) {
-        // News of an earlier stay are of no interest.
-        guard state.withLock({ $0.stay.map(ObjectIdentifier.init) == stay }) else { return }
+    private func heard(_ news: StayNews, of number: Int) {
         switch news {
-        case .joined: way?.post { machine, _ in machine.sessionJoined() }
-        case .failed(let error): way?.post { machine, now in machine.sessionFailed(error, now: now) }
-        case .lost: way?.post { machine, now in machine.sessionLost(now: now) }
-        case .media(let stream, let subscriber, _): source?.send(.video(stream, subscriber))
-        case .gone(let stream): source?.send(.videoGone(stream))
-        case .trouble(let error): source?.send(.failed(error))
+        case .joined: way?.post { machine, _ in machine.sessionJoined(stay: number) }
+        case .failed(let error): way?.post { machine, now in machine.sessionFailed(error, stay: number, now: now) }
+        case .lost: way?.post { machine, now in machine.sessionLost(stay: number, now: now) }
+        case .media(let stream, let subscriber, _): source(of: number)?.send(.video(stream, subscriber))
+        case .gone(let stream): source(of: number)?.send(.videoGone(stream))
+        case .trouble(let error): source(of: number)?.send(.failed(error))
         case .there, .shows, .signal: break
         }
+    }
+
+    /// The events of the current room, unless this stay is an earlier one.
+    private func source(of number: Int) -> EventSource<Room.Event>? {
+        state.withLock { $0.stay == nil || $0.number != number ? nil : $0.source }
     }
 
     func tell(_ news: RoomsMachine.News) {

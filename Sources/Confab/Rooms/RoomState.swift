@@ -25,9 +25,13 @@ struct RoomState: Equatable, Sendable {
 
     init(_ joined: RoomNotice.Joined, as connection: ConnectionID?) {
         (name, options, role) = (joined.name, joined.options, joined.role)
-        (people, self.connection) = (joined.people.map(RoomMember.init), connection)
+        (people, self.connection) = (Self.members(of: joined), connection)
         files = joined.files
         _ = chat.catchUp(joined.chat)
+    }
+
+    private static func members(of joined: RoomNotice.Joined) -> [RoomMember] {
+        joined.people.prefix(maxPeople).map(RoomMember.init)
     }
 
     /// Takes the answer to joining again, and tells what has changed since.
@@ -36,7 +40,7 @@ struct RoomState: Equatable, Sendable {
         // The server tells the knocks again.
         knocks = []
         var effects = change(joined.options)
-        let (former, now) = (people, joined.people.map(RoomMember.init))
+        let (former, now) = (people, Self.members(of: joined))
         people = now
         for var person in former where !now.contains(where: { $0.id == person.id }) {
             person.presence = .left

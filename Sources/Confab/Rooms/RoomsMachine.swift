@@ -21,8 +21,8 @@ struct RoomsMachine: WayMachine, Sendable {
     }
 
     enum Deed: Equatable, Sendable {
-        /// Join the session of the room.
-        case enter(Admission)
+        /// Join the session of the room. The stays in sessions are counted, because what happens in one may be told late.
+        case enter(Admission, stay: Int)
         /// Leave it. `isLost`: the server has already ended it.
         case exit(isLost: Bool)
     }
@@ -81,8 +81,12 @@ struct RoomsMachine: WayMachine, Sendable {
     private var password: String?
     /// The application's token, which also joins the room again.
     private var token: String?
-    private var isConnected = false
+    /// Whether requests are sent. Not between the loss of a connection and the next. Without a connection that follows by
+    /// itself, the client line answers each request with the reason.
+    private var mayAsk = true
     private var connection: ConnectionID?
+    /// The number of the most recent stay.
+    private var stay = 0
     private var requests = Requests<Purpose>()
     /// How many requests to join or leave have no answer. A new attempt waits for them, so that each has one answer.
     private var unsettled = 0
@@ -140,7 +144,7 @@ struct RoomsMachine: WayMachine, Sendable {
     }
 
     private mutating func askIfPossible(_ now: Timestamp) -> [Effect] {
-        guard let waiting = attempt, waiting.phase == .idle, let askAt = waiting.askAt, askAt <= now, isConnected,
+        guard let waiting = attempt, waiting.phase == .idle, let askAt = waiting.askAt, askAt <= now, mayAsk,
             unsettled == 0
         else { return [] }
         attempt?.phase = .asking
@@ -157,37 +161,51 @@ struct RoomsMachine: WayMachine, Sendable {
         var effects = room?.enter(joined, as: connection) ?? []
         if isFirst { room = RoomState(joined, as: connection) }
         room?.isInSession = true
-        effects += exit + [.perform(.enter(joined.admission))]
+        stay += 1
+        sessionDeadline = nil
+        effects += exit + [.perform(.enter(joined.admission, stay: stay))]
         guard room?.hasRaisedHand == true else { return effects }
         return effects + send(.hand(.init(raised: true)), for: .quiet)
     }
 
+    /// Whether what is told about a stay is about the present one.
+    private func isCurrent(_ number: Int) -> Bool { number == stay && room?.isInSession == true }
+
     /// The session of the room can be used.
-    mutating func sessionJoined() -> [Effect] {
-        guard let joined = attempt, let room else { return [] }
+    mutating func sessionJoined(stay number: Int) -> [Effect] {
+        guard isCurrent(number), let joined = attempt, let room else { return [] }
         attempt = nil
         guard let caller = joined.caller else { return reconnected() }
+        self.room?.isReconnecting = false
         return [.tell(.joined(room.name)), .finish(caller, .success(nil))]
     }
 
     /// The session of the room could not be joined: without it, a place in the room is of no use.
-    mutating func sessionFailed(_ error: ConfabError, now: Timestamp) -> [Effect] {
-        guard room != nil else { return [] }
+    mutating func sessionFailed(_ error: ConfabError, stay number: Int, now: Timestamp) -> [Effect] {
+        guard isCurrent(number) else { return [] }
         let exit = leaveSession(isLost: true)
         guard attempt != nil else { return exit + again(now) }
-        return exit + sendLeave() + refused(error, passes: true, now)
+        // With the connection, the place is lost as well.
+        let left = error.code == .connectionRestarted ? [] : sendLeave()
+        return exit + left + refused(error, passes: true, now)
     }
 
     /// The session ended. Joins again, unless it ended because this person is no longer in the room: then `room.ended` follows.
-    mutating func sessionLost(now: Timestamp) -> [Effect] {
-        guard room != nil, attempt == nil else { return [] }
+    mutating func sessionLost(stay number: Int, now: Timestamp) -> [Effect] {
+        guard isCurrent(number), attempt == nil else { return [] }
         sessionDeadline = now + Self.sessionPause
         return leaveSession(isLost: true) + reconnecting()
     }
 
     private mutating func refused(_ error: ConfabError, passes: Bool? = nil, _ now: Timestamp) -> [Effect] {
-        // Lost with the connection: it is sent again when there is another one.
-        guard error.code != .connectionRestarted, var refused = attempt else { return [] }
+        guard var refused = attempt else { return [] }
+        if error.code == .connectionRestarted {
+            // Lost with the connection. It is sent again when there is another one, of which this machine may have heard.
+            guard refused.phase != .idle else { return [] }
+            (refused.phase, refused.askAt) = (.idle, now + refused.backoff.next(using: &random))
+            attempt = refused
+            return []
+        }
         let mayPass =
             passes ?? (Self.passing.contains(error.code) || (error.isRetryable && error.code != .roomPassword))
         if let until = refused.until, mayPass, now < until {
@@ -210,7 +228,7 @@ struct RoomsMachine: WayMachine, Sendable {
 
     /// The server no longer keeps this connection, and may have lost the room.
     private mutating func lost() -> [Effect] {
-        isConnected = false
+        mayAsk = false
         attempt?.phase = .idle
         attempt?.askAt = Timestamp(milliseconds: 0)
         return leaveSession(isLost: true) + (room == nil ? [] : reconnecting())
@@ -259,7 +277,7 @@ struct RoomsMachine: WayMachine, Sendable {
         case .event(.room(let notice)): return receive(notice, now)
         case .event: return []
         case .ended(let error):
-            isConnected = false
+            mayAsk = true
             let caller = attempt?.caller
             attempt = nil
             let failed: [Effect] = caller.map { [.finish($0, .failure(error ?? .closed))] } ?? []
@@ -269,7 +287,7 @@ struct RoomsMachine: WayMachine, Sendable {
 
     private mutating func connected(_ welcome: Welcome, _ start: LineEvent.Start, _ now: Timestamp) -> [Effect] {
         let former = start == .restarted ? lost() : []
-        (isConnected, connection) = (true, welcome.connection)
+        (mayAsk, connection) = (true, welcome.connection)
         if start == .resumed { return attempt == nil && sessionDeadline == nil ? reconnected() : askIfPossible(now) }
         if attempt != nil { return former + askIfPossible(now) }
         return former + again(now)
@@ -292,8 +310,10 @@ struct RoomsMachine: WayMachine, Sendable {
             unsettled -= 1
             guard number == attempt?.number else { return askIfPossible(now) }
             switch answer {
-            case .success(.room(let notice)): return receive(notice, now)
-            case .success: return []
+            case .success(.room(.joined(let joined))): return self.joined(joined)
+            case .success(.room(.waiting)): return waiting()
+            case .success(.room(.refused(let refusal))): return refused(ConfabError(refusal), now)
+            case .success(let other): return refused(.unexpected(other, for: "room.join"), now)
             case .failure(let error): return refused(error, now)
             }
         }
@@ -310,12 +330,8 @@ struct RoomsMachine: WayMachine, Sendable {
     private mutating func receive(_ notice: RoomNotice, _ now: Timestamp) -> [Effect] {
         switch notice {
         case .joined(let joined): return self.joined(joined)
-        case .waiting:
-            guard attempt != nil else { return [] }
-            attempt?.phase = .answered
-            return [.tell(.waiting)]
-        case .refused(let refusal):
-            return refused(ConfabError(WireError(refusal.code, refusal.message)), now)
+        case .waiting: return waiting()
+        case .refused(let refusal): return refused(ConfabError(refusal), now)
         case .ended(let ended):
             let caller = attempt?.caller
             attempt = nil
@@ -325,10 +341,16 @@ struct RoomsMachine: WayMachine, Sendable {
         }
     }
 
+    private mutating func waiting() -> [Effect] {
+        guard attempt != nil else { return [] }
+        attempt?.phase = .answered
+        return [.tell(.waiting)]
+    }
+
     // MARK: Time
 
     var nextTimeout: Timestamp? {
-        let askAt = isConnected && unsettled == 0 && attempt?.phase == .idle ? attempt?.askAt : nil
+        let askAt = mayAsk && unsettled == 0 && attempt?.phase == .idle ? attempt?.askAt : nil
         return [askAt, sessionDeadline].compactMap(\.self).min()
     }
 
@@ -344,6 +366,7 @@ struct RoomsMachine: WayMachine, Sendable {
 }
 
 extension ConfabError {
+    fileprivate init(_ refusal: RoomNotice.Refused) { self.init(WireError(refusal.code, refusal.message)) }
     fileprivate static let inARoom = ConfabError(.alreadyJoined, "Leave the room that you are in first.")
     fileprivate static let notInRoom = ConfabError(.notJoined, "You are no longer in the room. Join it again.")
     fileprivate static let leftBeforeJoining = ConfabError(.left, "You left before you were let in.")

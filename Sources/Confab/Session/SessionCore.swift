@@ -51,6 +51,16 @@ final class SessionCore: Sendable {
         post(.connect)
     }
 
+    /// Waits for a join that is in progress, and does not begin one.
+    func waitForJoin(_ ended: @escaping Ended) {
+        let isJoining = state.withLock { state in
+            guard state.machine.status == .connecting else { return false }
+            state.joining.append(ended)
+            return true
+        }
+        if !isJoining { ended(.success(())) }
+    }
+
     func disconnect(_ ended: @escaping Ended) {
         state.withLock { $0.leaving.append(ended) }
         post(.disconnect)

@@ -64,6 +64,8 @@ final class Stay: Sendable {
 
     private struct State: Sendable {
         var isOver = false
+        /// Whether the session was joined, so that its end is news.
+        var hasJoined = false
         var tasks: [Int: Task<Void, Never>] = [:]
         var taskCount = 0
         /// Counts changes of the published media.
@@ -107,20 +109,29 @@ final class Stay: Sendable {
 
     /// Joins the session, and publishes.
     func begin(publishing media: (any LocalMedia)?) {
-        let (session, events) = (session, session.events.makeAsyncIterator())
-        // From now on, the session is connecting, so that signals and media wait for it.
-        session.core.connect { _ in }
+        let events = session.events.makeAsyncIterator()
+        // At once: signals and media wait for a session that is connecting, and `end` leaves one.
+        session.core.connect { [weak self] result in self?.inOrder { $0.joined(result, media) } }
         run { [weak self] in
-            do throws(ConfabError) {
-                try await session.connect()
-            } catch {
-                self?.tell(.failed(error))
-                return
-            }
-            self?.tell(.joined)
-            if let media, self?.isCurrent(0) == true { self?.publish(media) }
             while let event = await events.next() { self?.inOrder { $0.handle(event) } }
+            if let error = events.failure { self?.inOrder { $0.fellBehind(error) } }
         }
+    }
+
+    private func joined(_ result: Result<Void, ConfabError>, _ media: (any LocalMedia)?) {
+        switch result {
+        case .success:
+            state.withLock { $0.hasJoined = true }
+            tell(.joined)
+            if let media, isCurrent(0) { publish(media) }
+        case .failure(let error): tell(.failed(error))
+        }
+    }
+
+    /// The session sent more than this device can read, so this stay no longer knows who is there.
+    private func fellBehind(_ error: ConfabError) {
+        tell(.trouble(error))
+        tell(.lost)
     }
 
     /// Publishes this media from now on; nil for none.
@@ -164,7 +175,7 @@ final class Stay: Sendable {
     }
 
     private func waitForSession() async throws(ConfabError) {
-        if session.status == .connecting { try await session.connect() }
+        try await awaitResult { self.session.core.waitForJoin($0) }
     }
 
     /// Leaves the session.
@@ -175,7 +186,8 @@ final class Stay: Sendable {
         }
         guard let tasks else { return }
         for task in tasks { task.cancel() }
-        Task { [session] in await session.disconnect() }
+        // At once, because the session may be joined again next. It is kept until it is left.
+        session.core.disconnect { [session] _ in withExtendedLifetime(session) {} }
     }
 
     private func run(_ body: @escaping @Sendable () async -> Void) {
@@ -248,7 +260,7 @@ final class Stay: Sendable {
         case .signal(let signal):
             let mine = signal.from == session.connection?.id
             tell(.signal(type: signal.type ?? "", data: signal.data ?? "", mine: mine))
-        case .disconnected: tell(.lost)
+        case .disconnected: if state.withLock({ $0.hasJoined }) { tell(.lost) }
         default: break
         }
     }

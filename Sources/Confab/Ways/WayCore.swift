@@ -21,7 +21,7 @@ final class WayCore<Machine: WayMachine>: Sendable {
         state = Guarded(State(machine: machine))
         (self.desk, self.tell, self.perform) = (desk, tell, perform)
         desk.add(first: Machine.hearsFirst) { [weak self] news in
-            self?.run { machine, now in machine.handle(news, now: now) }
+            self?.run { state, now in state.machine.handle(news, now: now) }
         }
     }
 
@@ -38,7 +38,7 @@ final class WayCore<Machine: WayMachine>: Sendable {
 
     /// Hands an event to the machine, after all events before it.
     func post(_ body: @escaping @Sendable (inout Machine, Timestamp) -> [Machine.Effect]) {
-        desk.mailbox.post { [weak self] in self?.run(body) }
+        desk.mailbox.post { [weak self] in self?.run { state, now in body(&state.machine, now) } }
     }
 
     /// Waits until the effects of all events before this call are carried out.
@@ -62,7 +62,7 @@ final class WayCore<Machine: WayMachine>: Sendable {
                     return true
                 }
                 guard isWaiting else { return continuation.resume(returning: .failure(.cancelled)) }
-                post { machine, now in machine.handle(wish, from: caller, now: now) }
+                desk.mailbox.post { [weak self] in self?.handle(wish, from: caller) }
             }
         } onCancel: {
             guard let waiting = state.withLock({ $0.callers.removeValue(forKey: caller) }) else { return }
@@ -73,9 +73,19 @@ final class WayCore<Machine: WayMachine>: Sendable {
     }
 
     /// Only in the mailbox.
-    private func run(_ body: (inout Machine, Timestamp) -> [Machine.Effect]) {
+    private func handle(_ wish: Machine.Wish, from caller: WayCaller) {
+        run { state, now in
+            let effects = state.machine.handle(wish, from: caller, now: now)
+            // The task may have been cancelled before the machine knew of the wish.
+            guard state.callers[caller] == nil else { return effects }
+            return effects + state.machine.cancelled(caller, now: now)
+        }
+    }
+
+    /// Only in the mailbox.
+    private func run(_ body: (inout State, Timestamp) -> [Machine.Effect]) {
         let now = clock.now
-        for effect in state.withLock({ body(&$0.machine, now) }) { carryOut(effect) }
+        for effect in state.withLock({ body(&$0, now) }) { carryOut(effect) }
         schedule()
     }
 

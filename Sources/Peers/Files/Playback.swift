@@ -17,8 +17,8 @@ struct Playback {
     /// The maximum time by which a requested keyframe is sent early. The picture then freezes until the keyframe's regular
     /// time, so the video stays in sync with the audio.
     static let maxHold = MediaInterval.seconds(2)
-    /// The minimum interval between a keyframe and the next requested one. If several subscribers request a keyframe at the
-    /// same time, they share one.
+    /// The minimum interval between two requested keyframes. If several subscribers request a keyframe at the same time, they
+    /// share one. A keyframe of the file delays none: the first subscriber often comes just after the beginning.
     static let keyframeInterval = MediaInterval.milliseconds(300)
     /// The maximum difference between the lengths of video and audio that start each round together.
     static let maxDifference = MediaInterval.seconds(1)
@@ -47,7 +47,10 @@ struct Playback {
 
     private var video: Position?
     private var audio: Position?
-    private var lastKeyframe: (index: Int, at: MediaTime)?
+    /// The index of the most recent keyframe.
+    private var lastKeyframe: Int?
+    /// When the most recent requested keyframe was sent.
+    private var answeredAt: MediaTime?
     /// The time at which to send the requested keyframe.
     private var keyframeDue: MediaTime?
     private let isFilm: Bool
@@ -84,7 +87,7 @@ struct Playback {
         }
         if let video, video.due <= (audio?.due ?? video.due) {
             let due = Due(kind: .video, item: video.next, at: video.due)
-            if due.item.isKeyframe { (lastKeyframe, keyframeDue) = ((video.index, now), nil) }
+            if due.item.isKeyframe { (lastKeyframe, keyframeDue) = (video.index, nil) }
             self.video?.advance()
             return due
         }
@@ -99,15 +102,15 @@ struct Playback {
     /// a loop.
     mutating func showKeyframe(now: MediaTime) {
         guard video != nil, keyframeDue == nil else { return }
-        let soonest = lastKeyframe.map { $0.at + Self.keyframeInterval } ?? now
+        let soonest = answeredAt.map { $0 + Self.keyframeInterval } ?? now
         keyframeDue = max(now, soonest)
     }
 
     private mutating func takeKeyframe(at now: MediaTime) -> Due? {
         keyframeDue = nil
         guard var position = video else { return nil }
-        if let lastKeyframe, (lastKeyframe.index + 1) % position.track.items.count == position.index {
-            return show(lastKeyframe.index, of: position, now)
+        if let lastKeyframe, (lastKeyframe + 1) % position.track.items.count == position.index {
+            return show(lastKeyframe, of: position, now)
         }
         while !position.next.isKeyframe { position.advance() }
         let ahead = position.due - now
@@ -119,7 +122,7 @@ struct Playback {
     }
 
     private mutating func show(_ index: Int, of position: Position, _ now: MediaTime) -> Due {
-        lastKeyframe = (index, now)
+        (lastKeyframe, answeredAt) = (index, now)
         return Due(kind: .video, item: position.track.items[index], at: now)
     }
 

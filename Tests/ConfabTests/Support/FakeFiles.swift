@@ -9,6 +9,7 @@ final class FakeFiles: Sendable {
         var stored: [String: [UInt8]] = [:]
         var bearers: [String] = []
         var cancelled = 0
+        var wasClosedEarly = false
         var isStalled = false
         var refusal: HTTPAnswer?
     }
@@ -19,6 +20,8 @@ final class FakeFiles: Sendable {
     var bearers: [String] { state.withLock { $0.bearers } }
     /// How many requests were ended by the client.
     var cancelled: Int { state.withLock { $0.cancelled } }
+    /// Whether a file was closed while its request had not ended.
+    var wasClosedEarly: Bool { state.withLock { $0.wasClosedEarly } }
     func store(_ bytes: [UInt8], at path: String) { state.withLock { $0.stored[path] = bytes } }
     /// Answers no request from now on.
     func stall() { state.withLock { $0.isStalled = true } }
@@ -32,7 +35,17 @@ final class FakeFiles: Sendable {
             return (state.isStalled, state.refusal)
         }
         if !isStalled { done(Result { try refusal ?? answer(transfer) }) }
-        return { [state] in state.withLock { $0.cancelled += 1 } }
+        return { [state] in
+            state.withLock { $0.cancelled += 1 }
+            guard isStalled else { return }
+            // A transport on another thread may still read the file.
+            Task {
+                for _ in 0..<10 { await Task.yield() }
+                let isOpen = (try? transfer.upload?.handle.offset()) != nil
+                state.withLock { $0.wasClosedEarly = $0.wasClosedEarly || !isOpen }
+                done(.failure(CancellationError()))
+            }
+        }
     }
 
     private func answer(_ transfer: HTTPTransfer) throws -> HTTPAnswer {

@@ -48,7 +48,7 @@ final class LoopbackServer: Transport {
     private let heard = Guarded<[ClientMessage]>([])
     let task: Task<Void, Never>
 
-    /// - Parameter hasRooms: whether there is a room, in which everyone is host.
+    /// - Parameter hasRooms: whether there is a room in which everyone is host. Otherwise people wait in its lobby.
     init(_ mode: MediaMode, hasRooms: Bool = false) {
         let (stream, jobs) = AsyncStream.makeStream(of: Job.self)
         self.jobs = jobs
@@ -165,6 +165,7 @@ private struct LoopbackModel {
             joined.files = RoomFileAccess(
                 path: "/v1/rooms/garden/files", key: LoopbackServer.fileKey, maxSize: 5000)
             send(.room(.joined(joined)), to: number)
+        case .room(.join): send(.room(.waiting(.init(re: re, name: RoomName("garden")!))), to: number)
         case .room(.file):
             let upload = RoomNotice.Upload(
                 re: re, id: RoomFileID(high: 0, low: 7), path: "/v1/rooms/garden/files/1",

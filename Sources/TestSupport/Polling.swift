@@ -1,0 +1,21 @@
+/// What a test waited for in vain.
+public struct NotYet: Error, CustomStringConvertible {
+    public let description: String
+}
+
+/// Less than the time limits of tests, which are minutes: their issue would not say what the test waited for.
+private let longestWait = Duration.seconds(50)
+
+/// Waits without sleeping until a condition holds, for what sends no event.
+///
+/// - Parameter what: what must happen, such as "the camera is off".
+/// - Throws: ``NotYet`` after a long time, or when the task is cancelled.
+public func until(
+    _ what: String, isolation: isolated (any Actor)? = #isolation, _ holds: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + longestWait
+    while try await !holds() {
+        guard !Task.isCancelled, ContinuousClock.now < end else { throw NotYet(description: "not yet: \(what)") }
+        await Task.yield()
+    }
+}
