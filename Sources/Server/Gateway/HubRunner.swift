@@ -29,8 +29,8 @@ final class HubRunner {
     private var isPumping = false
     private var queue = CommitQueue()
     let writer: BatchWriter
-    /// Functions to call after the next batch was committed or has failed.
-    private var afterCommit: [() -> Void] = []
+    /// Functions to call when all transactions before a number were committed or have failed.
+    private var afterCommit: [(number: UInt64, body: () -> Void)] = []
     let laterTurns: LaterTurns
     private let flushes: PendingFlushes
     private var paused: [any PausedReader] = []
@@ -257,7 +257,7 @@ final class HubRunner {
 
     /// Calls `body` after the changes now waiting for storage were committed or have failed, or immediately if there are none.
     func afterCommit(_ body: @escaping () -> Void) {
-        if queue.isEmpty { body() } else { afterCommit.append(body) }
+        if queue.isEmpty { body() } else { afterCommit.append((queue.nextNumber, body)) }
     }
 
     private func commit() {
@@ -281,9 +281,10 @@ final class HubRunner {
         isPumping = false
         // When one commit follows another without a pause, timers can run only here.
         run { handleTimers() }
-        let waiting = afterCommit
-        afterCommit = []
-        for body in waiting { body() }
+        // The others wait for a later batch.
+        let waiting = afterCommit.filter { queue.isSettled(before: $0.number) }
+        afterCommit.removeAll { queue.isSettled(before: $0.number) }
+        for waiter in waiting { waiter.body() }
         let readers = paused
         paused = []
         for reader in readers { reader.resumeReading() }
