@@ -198,7 +198,8 @@ private struct HTTPModel {
             phase = .upgraded
         case .nextTurn: turns += 1
         case .close: phase = .closed
-        case .route(.body), .routeComplete, .sendContinue, .write(.head), .write(.body), .dropResponse: break
+        case .route(.body), .routeComplete, .sendContinue, .write(.head), .write(.body), .dropResponse, .earlierTimeout:
+            break
         }
     }
 

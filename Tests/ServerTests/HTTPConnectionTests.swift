@@ -86,6 +86,7 @@ extension HTTPConnection.Output {
         case .refuse(.descriptionTooLarge): "refuse description"
         case .upgrade(let head): "upgrade \(head.uri)"
         case .nextTurn: "next turn"
+        case .earlierTimeout: "earlier timeout"
         case .linger: "linger"
         case .close: "close"
         }
@@ -173,17 +174,19 @@ extension HTTPConnection.Output {
             "a file for a room may be larger than another body",
             .on(.head(.upload), .body(2 << 20), gives: "began", "route \(upload)", "route 2097152 bytes"),
             .on(.end, gives: "route end"),
-            .on(.responseHead, .responseEnd, gives: "write head", "write end", "next turn"),
+            .on(.responseHead, .responseEnd, gives: "write head", "write end", "earlier timeout", "next turn"),
             .on(.turn), .request(.health, gives: "began", "route /health", "route end")),
         HTTPScript(
             "an upload that is answered before the file has arrived is the last request, and its rest is not passed on",
             .on(.head(.upload), .responseHead, gives: "began", "route \(upload)", "write head, close"),
-            .on(.body(5), gives: "route 5 bytes"), .on(.responseEnd, gives: "write end", "linger", "next turn"),
+            .on(.body(5), gives: "route 5 bytes"),
+            .on(.responseEnd, gives: "write end", "earlier timeout", "linger", "next turn"),
             .on(.body(5), .end), .on(.read, gives: "read")),
         HTTPScript(
             "an upload that ends during its answer is the last request",
             .on(.head(.upload), .responseHead, gives: "began", "route \(upload)", "write head, close"),
-            .on(.end, gives: "route end"), .on(.responseEnd, gives: "write end", "linger", "next turn")),
+            .on(.end, gives: "route end"),
+            .on(.responseEnd, gives: "write end", "earlier timeout", "linger", "next turn")),
         HTTPScript(
             "a message of an endpoint has a limit of its own",
             .on(.head(.request("/socket.io/1/xhr-polling/7", .POST)), .body(64 << 10), gives: "began"),

@@ -45,6 +45,8 @@ extension HTTPConnection {
         case upgrade(HTTPRequestHead)
         /// Asks for the input `turn` in the event loop's next turn.
         case nextTurn
+        /// `nextTimeout` is earlier than before, because a request with a long time limit is over.
+        case earlierTimeout
         /// Closes the connection when the client has had time to read the last response.
         case linger
         case close

@@ -135,6 +135,11 @@ struct HTTPConnection {
         }
     }
 
+    private mutating func limitTime(to limit: Duration) {
+        if limit < timeLimit { outputs.append(.earlierTimeout) }
+        timeLimit = limit
+    }
+
     /// Closes the connection if the client is too slow to start a request, to complete it, or to read the response.
     mutating func handleTimeout(now: NIODeadline) -> [Output] {
         if isServerBusy { lastActive = now }
@@ -210,7 +215,7 @@ struct HTTPConnection {
     private mutating func begin(_ head: HTTPRequestHead) {
         // The whole request must arrive within the idle timeout. Its parts do not extend it.
         lastActive = now
-        timeLimit = settings.timeLimit(head)
+        limitTime(to: settings.timeLimit(head))
         outputs.append(.began)
         if head.version == .http1_1, head.headers["Host"].count != 1 { return refuse(.hostMissing) }
         let request = EndpointRequest(
@@ -307,7 +312,7 @@ struct HTTPConnection {
 
     private mutating func finishRouted(_ routed: Routed) {
         state = .idle
-        timeLimit = settings.idleTimeout
+        limitTime(to: settings.idleTimeout)
         if source == .ended || routed.isCutShort { linger() } else { yieldTurn() }
     }
 

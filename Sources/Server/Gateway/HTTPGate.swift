@@ -140,6 +140,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case .upgrade(let head): upgrade(head, context)
         case .nextTurn:
             gateway.runner.laterTurns.run { self.handle(.turn) }
+        case .earlierTimeout:
+            idleCheck?.cancel()
+            scheduleTimeout(context)
         case .linger:
             let channel = context.channel
             context.eventLoop.scheduleTask(in: Self.lingerTime) { channel.close(promise: nil) }
