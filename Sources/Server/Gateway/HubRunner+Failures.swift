@@ -52,7 +52,8 @@ extension HubRunner {
         let (handler, eventLoop) = (inquiryHandler, eventLoop)
         afterCommit {
             Task {
-                let stored = await handler.rooms()
+                // Without an answer, the rooms stay: to end them would give their names to whoever comes first.
+                guard let stored = await handler.rooms() else { return }
                 eventLoop.execute { runner.value.submit(.roomsNotStored(rooms, stored)) }
             }
         }
