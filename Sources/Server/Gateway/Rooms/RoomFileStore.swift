@@ -19,7 +19,10 @@ final class RoomFileStore: Sendable {
     private func path(_ id: RoomFileID) -> String { "\(directory)/\(id)" }
 
     /// Deletes what an earlier run of the server left. Call once, before the first client connects.
-    func clear() { try? FileManager.default.removeItem(atPath: directory) }
+    func clear() throws {
+        guard FileManager.default.fileExists(atPath: directory) else { return }
+        try FileManager.default.removeItem(atPath: directory)
+    }
 
     /// Deletes a file. What is still being sent or downloaded fails, so that nothing outlives the space reserved for it.
     func delete(_ id: RoomFileID) {
