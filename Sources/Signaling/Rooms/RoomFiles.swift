@@ -88,6 +88,12 @@ struct RoomFiles: Equatable, Sendable {
         return entries[index]
     }
 
+    /// Returns the upload if it has begun and is still wanted.
+    func check(_ id: RoomFileID, _ secret: RoomFileKey) throws(WireError) -> Entry {
+        guard let entry = self[id], entry.secret == secret, entry.state == .receiving else { throw .noUpload }
+        return entry
+    }
+
     /// The shell has all bytes of the file.
     mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: Turn) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
@@ -119,6 +125,8 @@ struct RoomFiles: Equatable, Sendable {
 public enum RoomFileAction: Equatable, Sendable {
     /// Begins the upload with this secret.
     case begin(RoomFileKey)
+    /// Asks whether the upload is still wanted. A deletion before the shell had created the file had no effect.
+    case check(RoomFileKey)
     /// Ends the upload: all bytes are stored, or the upload failed.
     case end(RoomFileKey, isComplete: Bool)
     /// A member with this key downloads the file.
@@ -127,7 +135,7 @@ public enum RoomFileAction: Equatable, Sendable {
     /// The error if there is no such upload or file. It does not tell whether there is such a room.
     var missing: WireError {
         switch self {
-        case .begin, .end: .noUpload
+        case .begin, .check, .end: .noUpload
         case .download: .noFile
         }
     }
@@ -200,6 +208,7 @@ extension Room {
         let entry: RoomFiles.Entry
         switch action {
         case .begin(let secret): entry = try files.begin(id, secret, turn)
+        case .check(let secret): entry = try files.check(id, secret)
         case .end(let secret, isComplete: true): entry = try finish(id, secret, &turn)
         case .end(let secret, isComplete: false):
             if files[id]?.secret == secret, files[id]?.state == .receiving { files.remove(id, &turn) }

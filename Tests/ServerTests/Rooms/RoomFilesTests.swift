@@ -337,6 +337,16 @@ struct RoomFileStoreTests {
         }
     }
 
+    @Test("an upload that is no longer wanted when its file exists takes no space")
+    func unwanted() async throws {
+        try await withStore { store, path in
+            await #expect(throws: WireError.noUpload) {
+                try await store.receive(Self.body(["tea"]), as: Self.file, size: 3) { throw WireError.noUpload }
+            }
+            #expect(try Data(contentsOf: URL(filePath: path)).isEmpty)
+        }
+    }
+
     @Test("a file that became shorter than promised fails its download")
     func truncated() async throws {
         try await withStore { store, path in

@@ -62,6 +62,17 @@ import Wire
         #expect(ask(upload.id, .begin(upload.secret))?.errorCode == .notFound)
     }
 
+    /// The room may have deleted the file before the disk had it, and has given its space to others.
+    @Test func anUploadThatHasBegunCanBeChecked() throws {
+        let upload = try upload(bob)
+        #expect(ask(upload.id, .check(upload.secret))?.errorCode == .notFound, "it has not begun")
+        let begun = ask(upload.id, .begin(upload.secret))
+        #expect(ask(upload.id, .check(upload.secret)) == begun)
+        #expect(ask(upload.id, .check(noKey))?.errorCode == .notFound)
+        #expect(bob.leaveRoom()?.type == "ok")
+        #expect(ask(upload.id, .check(upload.secret))?.errorCode == .notFound)
+    }
+
     @Test func anUploadThatDoesNotBeginIsGivenUp() throws {
         let upload = try upload(bob)
         stage.pass(.seconds(31))
@@ -105,7 +116,8 @@ import Wire
     @Test func whoHasNoKeyDoesNotLearnWhetherARoomExists() throws {
         let id = try send(bob)
         let nowhere = try #require(RoomName("nowhere"))
-        for action in [RoomFileAction.begin(noKey), .end(noKey, isComplete: true), .download(noKey)] {
+        let actions = [RoomFileAction.begin(noKey), .check(noKey), .end(noKey, isComplete: true), .download(noKey)]
+        for action in actions {
             #expect(stage.operate(.file(nowhere, id, action)) == ask(id, action))
         }
     }
