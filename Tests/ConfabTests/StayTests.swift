@@ -46,6 +46,28 @@ struct StayTests {
         #expect(media.switches == ([false], [true]))
     }
 
+    @Test("a line that is written before the partner has joined the session reaches the partner")
+    func earlyLine() async throws {
+        let server = LoopbackServer(.relayed)
+        defer { server.finish() }
+        let (here, there) = (try await client(server), try await client(server))
+        let stay = Stay(admission, here.core, .init()) { _ in }
+        stay.begin(publishing: nil)
+        let line = Task { try await stay.signal("chat", "Hello") }
+        while stay.session.status != .connected, !Task.isCancelled { await Task.yield() }
+        for _ in 1...20 { _ = try await here.core.request(.iceServers) }
+        let session = try await there.session(admission.session, token: admission.token)
+        let events = session.events.makeAsyncIterator()
+        try await session.connect()
+        while let event = await events.next() {
+            guard case .signal(let signal) = event else { continue }
+            #expect(signal.data == "Hello")
+            break
+        }
+        try await line.value
+        stay.end()
+    }
+
     @Test(
         "a partner without video is there with sound only, until there is a picture",
         arguments: [MediaMode.relayed, .routed])

@@ -142,10 +142,25 @@ final class Stay: Sendable {
         }
     }
 
-    /// Sends a signal to everyone, as soon as the session is joined.
+    /// Sends a signal, as soon as the session is joined and another person is in it: the server keeps no signals for people who
+    /// join later.
     func signal(_ type: String, _ data: String) async throws(ConfabError) {
         try await waitForSession()
+        await waitForPerson()
         try await session.signal(type, data)
+    }
+
+    /// Returns at once if another person is in the session, or if nobody can come.
+    private func waitForPerson() async {
+        // Begins with the people who are in the session.
+        let events = session.events.makeAsyncIterator()
+        guard [.connected, .reconnecting].contains(session.status) else { return }
+        while let event = await events.next() {
+            switch event {
+            case .connectionCreated, .disconnected: return
+            default: break
+            }
+        }
     }
 
     private func waitForSession() async throws(ConfabError) {

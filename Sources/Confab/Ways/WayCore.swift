@@ -41,6 +41,11 @@ final class WayCore<Machine: WayMachine>: Sendable {
         desk.mailbox.post { [weak self] in self?.run(body) }
     }
 
+    /// Waits until the effects of all events before this call are carried out.
+    func settle() async {
+        await withCheckedContinuation { continuation in desk.mailbox.post { continuation.resume() } }
+    }
+
     /// Hands a wish to the machine, and waits until it is done. If the task is cancelled, the wish still counts.
     @discardableResult
     func ask(_ wish: Machine.Wish) async throws(ConfabError) -> ServerMessage? {

@@ -72,7 +72,7 @@ extension Setting {
             applies: .atReload),
         Setting(
             "rooms.bans", \.rules.roomBans, .integer(1...10_000),
-            "Maximum banned people of one room, and revoked tokens. Beyond it, the oldest goes.", applies: .atReload),
+            "Maximum banned people of one room, and revoked tokens. The oldest entry is dropped.", applies: .atReload),
         Setting(
             "rooms.fileSize", \.rules.roomFileSize, .size(ByteCount(bytes: 0) ... .mebibytes(1024)),
             "Maximum bytes of a file in a room's chat. 0B: rooms take no files.", applies: .atReload),

@@ -232,6 +232,11 @@ private struct LoopbackModel {
             (notice.description, notice.candidate) = (negotiate.description, negotiate.candidate)
             (notice.negotiationID, notice.offerNumber) = (negotiate.negotiationID, negotiate.offerNumber)
             if let other = self.number(of: negotiate.to) { send(.session(.negotiate(notice)), to: other) }
+        case .signal(let signal):
+            var notice = SessionNotice.Signal()
+            (notice.session, notice.from) = (signal.session, own)
+            (notice.type, notice.data) = (signal.type, signal.data)
+            for member in members { send(.session(.signal(notice)), to: member) }
         default: break
         }
         return true

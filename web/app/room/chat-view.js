@@ -75,11 +75,11 @@ export class ChatView {
     enable(this.#message, isOn);
     show(box('log-hint'), lines.length === 0 || !isOn);
     setText(box('log-hint'), isOn ? this.strings.room.chatEmpty : this.strings.room.chatOff);
-    this.#renderLines(lines, (room?.role ?? 'guest') !== 'guest');
+    this.#renderLines(lines, room);
   }
 
-  /** @param {ChatLine[]} lines @param {boolean} moderates */
-  #renderLines(lines, moderates) {
+  /** @param {ChatLine[]} lines @param {State['room']} room */
+  #renderLines(lines, room) {
     const kept = new Set(lines.map(({ id }) => id));
     for (const [id, element] of this.#shown) {
       if (kept.has(id)) continue;
@@ -94,8 +94,11 @@ export class ChatView {
     for (const [index, line] of lines.entries()) {
       setAttribute(/** @type {Element} */ (this.#shown.get(line.id)?.firstElementChild), 'class', showsName(line, lines[index - 1]) ? 'who' : 'unseen');
     }
-    // Roles change while lines are shown.
-    for (const { id, file, mine } of lines) if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), mine || moderates);
+    // Roles change while lines are shown. So does the own connection, and the server then takes older files for another person's.
+    const moderates = (room?.role ?? 'guest') !== 'guest';
+    for (const { id, file, connectionId } of lines) {
+      if (file) this.files.allow(/** @type {HTMLElement} */ (this.#shown.get(id)), moderates || connectionId === room?.me);
+    }
     if (added.at(-1)?.mine) this.#atEnd = true;
     if (added.length) this.#follow();
   }

@@ -104,7 +104,13 @@ export class Dialogs {
     this.#fill(`${kind}-codec`, choices.map(({ value, text }) => [value, text]), chosen, change);
     const select = byId(`setting-${kind}-codec`, HTMLSelectElement);
     for (const [index, { isMissing }] of choices.entries()) select.options[index].disabled = isMissing;
-    const tell = () => show(box(`${kind}-codec-hint`), select.selectedOptions[0]?.disabled === true);
+    const hint = `${kind}-codec-hint`;
+    const tell = () => {
+      const isReplaced = select.selectedOptions[0]?.disabled === true;
+      show(box(hint), isReplaced);
+      // Screen readers read a description also while it is hidden.
+      setAttribute(select, 'aria-describedby', isReplaced ? hint : null);
+    };
     select.addEventListener('change', tell);
     tell();
   }

@@ -83,9 +83,9 @@ export class FileView {
     try {
       await this.files.send(file, { signal: upload.signal, onProgress: (share) => { bar.value = share; } });
     } catch (error) {
-      const { code, message } = /** @type {any} */ (error);
-      if (code === 'canceled') told = this.strings.room.fileCanceled;
-      else this.files.failed({ code: 'file_failed', message });
+      // Leaving the room cancels too, and may be noticed first as another error.
+      if (upload.signal.aborted) told = this.strings.room.fileCanceled;
+      else this.files.failed({ code: 'file_failed', message: /** @type {any} */ (error).message });
     }
     this.#upload = null;
     setText(box('file-told'), told);

@@ -54,7 +54,10 @@ const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(str
 const panel = new PanelView(strings, dispatch, {
   send: async (file, transfer) => server.room?.files.send(file, transfer),
   fetch: async (fileId) => server.room?.files.fetch(fileId),
-  remove: (fileId) => server.wish((room) => room.files.remove(fileId)),
+  remove: (fileId) => server.wish((room) => room.files.remove(fileId), ({ code, message }) => {
+    // Somebody else has removed it, or its time is over: `fileRemoved` says so.
+    if (code !== 'not_found') dispatch({ type: 'refused', code, message });
+  }),
   failed: (error) => dispatch({ type: 'refused', ...error }),
 });
 const dialogs = new Dialogs(strings, dispatch, () => inviteLink());
@@ -123,7 +126,10 @@ function dispatchOfServer(event) {
   if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name);
   if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
   if (event.type !== 'unpublished') return dispatch(event);
-  if (event.publisher === preview.publisher) return event.reason === 'mediaStopped' && dispatch({ type: 'mediaFailed', why: 'lost' });
+  if (event.publisher === preview.publisher) {
+    // Otherwise a moderator of the session ended it, or the server refused it: the preview goes on, and nobody sees it.
+    return dispatch(event.reason === 'mediaStopped' ? { type: 'mediaFailed', why: 'lost' } : { type: 'refused', code: 'not_sent', message: '' });
+  }
   // An earlier publisher, which was replaced. A screen that the user no longer shares tells it itself.
   if (event.publisher !== screen.publisher || event.reason === 'mediaStopped') return;
   const reasons = /** @type {Record<string, string>} */ ({ forceUnpublished: 'stoppedByHost', not_permitted: 'share_hosts' });

@@ -105,7 +105,7 @@ function remembering(state, change) {
 
 /** @param {State} state @param {import('./types.js').Passing} passing @param {Effect[]} [effects] @returns {Step} */
 function pass(state, passing, effects = []) {
-  return [{ ...state, passing }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed' } }]];
+  return [{ ...state, passing }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed', passing } }]];
 }
 
 // ---- People and streams

@@ -58,7 +58,7 @@ export class Stage {
   render(state) {
     this.#state = state;
     const tiles = tilesOf(state);
-    this.#remove(tiles);
+    this.#remove(tiles, state.room !== null);
     if (!state.room) return;
     this.#self.render(state);
     const { layout: is, focus } = arrangement(state, tiles);
@@ -89,13 +89,16 @@ export class Stage {
 
   /**
    * Removes the tiles of people who left.
-   * @param {Tile[]} tiles
+   * @param {Tile[]} tiles @param {boolean} isInside whether the user is in the room
    */
-  #remove(tiles) {
+  #remove(tiles, isInside) {
     for (const [id, view] of this.#shown) {
       if (tiles.some((tile) => tile.id === id)) continue;
+      const hadFocus = view.element.contains(document.activeElement);
       view.element.remove();
       this.#shown.delete(id);
+      // The focus would be lost with the tile.
+      if (hadFocus && isInside) box('room').focus({ preventScroll: true });
     }
   }
 

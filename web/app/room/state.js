@@ -100,7 +100,8 @@ const handlers = {
   ended: (state, { reason }) => over(state, reason, ''),
 
   // Time.
-  passed: (state) => [{ ...state, passing: null }, []],
+  // A later confirmation has its own time.
+  passed: (state, { passing }) => (state.passing === passing ? [{ ...state, passing: null }, []] : unchanged(state)),
 };
 
 /** @param {State} state @param {Partial<Remembered>} change @returns {Step} */
@@ -111,7 +112,7 @@ function keep(state, change) {
 
 /** @param {State} state @param {import('./types.js').Passing} passing @param {Effect[]} [effects] @returns {Step} */
 function pass(state, passing, effects = []) {
-  return [{ ...state, passing }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed' } }]];
+  return [{ ...state, passing }, [...effects, { do: 'later', after: passingTime, event: { type: 'passed', passing } }]];
 }
 
 // ---- Joining and leaving

@@ -49,10 +49,26 @@ export class RoomFiles {
    */
   async send(file, transfer = {}) {
     if (!this.access) throw new ConfabError({ code: 'not_permitted', message: 'This server takes no files. Send a link instead.' });
-    if (file.size === 0) throw new ConfabError({ code: 'malformed', message: 'This file is empty, or it is a folder. Choose another one.' });
-    const upload = await this.request('room.file', { name: safeName(file.name), size: file.size });
+    if (file.size === 0) throw new ConfabError({ code: 'file_unreadable', message: 'This file is empty, or it is a folder. Choose another one.' });
+    const upload = await this.#announce(file, transfer.signal);
     const { client, options } = this.host();
     await (options.sendFile ?? sendFile)(client.urlOf(upload.path), upload, file, transfer);
+  }
+
+  /**
+   * Asks for an upload. The answer may take long, because requests wait while the client reconnects. If the user cancels meanwhile,
+   * the upload is given back when the answer comes: otherwise it would count until the server gives it up.
+   * @param {File} file @param {AbortSignal} [signal] @returns {Promise<Upload>}
+   */
+  #announce(file, signal) {
+    if (signal?.aborted) return Promise.reject(canceled());
+    return new Promise((resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(canceled()), { once: true });
+      this.request('room.file', { name: safeName(file.name), size: file.size }).then((upload) => {
+        if (signal?.aborted) this.remove(upload.fileId).catch(() => {}); // The server gives it up by itself, a little later.
+        else resolve(upload);
+      }, reject);
+    });
   }
 
   /** @param {string} fileId @returns {Promise<Blob>} */
@@ -78,9 +94,11 @@ export function sendFile(url, { secret }, file, { onProgress, signal }) {
     request.upload.addEventListener('progress', ({ loaded, total }) => onProgress?.(total ? loaded / total : 0));
     request.addEventListener('load', () => {
       if (request.status < 300) resolve();
-      else reject(errorIn(request.responseText));
+      else reject(errorIn(request.responseText) ?? notSent('The server did not accept the file. Try again, or send a smaller one.'));
     });
-    request.addEventListener('error', () => reject(unreachable()));
+    // Browsers do not say which: the connection broke, or the file cannot be read.
+    request.addEventListener('error', () => reject(notSent(
+      'The file was not sent. Check your network, and that it is a file that can be read, not a folder. Then send it again.')));
     request.addEventListener('abort', () => reject(canceled()));
     signal?.addEventListener('abort', () => request.abort());
     if (signal?.aborted) reject(canceled());
@@ -95,21 +113,28 @@ export async function fetchFile(url, key) {
     response = await fetch(url, { headers: { Authorization: `Bearer ${key}` }, cache: 'no-store' });
     if (response.ok) return await response.blob();
   } catch {
-    throw unreachable();
+    throw notFetched('The file did not arrive. Check your network, then save it again.');
   }
-  throw errorIn(await response.text().catch(() => ''));
+  throw errorIn(await response.text().catch(() => '')) ?? notFetched('The server did not send the file. Wait a moment, then save it again.');
 }
 
-/** @param {string} body */
+/**
+ * Returns the server's error, or null if a proxy answered instead of the server.
+ * @param {string} body
+ */
 function errorIn(body) {
   try {
-    const { code, message } = JSON.parse(body);
-    if (typeof code === 'string' && typeof message === 'string') return new ConfabError({ code, message });
+    const error = JSON.parse(body);
+    if (typeof error.code === 'string' && typeof error.message === 'string') return ConfabError.fromWire(error);
   } catch {
-    // A proxy answered instead of the server.
+    // It is not JSON.
   }
-  return new ConfabError({ code: 'upload_failed', message: 'The server did not take the file. Try again, or send a smaller one.' });
+  return null;
 }
 
-const unreachable = () => new ConfabError({ code: 'upload_failed', message: 'The connection to the server broke. Send or fetch the file again.' });
-const canceled = () => new ConfabError({ code: 'canceled', message: 'The upload was canceled.' });
+/** @param {string} message */
+const notSent = (message) => new ConfabError({ code: 'upload_failed', message, retryable: true });
+/** @param {string} message */
+const notFetched = (message) => new ConfabError({ code: 'download_failed', message, retryable: true });
+// The spelling of codes on the wire and in the Swift SDK.
+const canceled = () => new ConfabError({ code: 'cancelled', message: 'The upload was canceled.' });

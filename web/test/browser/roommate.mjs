@@ -170,7 +170,7 @@ export function reads(page, text) {
 /** Sends a file from the chat. @param {string} name @param {number[]} bytes */
 export async function sendFile(page, name, bytes) {
   await openChat(page);
-  await page.find('button', 'Send a file');
+  await page.find('button', 'Attach a file');
   await page.evaluate((fileName, content) => {
     const chosen = new DataTransfer();
     chosen.items.add(new File([new Uint8Array(content)], fileName));

@@ -77,7 +77,7 @@ test('a file that is dropped on the chat is sent, beside it nothing happens, and
   const { url } = await serve(t);
   const page = await come(t, await chromium(), url, ann);
   await openChat(page);
-  await page.find('button', 'Send a file');
+  await page.find('button', 'Attach a file');
   assert.ok(await drop(page, '#stage', 'beside.txt'), 'the browser would show the file instead of the page');
   assert.ok(await drop(page, '#log', 'one.txt', 'two.txt'));
   await page.until('it says that it takes one at a time', async () => /one file/.test(await page.alerts()));

@@ -94,6 +94,15 @@ test('reactions are bounded, end by themselves, and are read out at most every f
   assert.equal(machine.state.reactions.length, 4);
 });
 
+test('each text about what happened stays for its whole time, also if another one stood there shortly before', () => {
+  const machine = new RoomMachine().inside({ people: [ann, me] });
+  const first = machine.tell('person', { person: bob, me: 'me' }).effect('later');
+  const second = machine.wait(4000).tell('person', { person: { ...ann, handAt: 1 }, me: 'me' }).effect('later');
+  machine.wait(1000).tell(first.event.type, first.event);
+  assert.deepEqual(machine.state.passing, { is: 'hand', name: 'Ann' });
+  assert.equal(machine.tell(second.event.type, second.event).state.passing, null);
+});
+
 test('a screen is shared only by those who may, and ends without a message if the user ended it', () => {
   const machine = new RoomMachine().inside({ changes: { share: 'hosts' } }).tell('share');
   assert.deepEqual([machine.effects, machine.state.trouble.code], [[], 'share_hosts']);

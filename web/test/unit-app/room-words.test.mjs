@@ -24,7 +24,7 @@ test('the status line follows a visit', () => {
   const inside = new RoomMachine().inside();
   assert.equal(status(inside), 'You and 1 other person');
   assert.equal(status(inside.tell('person', { person: bob, me: 'me' })), 'Bob joined.');
-  assert.equal(status(inside.tell('passed')), 'You and 2 other people');
+  assert.equal(status(inside.tell('passed', { passing: inside.state.passing })), 'You and 2 other people');
   assert.match(status(inside.tell('reconnecting')), /^Connection lost/);
 });
 
@@ -85,6 +85,11 @@ test('a join that is refused because of the invitation ends the visit, says why 
 
 test('a page in a frame does not lead to the list of rooms, which cannot be shown there', () => {
   assert.deepEqual(endingOf(new RoomMachine({ isFramed: true }).inside().tell('leave').state, strings).ways, ['again']);
+});
+
+test('a camera that is no longer sent is told, with what to do', () => {
+  const { state } = new RoomMachine().inside().tell('refused', { code: 'not_sent', message: '' });
+  assert.match(noticeOf(state, strings).text, /Nobody sees or hears you any more.*join again/);
 });
 
 test('the names that tests and users rely on do not change', () => {

@@ -212,8 +212,21 @@ describe('In a room', () => {
     await ann.room.files.send(new File(['tea'], '../a\u202eb.txt'));
     assert.deepEqual([server.fileNames, sent], [['_a_b.txt'], [['https://here/v1/rooms/r/files/f1', 's1']]]);
     assert.equal((await rejection(ann.room.files.send(new File(['x'.repeat(1001)], 'a')))).code, 'message_too_large');
-    assert.equal((await rejection(ann.room.files.send(new File([], 'a')))).code, 'malformed');
+    assert.equal((await rejection(ann.room.files.send(new File([], 'a')))).code, 'file_unreadable');
     assert.deepEqual([ann.room.files.maxSize, sent.length], [1000, 1]);
+  });
+
+  test('an upload that is canceled before the server has answered ends at once, and is given back', async () => {
+    const sent = /** @type {any[]} */ ([]);
+    const ann = await inside('ann', {}, { sendFile: async (/** @type {string} */ url) => { sent.push(url); } });
+    const upload = new AbortController();
+    const sending = rejection(ann.room.files.send(new File(['tea'], 'a.txt'), { signal: upload.signal }));
+    upload.abort();
+    assert.equal((await sending).code, 'cancelled');
+    await settled();
+    assert.deepEqual([server.fileNames, ann.watched.of('fileRemoved'), sent], [['a.txt'], [{ fileId: 'f1' }], []]);
+    assert.equal((await rejection(ann.room.files.send(new File(['tea'], 'b.txt'), { signal: upload.signal }))).code, 'cancelled');
+    assert.deepEqual(server.fileNames, ['a.txt'], 'nothing is asked for an upload that was canceled before');
   });
 
   test('the line of a removed file leaves the chat', async () => {
