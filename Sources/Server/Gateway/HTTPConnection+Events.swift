@@ -16,6 +16,8 @@ extension HTTPConnection {
         case answered(HTTPReply)
         /// An endpoint accepts the WebSocket handshake that it was asked to admit.
         case accepted
+        /// The router wants the file that the current request sends.
+        case bodyWanted
         /// The client reads its responses, or no longer does.
         case writable(Bool)
         /// The event loop's next turn, after `nextTurn`.

@@ -40,9 +40,11 @@ final class HubRunner {
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
     private let maxHeldBytes: Int
     /// Recent changes of the person that a secret belongs to, for detecting lookups that are out of date.
-    private(set) var identityChanges = RecentChanges { $0.provenIdentity.map { [$0] } ?? [] }
+    private(set) var identityChanges = RecentChanges<IdentityID> { $0.provenIdentity.map { [$0] } ?? [] }
     /// Recent changes to people's stored data, for detecting lookups that are out of date.
-    private(set) var recordChanges = RecentChanges { $0.people }
+    private(set) var recordChanges = RecentChanges<IdentityID> { $0.people }
+    /// Recent changes to persistent rooms, for detecting that what was read of them is out of date.
+    private(set) var roomChanges = RecentChanges<RoomID> { $0.room.map { [$0] } ?? [] }
     /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
     var inquiries = InquiryCounts()
@@ -200,6 +202,7 @@ final class HubRunner {
             case .persist(let change):
                 identityChanges.begin(change)
                 recordChanges.begin(change)
+                roomChanges.begin(change)
                 metrics.count(change)
                 storedBytes += change.storedBytes
             case .inquire(let question):
@@ -269,6 +272,7 @@ final class HubRunner {
     private func settle(_ batch: [[Change]], _ results: [StorageError?]) {
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
+        roomChanges.settle(batch.joined())
         // Until the held effects are carried out, new inputs are only queued, so they cannot overtake these effects.
         isPumping = true
         let settled = queue.settle(results.map { $0 == nil })

@@ -197,7 +197,7 @@ import Wire
             Issue.record("the upload was refused")
             return
         }
-        #expect(stage.hub.roomFigures.storedFileBytes == 5)
+        #expect(stage.hub.roomFigures.storedFileBytes == 4096)
         stage.handle(.roomsNotStored([before.id], [before]))
         #expect(stage.effects.contains(.deleteFile(upload.id)))
         #expect(stage.hub.roomFigures.storedFileBytes == 0)

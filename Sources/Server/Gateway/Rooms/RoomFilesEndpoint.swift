@@ -69,6 +69,7 @@ struct RoomFilesEndpoint: Sendable {
         do throws(WireError) {
             let announced = request.headers[.contentLength]
             if let announced, Int(announced) != file.size { throw .otherSize }
+            context.channel.triggerUserOutboundEvent(HTTPGate.RouterEvent.bodyWanted, promise: nil)
             try await target.store.receive(request.body, as: target.id, size: file.size) {
                 _ = try await ask(.check(target.key), target)
             }
