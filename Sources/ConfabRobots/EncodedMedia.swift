@@ -21,6 +21,8 @@ public final class EncodedMedia: PeerMedia {
         var isAudioOn = true
         var isVideoOn = true
         var isStopped = false
+        /// Whether the next frame of video must be a keyframe, because frames before it were dropped.
+        var needsKeyframe = false
         var waiting = 0
     }
 
@@ -63,7 +65,14 @@ public final class EncodedMedia: PeerMedia {
         guard isVideo ? hasVideo : hasAudio, (1...longest).contains(frame.bytes.count) else { return false }
         let outputs = state.withLock { state -> [@Sendable (EncodedFrame) -> Void]? in
             guard !state.isStopped, state.waiting + state.outputs.count <= Self.maxWaiting else { return nil }
-            guard isVideo ? state.isVideoOn : state.isAudioOn else { return [] }
+            guard isVideo ? state.isVideoOn : state.isAudioOn else {
+                if isVideo { state.needsKeyframe = true }
+                return []
+            }
+            if isVideo, state.needsKeyframe {
+                guard frame.isKeyframe else { return [] }
+                state.needsKeyframe = false
+            }
             state.waiting += state.outputs.count
             return Array(state.outputs.values)
         }
@@ -73,7 +82,7 @@ public final class EncodedMedia: PeerMedia {
         return true
     }
 
-    /// Sends audio and video, or drops their frames.
+    /// Sends audio and video, or drops their frames. Video that is turned on again continues with a keyframe.
     public func setEnabled(audio: Bool?, video: Bool?) async {
         let isResumed = state.withLock { state in
             let wasVideoOn = state.isVideoOn

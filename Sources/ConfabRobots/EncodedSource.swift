@@ -17,7 +17,13 @@ public final class EncodedSource: VideoSource {
         let frames: AsyncStream<EncodedFrame>.Continuation
         /// Whether frames are dropped until the next keyframe, because the reader lacks a frame before them.
         var needsKeyframe = true
+        /// The time of the frames at which to ask for a keyframe again, because there was no space for the last one.
+        var asksAt: Duration?
     }
+
+    /// How long to wait for space before another keyframe is requested, in the time of the frames. A reader that has stopped
+    /// would otherwise make each frame a keyframe, for everyone.
+    private static let pause = Duration.seconds(1)
 
     private struct State {
         var readers: [Int: Reader] = [:]
@@ -77,19 +83,31 @@ public final class EncodedSource: VideoSource {
     }
 
     func yield(_ frame: EncodedFrame) {
-        let readers = state.withLock { state in
+        let (readers, isDue) = state.withLock { state in
             state.keep(frame)
-            for (number, reader) in state.readers where reader.needsKeyframe && frame.isKeyframe {
-                state.readers[number]?.needsKeyframe = false
+            var isDue = false
+            for (number, reader) in state.readers where reader.needsKeyframe {
+                if frame.isKeyframe {
+                    state.readers[number]?.needsKeyframe = false
+                } else if let asksAt = reader.asksAt, frame.time >= asksAt {
+                    state.readers[number]?.asksAt = nil
+                    isDue = true
+                }
             }
-            return state.readers.filter { !$0.value.needsKeyframe }
+            return (state.readers.filter { !$0.value.needsKeyframe }, isDue)
         }
+        var asks = isDue
         // Outside of the lock, because a stream calls its termination handler in `yield`'s thread.
         for (number, reader) in readers {
             guard case .dropped = reader.frames.yield(frame) else { continue }
-            state.withLock { $0.readers[number]?.needsKeyframe = true }
-            askForKeyframe()
+            let asksAt = frame.isKeyframe ? frame.time + Self.pause : nil
+            state.withLock { state in
+                state.readers[number]?.needsKeyframe = true
+                state.readers[number]?.asksAt = asksAt
+            }
+            if !frame.isKeyframe { asks = true }
         }
+        if asks { askForKeyframe() }
     }
 
     func finish() {

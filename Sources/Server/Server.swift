@@ -201,7 +201,7 @@ public struct ConfabServer: Sendable {
         let (storage, logger, configuration, supervisor) = (storage, logger, configuration, supervisor)
         let roomFiles = RoomFileStore(dataDirectory: configuration.dataDirectory)
         // Only the server that has the lock may delete files: another one could be using them.
-        if lock != nil { roomFiles.clear() }
+        if lock != nil { clear(roomFiles) }
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
             let runner = HubRunner(
@@ -219,6 +219,17 @@ public struct ConfabServer: Sendable {
             LoopWatch(eventLoop: eventLoop, metrics: metrics, media: media, supervisor: supervisor).start()
             return NIOLoopBound(gateway, eventLoop: eventLoop)
         }.get()
+    }
+
+    /// Files that stay are not in the space that `rooms.fileBytes` limits, so the operator has to know.
+    private func clear(_ files: RoomFileStore) {
+        do {
+            try files.clear()
+        } catch {
+            logger.error(
+                "Files of rooms from before the restart could not be deleted. Delete the folder files in the data directory.",
+                metadata: ["error": "\(error)"])
+        }
     }
 
     /// Restores the calls that had not ended when the server stopped. Runs before the first client can connect.

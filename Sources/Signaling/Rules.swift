@@ -183,10 +183,11 @@ public struct Rules: Equatable, Sendable {
     public var roomGestures = Budget.Rate(perSecond: 2, burst: 10)
     /// Maximum bytes of a file in a room's chat; zero for no files. The files are on disk.
     public var roomFileSize = 20 * 1024 * 1024
-    /// Maximum bytes and number of files in one room, and the bytes of all rooms.
+    /// Maximum bytes and number of files in one room, and the bytes of all rooms and of those that one address sent to them.
     public var roomFileBytes = 200 * 1024 * 1024
     public var roomFiles = 100
     public var fileBytes = 2 * 1024 * 1024 * 1024
+    public var fileBytesPerAddress = 256 * 1024 * 1024
     /// Maximum number of files that one person sends at the same time.
     public var roomUploads = 3
     /// How long a person has to begin an upload, and to complete it.
@@ -198,6 +199,9 @@ public struct Rules: Equatable, Sendable {
     public var roomBans = 1000
 
     public init() {}
+
+    /// Whether rooms take files. A file stays only as long as its line in the chat, so there are none without such lines.
+    var takesRoomFiles: Bool { roomFileSize > 0 && roomChatLines > 0 }
 }
 
 /// Who may create rooms.

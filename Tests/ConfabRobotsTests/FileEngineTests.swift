@@ -127,6 +127,24 @@ import Testing
         await pair.close()
     }
 
+    @Test("continues with a keyframe after video was turned off, because the frames before it were dropped")
+    func resumes() async throws {
+        let pair = try await Pair()
+        let media = EncodedMedia(audio: false, video: Frames.size)
+        let video = try await pair.one.add(.video, .sendOnly, media)
+        try await pair.connect()
+        var pictures = try await pair.other.source(pair.one.described(video)).frames.makeAsyncIterator()
+        media.send(Frames.video(0))
+        #expect(await pictures.next()?.bytes == Frames.video(0).bytes)
+        await media.setEnabled(audio: nil, video: false)
+        media.send(Frames.video(1))
+        await media.setEnabled(audio: nil, video: true)
+        media.send(Frames.video(2))
+        media.send(Frames.video(10))
+        #expect(await pictures.next()?.bytes == Frames.video(10).bytes)
+        await pair.close()
+    }
+
     @Test("asks for a keyframe when the connection is there, because it dropped earlier frames")
     func early() async throws {
         let pair = try await Pair()

@@ -1,5 +1,6 @@
 import Confab
 import RTC
+import Synchronization
 import Testing
 
 @testable import ConfabRobots
@@ -161,5 +162,29 @@ import Testing
         #expect(await frames.next()?.time == Frames.video(next).time)
         request.finish()
         #expect(await requests.reduce(into: 0) { count, _ in count += 1 } == 2)
+    }
+
+    @Test("asks for one keyframe a second on behalf of a reader that has stopped") func stops() async {
+        let (requests, request) = AsyncStream.makeStream(of: Void.self)
+        let asked = Mutex(false)
+        let source = EncodedSource {
+            request.yield()
+            asked.withLock { $0 = true }
+        }
+        let frames = source.frames
+        // Ten seconds, of a sender that answers each request with a keyframe.
+        for number in 0..<EncodedSource.maxWaiting + 250 {
+            var frame = Frames.video(number)
+            frame.isKeyframe = asked.withLock { asked in
+                defer { asked = false }
+                return asked
+            }
+            source.yield(frame)
+        }
+        request.finish()
+        // One at the beginning, one when the first frame is dropped, and then each after a second without space.
+        withExtendedLifetime(frames) {}
+        let count = await requests.reduce(into: 0) { count, _ in count += 1 }
+        #expect((10...12).contains(count), "\(count) requests")
     }
 }

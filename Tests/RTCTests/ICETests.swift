@@ -309,6 +309,49 @@ final class SentDatagrams: DatagramSink {
         #expect(!agent.isValidated(path))
     }
 
+    /// A phone has other addresses after each change of its network.
+    @Test func pairsOfFormerNetworksLeaveSpaceForTheNextOne() {
+        let pair = pair()
+        #expect(pair.network.run(for: .seconds(5)) { pair.isSelected })
+        let selected = pair.controlling.selectedPath
+        for change in 1...5 {
+            let (ours, theirs) = (ICECredentials(using: &pair.random), ICECredentials(using: &pair.random))
+            pair.controlling.restart(local: ours, remote: theirs)
+            #expect(pair.controlling.selectedPath == selected, "media goes on until there is another path")
+            for number in 0..<8 {
+                pair.controlling.add(network(change, number), priority: 1)
+            }
+        }
+        let sink = SentDatagrams()
+        #expect(checked(by: pair, sink) == Set((0..<8).map { network(5, $0) } + [selected].compactMap { $0 }))
+    }
+
+    @Test func aPairThatFailedGivesWayToANewOne() {
+        let (pair, sink) = (pair(), SentDatagrams())
+        // With the two addresses of the server, the list is full.
+        for number in 2..<ICEControllingAgent.maxPairs { pair.controlling.add(network(1, number), priority: 1) }
+        pair.controlling.add(network(2, 0), priority: 1)
+        #expect(!checked(by: pair, sink).contains(network(2, 0)), "none has failed, so there is no space")
+        #expect(pair.controlling.hasFailed)
+        pair.controlling.add(network(2, 0), priority: 1)
+        #expect(checked(by: pair, sink) == [network(2, 0)])
+    }
+
+    private func network(_ network: Int, _ number: Int) -> Path {
+        Path(socket: 0, remote: TransportAddress(v4: 0x0a00_0000 + UInt32(network << 8 + number + 16), port: 9))
+    }
+
+    /// Lets time pass until nothing is left to do, without any response, and returns which paths were checked.
+    private func checked(by pair: Pair, _ sink: SentDatagrams) -> Set<Path> {
+        var now = pair.network.now
+        let end = now + .seconds(60)
+        while let next = pair.controlling.nextTimeout, next < end {
+            now = max(now, next)
+            pair.controlling.handleTimeout(now: now, sink: sink, using: &pair.random)
+        }
+        return Set(sink.take().map(\.path))
+    }
+
     @Test func randomDatagramsNeverTrapAnAgent() {
         let seed = UInt64.random(in: .min ... .max)
         print("seed \(seed)")

@@ -30,6 +30,11 @@ private final class Call {
             Self.clientAddress)
         server.transport.setRemote(theirs, fingerprint: serverExpects ?? client.transport.localFingerprint)
         client.transport.setRemote(ours, fingerprint: clientExpects ?? server.transport.localFingerprint)
+        describeServer()
+    }
+
+    /// Adds the candidates in the server's description.
+    private func describeServer() {
         client.transport.add(Path(socket: 0, remote: Self.serverAddress), priority: 10)
         client.transport.add(Path(socket: 0, remote: Self.otherServerAddress), priority: 5)
     }
@@ -43,6 +48,7 @@ private final class Call {
         let (ours, theirs) = (ICECredentials(using: &random), ICECredentials(using: &random))
         server.transport.restart(local: ours, remote: theirs)
         client.transport.restart(local: theirs, remote: ours)
+        describeServer()
     }
 }
 

@@ -124,6 +124,20 @@ import Wire
         #expect(settled.effects == [send(1, "ok"), send(2, "ok")])
     }
 
+    @Test("who waits for all changes also waits for those behind the batch that is being written")
+    func laterBatch() {
+        let queue = makeQueue()
+        _ = queue.add([block()])
+        _ = queue.takeBatch()
+        _ = queue.add([block(bob)])
+        let number = queue.queue.nextNumber
+        _ = queue.settle([true])
+        #expect(!queue.queue.isSettled(before: number))
+        _ = queue.takeBatch()
+        _ = queue.settle([false])
+        #expect(queue.queue.isSettled(before: number))
+    }
+
     @Test("a failed change of a room names the room")
     func failureOfRoom() {
         let queue = makeQueue()

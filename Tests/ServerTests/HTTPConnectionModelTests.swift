@@ -56,6 +56,7 @@ private struct HTTPModel {
         case ..<75: respond()
         case ..<88: if turns > 0 { turn() }
         case ..<93: handle(.writable(chance(60)))
+        case ..<95: handle(.bodyWanted)
         case ..<98: pass(.seconds(Int64.random(in: 0...12, using: &random)))
         case 98: if chance(10) { handle(.quiesce) }
         default: if chance(20) { sendGarbage() } else if chance(10) { closeInput() }
@@ -91,7 +92,7 @@ private struct HTTPModel {
             case 0..<4: HTTPRequestHead.health
             case 4..<8: HTTPRequestHead.poll
             case 8: chance(50) ? HTTPRequestHead.webSocket : .legacySocket
-            default: chance(50) ? HTTPRequestHead.request("/whip/1_MX4x", .POST) : .upload
+            default: chance(50) ? HTTPRequestHead.request("/whip/1_MX4x", .POST) : chance(50) ? .upload : .waitingUpload
             }
         // The query makes each request recognizable.
         head.uri += "?\(sent.count)"
@@ -198,7 +199,8 @@ private struct HTTPModel {
             phase = .upgraded
         case .nextTurn: turns += 1
         case .close: phase = .closed
-        case .route(.body), .routeComplete, .sendContinue, .write(.head), .write(.body), .dropResponse: break
+        case .route(.body), .routeComplete, .sendContinue, .write(.head), .write(.body), .dropResponse, .earlierTimeout:
+            break
         }
     }
 

@@ -48,6 +48,7 @@ extension HTTPRequestHead {
 
     static let health = request("/health")
     static let upload = request("/v1/rooms/Tea/files/1", .PUT)
+    static let waitingUpload = request("/v1/rooms/Tea/files/1", .PUT, ("Expect", "100-continue"))
     static let poll = request("/socket.io/1/xhr-polling/7")
     static let webSocket = upgrade("/v1/socket", ("Sec-WebSocket-Protocol", "confab.v1"))
     static let legacySocket = upgrade("/socket.io/1/websocket/7")
@@ -86,6 +87,7 @@ extension HTTPConnection.Output {
         case .refuse(.descriptionTooLarge): "refuse description"
         case .upgrade(let head): "upgrade \(head.uri)"
         case .nextTurn: "next turn"
+        case .earlierTimeout: "earlier timeout"
         case .linger: "linger"
         case .close: "close"
         }
@@ -173,17 +175,19 @@ extension HTTPConnection.Output {
             "a file for a room may be larger than another body",
             .on(.head(.upload), .body(2 << 20), gives: "began", "route \(upload)", "route 2097152 bytes"),
             .on(.end, gives: "route end"),
-            .on(.responseHead, .responseEnd, gives: "write head", "write end", "next turn"),
+            .on(.responseHead, .responseEnd, gives: "write head", "write end", "earlier timeout", "next turn"),
             .on(.turn), .request(.health, gives: "began", "route /health", "route end")),
         HTTPScript(
             "an upload that is answered before the file has arrived is the last request, and its rest is not passed on",
             .on(.head(.upload), .responseHead, gives: "began", "route \(upload)", "write head, close"),
-            .on(.body(5), gives: "route 5 bytes"), .on(.responseEnd, gives: "write end", "linger", "next turn"),
+            .on(.body(5), gives: "route 5 bytes"),
+            .on(.responseEnd, gives: "write end", "earlier timeout", "linger", "next turn"),
             .on(.body(5), .end), .on(.read, gives: "read")),
         HTTPScript(
             "an upload that ends during its answer is the last request",
             .on(.head(.upload), .responseHead, gives: "began", "route \(upload)", "write head, close"),
-            .on(.end, gives: "route end"), .on(.responseEnd, gives: "write end", "linger", "next turn")),
+            .on(.end, gives: "route end"),
+            .on(.responseEnd, gives: "write end", "earlier timeout", "linger", "next turn")),
         HTTPScript(
             "a message of an endpoint has a limit of its own",
             .on(.head(.request("/socket.io/1/xhr-polling/7", .POST)), .body(64 << 10), gives: "began"),
@@ -207,6 +211,24 @@ extension HTTPConnection.Output {
             .on(
                 .head(.request("/socket.io/1/xhr-polling/7", .POST, ("Expect", "100-continue"))),
                 gives: "began", "continue")),
+        HTTPScript(
+            "a client that asks for 100-continue before a file gets it once, when the room wants the file",
+            .on(.head(.waitingUpload), gives: "began", "route /v1/rooms/Tea/files/1"),
+            .on(.bodyWanted, gives: "continue"), .on(.bodyWanted), .on(.body(5), gives: "route 5 bytes"),
+            .on(.end, gives: "route end"), .on(.bodyWanted)),
+        HTTPScript(
+            "a client that asks for 100-continue and is refused gets only the refusal",
+            .on(.head(.waitingUpload), gives: "began", "route /v1/rooms/Tea/files/1"),
+            .on(
+                .responseHead, .responseEnd, gives: "write head, close", "write end", "earlier timeout", "linger",
+                "next turn"), .on(.bodyWanted)),
+        HTTPScript(
+            "a client that does not ask for 100-continue, or no longer waits for it, does not get it",
+            .on(.bodyWanted), .on(.head(.waitingUpload), gives: "began", "route /v1/rooms/Tea/files/1"),
+            .on(.body(1), gives: "route 1 bytes"), .on(.bodyWanted), .on(.end, gives: "route end"),
+            .on(.responseHead, .responseEnd, gives: "write head", "write end", "earlier timeout", "next turn"),
+            .on(.turn),
+            .on(.head(.upload), gives: "began", "route /v1/rooms/Tea/files/1"), .on(.bodyWanted)),
         HTTPScript(
             "a client of HTTP/1.0 gets one answer",
             .request(

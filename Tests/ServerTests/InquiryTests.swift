@@ -71,7 +71,7 @@ struct InquiryTests: StorageFixtures {
     }
 
     @Test func `an answer is outdated if its identities changed after the inquiry`() {
-        var changes = RecentChanges { $0.provenIdentity.map { [$0] } ?? [] }
+        var changes = RecentChanges<IdentityID> { $0.provenIdentity.map { [$0] } ?? [] }
         let asked = changes.number
         #expect(!changes.concern([alice], since: asked))
         changes.begin(.unlinked(alice))

@@ -73,6 +73,14 @@ struct StorageRoomTests: StorageFixtures {
         }
     }
 
+    @Test func `rooms that cannot be loaded again are not taken for rooms that are not stored`() async {
+        let storage = MemoryStorage()
+        let handler = InquiryHandler(storage: storage, pushNotifier: nil, logger: LogLines().logger)
+        #expect(await handler.rooms()?.isEmpty == true)
+        await storage.close()
+        #expect(await handler.rooms() == nil)
+    }
+
     /// Values of the wrong kind, and values that the rules do not know.
     @Test(arguments: ["name = 'a/b'", "media = 'smoke'", "capacity = 'many'", "createdAt = 'soon'", "share = ''"])
     func `a room that was edited by hand into nonsense is named, stays stored, and does not hide the others`(

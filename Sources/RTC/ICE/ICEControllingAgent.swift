@@ -14,7 +14,7 @@ public struct ICEControllingAgent {
     private static let maxRecent = 8
 
     /// A pair's progress: waiting → checking → valid → nominating → selected. From checking and nominating a pair can become
-    /// failed, and a late response makes a failed pair valid. A restart or the loss of consent sets all pairs to waiting.
+    /// failed, and a late response makes a failed pair valid. A restart or the loss of consent sets the pairs that stay to waiting.
     private enum Stage: Equatable {
         case waiting
         case checking(again: MediaTime)
@@ -65,10 +65,15 @@ public struct ICEControllingAgent {
     /// Sets the server's credentials. Checks begin with the next `handleTimeout`.
     public mutating func setRemote(_ remote: ICECredentials) { self.remote = remote }
 
-    /// Adds a pair of a local socket and a server candidate. Ignored if there are already `maxPairs`.
+    /// Adds a pair of a local socket and a server candidate. If there are already `maxPairs`, it replaces the worst pair that has
+    /// failed, and is ignored if none has.
     /// - Parameter priority: the priority of the server's candidate in SDP; larger is better.
     public mutating func add(_ path: Path, priority: UInt32) {
-        guard pairs.count < Self.maxPairs, !pairs.contains(where: { $0.path == path }) else { return }
+        guard !pairs.contains(where: { $0.path == path }) else { return }
+        if pairs.count >= Self.maxPairs {
+            guard let failed = pairs.lastIndex(where: { $0.stage == .failed }) else { return }
+            pairs.remove(at: failed)
+        }
         let place = pairs.firstIndex { $0.priority < priority } ?? pairs.endIndex
         pairs.insert(Pair(path: path, priority: priority), at: place)
     }
@@ -79,10 +84,12 @@ public struct ICEControllingAgent {
         if selectedPath?.socket == socket { (selectedPath, lastConsent) = (nil, nil) }
     }
 
-    /// Checks all pairs again with new credentials. The selected path stays until another pair is nominated or the path's
-    /// consent expires.
+    /// Begins again with new credentials. The owner adds the candidates of the new description. The other pairs are removed:
+    /// a remote agent that changes its network would otherwise fill the list with addresses it no longer has. Only the selected
+    /// path stays, until another pair is nominated or the path's consent expires.
     public mutating func restart(local: ICECredentials, remote: ICECredentials) {
         (self.local, self.remote) = (local, remote)
+        pairs.removeAll { $0.path != selectedPath }
         resetPairs()
     }
 

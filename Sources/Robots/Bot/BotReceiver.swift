@@ -59,6 +59,7 @@ private struct TrackReader {
         task = Task { for await frame in frames { await recorder.take(frame) } }
     }
 
+    /// Frames that wait are still read: the end of a stream's subscription does not drop them.
     mutating func end() async {
         task?.cancel()
         await task?.value

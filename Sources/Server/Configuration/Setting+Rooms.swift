@@ -53,7 +53,8 @@ extension Setting {
             "Wrong passwords that one IP address may try per minute.", applies: .atReload),
         Setting(
             "rooms.chatLines", \.rules.roomChatLines, .integer(0...1000),
-            "Maximum chat messages that people who join later receive.", applies: .atReload),
+            "Maximum chat messages that people who join later receive. A file is deleted with its message. 0: no files.",
+            applies: .atReload),
         Setting(
             "rooms.chatBytes", \.rules.roomChatBytes, .size(.kibibytes(1) ... .kibibytes(64)),
             "Maximum size of these messages, in JSON.", applies: .atReload),
@@ -77,12 +78,15 @@ extension Setting {
             "rooms.fileSize", \.rules.roomFileSize, .size(ByteCount(bytes: 0) ... .mebibytes(1024)),
             "Maximum bytes of a file in a room's chat. 0B: rooms take no files.", applies: .atReload),
         Setting(
-            "rooms.fileBytesPerRoom", \.rules.roomFileBytes, .size(.kibibytes(1) ... .mebibytes(1 << 20)),
-            "Maximum bytes of all files in one room.", applies: .atReload),
+            "rooms.fileBytesPerRoom", \.rules.roomFileBytes, .size(.kibibytes(4) ... .mebibytes(1 << 20)),
+            "Maximum bytes of all files in one room. Each takes blocks of 4 KiB.", applies: .atReload),
         Setting("rooms.filesPerRoom", \.rules.roomFiles, count, "Maximum files in one room.", applies: .atReload),
         Setting(
-            "rooms.fileBytes", \.rules.fileBytes, .size(.kibibytes(1) ... .mebibytes(1 << 20)),
+            "rooms.fileBytes", \.rules.fileBytes, .size(.kibibytes(4) ... .mebibytes(1 << 20)),
             "Maximum bytes of the files in all rooms.", applies: .atReload),
+        Setting(
+            "rooms.fileBytesPerAddress", \.rules.fileBytesPerAddress, .size(.kibibytes(4) ... .mebibytes(1 << 20)),
+            "Maximum bytes of the files in all rooms that one IP address (/64 for IPv6) has sent.", applies: .atReload),
         Setting(
             "rooms.uploads", \.rules.roomUploads, count, "Files that one person may send at the same time.",
             applies: .atReload),

@@ -70,6 +70,12 @@ struct CommitQueue {
     /// The number of transactions that are not committed yet.
     var count: Int { writing.count + waiting.count }
 
+    /// The number of the next transaction, for `isSettled`.
+    var nextNumber: UInt64 { firstNumber + UInt64(count) }
+
+    /// Whether all transactions before this number were committed or have failed.
+    func isSettled(before number: UInt64) -> Bool { number <= firstNumber }
+
     /// Whether this person has a change that is not committed yet.
     func isUncommitted(_ person: IdentityID) -> Bool { holders[.person(person)] != nil }
 

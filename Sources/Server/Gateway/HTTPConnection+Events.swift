@@ -16,6 +16,8 @@ extension HTTPConnection {
         case answered(HTTPReply)
         /// An endpoint accepts the WebSocket handshake that it was asked to admit.
         case accepted
+        /// The router wants the file that the current request sends.
+        case bodyWanted
         /// The client reads its responses, or no longer does.
         case writable(Bool)
         /// The event loop's next turn, after `nextTurn`.
@@ -45,6 +47,8 @@ extension HTTPConnection {
         case upgrade(HTTPRequestHead)
         /// Asks for the input `turn` in the event loop's next turn.
         case nextTurn
+        /// `nextTimeout` is earlier than before, because a request with a long time limit is over.
+        case earlierTimeout
         /// Closes the connection when the client has had time to read the last response.
         case linger
         case close

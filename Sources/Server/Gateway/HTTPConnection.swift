@@ -30,6 +30,8 @@ struct HTTPConnection {
     private struct Routed {
         let isUpload: Bool
         let maxBodyBytes: Int
+        /// The client sends the body of its file when it is told to, or when it no longer waits.
+        var expectsContinue: Bool
         var bodyBytes = 0
         /// The response began before the whole file was there. The connection closes after it, so that the client need not send
         /// the rest.
@@ -112,6 +114,7 @@ struct HTTPConnection {
         case .responded(let part): respond(part)
         case .answered(let reply): answer(reply)
         case .accepted: if case .answering(let head) = state { upgrade(head) }
+        case .bodyWanted: askForBody()
         case .writable(let isWritable):
             self.isWritable = isWritable
             takeWaiting()
@@ -133,6 +136,11 @@ struct HTTPConnection {
         case .closed, .upgraded: nil
         default: lastActive + .nanoseconds(timeLimit)
         }
+    }
+
+    private mutating func limitTime(to limit: Duration) {
+        if limit < timeLimit { outputs.append(.earlierTimeout) }
+        timeLimit = limit
     }
 
     /// Closes the connection if the client is too slow to start a request, to complete it, or to read the response.
@@ -210,7 +218,7 @@ struct HTTPConnection {
     private mutating func begin(_ head: HTTPRequestHead) {
         // The whole request must arrive within the idle timeout. Its parts do not extend it.
         lastActive = now
-        timeLimit = settings.timeLimit(head)
+        limitTime(to: settings.timeLimit(head))
         outputs.append(.began)
         if head.version == .http1_1, head.headers["Host"].count != 1 { return refuse(.hostMissing) }
         let request = EndpointRequest(
@@ -226,15 +234,29 @@ struct HTTPConnection {
             state = .switching(head, bodyBytes: 0)
         } else if let request {
             state = .reading(head, request)
-            if head.headers[canonicalForm: "expect"].contains("100-continue") {
+            if head.expectsContinue {
                 outputs.append(.sendContinue(head.version))
             }
         } else {
+            let isUpload = Settings.isUpload(head)
             state = .routed(
-                Routed(isUpload: Settings.isUpload(head), maxBodyBytes: settings.maxRoutedBytes(head)))
+                Routed(
+                    isUpload: isUpload, maxBodyBytes: settings.maxRoutedBytes(head),
+                    // RFC 9110 §10.1.1: HTTP/1.0 has no such expectation.
+                    expectsContinue: isUpload && head.version == .http1_1 && head.expectsContinue))
             router = .used
             outputs.append(.route(.head(head)))
         }
+    }
+
+    /// Tells a client that waits for it to send its file. Nobody asks after a refusal, so the client then sends nothing in vain.
+    private mutating func askForBody() {
+        guard case .routed(var routed) = state, routed.expectsContinue, routed.response == .none,
+            routed.request == .started, routed.bodyBytes == 0
+        else { return }
+        routed.expectsContinue = false
+        state = .routed(routed)
+        outputs.append(.sendContinue(.http1_1))
     }
 
     private mutating func pass(_ part: HTTPServerRequestPart, _ before: Routed) {
@@ -307,7 +329,7 @@ struct HTTPConnection {
 
     private mutating func finishRouted(_ routed: Routed) {
         state = .idle
-        timeLimit = settings.idleTimeout
+        limitTime(to: settings.idleTimeout)
         if source == .ended || routed.isCutShort { linger() } else { yieldTurn() }
     }
 
@@ -354,5 +376,12 @@ struct HTTPConnection {
     private mutating func yieldTurn() {
         pace = .waitingForTurn
         outputs.append(.nextTurn)
+    }
+}
+
+extension HTTPRequestHead {
+    /// Whether the client waits with the body until it is told to send it (RFC 9110 §10.1.1).
+    fileprivate var expectsContinue: Bool {
+        headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
     }
 }

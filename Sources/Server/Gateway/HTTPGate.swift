@@ -104,6 +104,15 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         handle(.responded(unwrapOutboundIn(data)))
     }
 
+    /// An event that a route of the router triggers when it wants the file that its request sends.
+    enum RouterEvent { case bodyWanted }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is RouterEvent else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        handle(.bodyWanted)
+        promise?.succeed()
+    }
+
     /// Sends an endpoint's response to its current request.
     func answer(_ reply: HTTPReply) { handle(.answered(reply)) }
 
@@ -140,6 +149,9 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case .upgrade(let head): upgrade(head, context)
         case .nextTurn:
             gateway.runner.laterTurns.run { self.handle(.turn) }
+        case .earlierTimeout:
+            idleCheck?.cancel()
+            scheduleTimeout(context)
         case .linger:
             let channel = context.channel
             context.eventLoop.scheduleTask(in: Self.lingerTime) { channel.close(promise: nil) }

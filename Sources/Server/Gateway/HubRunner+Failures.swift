@@ -46,15 +46,30 @@ extension HubRunner {
         if !failure.rooms.isEmpty { reload(failure.rooms) }
     }
 
+    /// How often rooms are read again while they change.
+    private static let maxReads = 10
+
     /// Loads rooms from storage again. Waits for changes that are being stored, because a room may have made another one.
-    private func reload(_ rooms: Set<RoomID>) {
+    private func reload(_ rooms: Set<RoomID>, reads: Int = 1) {
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
         let (handler, eventLoop) = (inquiryHandler, eventLoop)
         afterCommit {
+            let start = runner.value.roomChanges.number
             Task {
-                let stored = await handler.rooms()
-                eventLoop.execute { runner.value.submit(.roomsNotStored(rooms, stored)) }
+                // Without an answer, the rooms stay: to end them would give their names to whoever comes first.
+                guard let stored = await handler.rooms() else { return }
+                eventLoop.execute { runner.value.reload(rooms, from: stored, since: start, reads: reads) }
             }
         }
+    }
+
+    /// Gives rooms the state that was read, or reads again if they made another change meanwhile: it may be stored, and is not in
+    /// what was read.
+    ///
+    /// - Parameter start: the number of the last change in `roomChanges` before the reading.
+    func reload(_ rooms: Set<RoomID>, from stored: [StoredRoom], since start: UInt64, reads: Int = 1) {
+        if !roomChanges.concern(rooms, since: start) { return submit(.roomsNotStored(rooms, stored)) }
+        // A change stores the whole room. So a room that never rests agrees with storage once one of its changes is stored.
+        if reads < Self.maxReads { reload(rooms, reads: reads + 1) }
     }
 }

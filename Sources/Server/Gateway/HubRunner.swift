@@ -29,8 +29,8 @@ final class HubRunner {
     private var isPumping = false
     private var queue = CommitQueue()
     let writer: BatchWriter
-    /// Functions to call after the next batch was committed or has failed.
-    private var afterCommit: [() -> Void] = []
+    /// Functions to call when all transactions before a number were committed or have failed.
+    private var afterCommit: [(number: UInt64, body: () -> Void)] = []
     let laterTurns: LaterTurns
     private let flushes: PendingFlushes
     private var paused: [any PausedReader] = []
@@ -40,9 +40,11 @@ final class HubRunner {
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
     private let maxHeldBytes: Int
     /// Recent changes of the person that a secret belongs to, for detecting lookups that are out of date.
-    private(set) var identityChanges = RecentChanges { $0.provenIdentity.map { [$0] } ?? [] }
+    private(set) var identityChanges = RecentChanges<IdentityID> { $0.provenIdentity.map { [$0] } ?? [] }
     /// Recent changes to people's stored data, for detecting lookups that are out of date.
-    private(set) var recordChanges = RecentChanges { $0.people }
+    private(set) var recordChanges = RecentChanges<IdentityID> { $0.people }
+    /// Recent changes to persistent rooms, for detecting that what was read of them is out of date.
+    private(set) var roomChanges = RecentChanges<RoomID> { $0.room.map { [$0] } ?? [] }
     /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
     var inquiries = InquiryCounts()
@@ -200,6 +202,7 @@ final class HubRunner {
             case .persist(let change):
                 identityChanges.begin(change)
                 recordChanges.begin(change)
+                roomChanges.begin(change)
                 metrics.count(change)
                 storedBytes += change.storedBytes
             case .inquire(let question):
@@ -257,7 +260,7 @@ final class HubRunner {
 
     /// Calls `body` after the changes now waiting for storage were committed or have failed, or immediately if there are none.
     func afterCommit(_ body: @escaping () -> Void) {
-        if queue.isEmpty { body() } else { afterCommit.append(body) }
+        if queue.isEmpty { body() } else { afterCommit.append((queue.nextNumber, body)) }
     }
 
     private func commit() {
@@ -269,6 +272,7 @@ final class HubRunner {
     private func settle(_ batch: [[Change]], _ results: [StorageError?]) {
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
+        roomChanges.settle(batch.joined())
         // Until the held effects are carried out, new inputs are only queued, so they cannot overtake these effects.
         isPumping = true
         let settled = queue.settle(results.map { $0 == nil })
@@ -281,9 +285,10 @@ final class HubRunner {
         isPumping = false
         // When one commit follows another without a pause, timers can run only here.
         run { handleTimers() }
-        let waiting = afterCommit
-        afterCommit = []
-        for body in waiting { body() }
+        // The others wait for a later batch.
+        let waiting = afterCommit.filter { queue.isSettled(before: $0.number) }
+        afterCommit.removeAll { queue.isSettled(before: $0.number) }
+        for waiter in waiting { waiter.body() }
         let readers = paused
         paused = []
         for reader in readers { reader.resumeReading() }

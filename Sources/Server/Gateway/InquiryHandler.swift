@@ -19,15 +19,17 @@ struct InquiryHandler: Sendable {
         }
     }
 
-    /// Returns the persistent rooms that can be read; none if storage cannot be read.
-    func rooms() async -> [StoredRoom] {
+    /// Returns the persistent rooms that can be read; nil if storage cannot be read.
+    func rooms() async -> [StoredRoom]? {
         do {
             let stored = try await storage.rooms()
             stored.logUnreadable(logger)
             return stored.rooms
         } catch {
-            logger.error("The rooms could not be loaded again", metadata: ["error": "\(error)"])
-            return []
+            logger.error(
+                "Rooms whose changes were lost could not be loaded again. They stay as they are until their next change.",
+                metadata: ["error": "\(error)"])
+            return nil
         }
     }
 

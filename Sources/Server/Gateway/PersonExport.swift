@@ -14,14 +14,16 @@ import Wire
 struct PersonExport: Sendable {
     static let path: RouterPath = "/v1/person"
 
-    /// A request context with the remote address of the connection.
+    /// A request context with the connection and its remote address.
     struct Context: RequestContext {
         var coreContext: CoreRequestContextStorage
+        let channel: any Channel
         let peer: SocketAddress?
 
         init(source: ApplicationRequestContextSource) {
             coreContext = CoreRequestContextStorage(source: source)
-            peer = source.channel.remoteAddress
+            channel = source.channel
+            peer = channel.remoteAddress
         }
     }
 

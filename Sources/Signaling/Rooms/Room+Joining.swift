@@ -13,13 +13,17 @@ extension Room {
             }
             try permit(application, &turn)
             former = try takePlace(for: applicant)
-            // After everything else, so that only those who could come in learn it.
-            try application.permitMesh(options)
             guard mustWait(applicant) else {
+                // After everything else, so that only those who could come in learn it.
+                try application.permitMesh(options)
                 if let former { remove(former, .replaced, &turn) }
                 return enter(applicant, re: request.re, &turn)
             }
+            // A copy, because who could wait learns it too, instead of waiting in vain, and then has not knocked.
+            var lobby = lobby
             formerKnock = try lobby.knock(applicant, turn)
+            try application.permitMesh(options)
+            self.lobby = lobby
         } catch {
             return turn.refuse(application, error)
         }

@@ -53,8 +53,7 @@ extension Room {
             connection: member.client, displayName: member.person.displayName, text: text, at: turn.now)
         // Not the size of the text: JSON writes a control character in six bytes.
         try charge(textSize: line.encodedSize, turn)
-        chat.append(line, turn.rules)
-        broadcast(.said(line), &turn)
+        tell(line, &turn)
     }
 }
 

@@ -291,6 +291,7 @@ public struct Room: Machine, Equatable, Sendable {
     private mutating func reload(_ stored: StoredRoom?, _ turn: inout Turn) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)
+        deleteFiles(&turn)
         for client in roster.members.map(\.client) + lobby.removeAll().map(\.client) {
             turn.tell(.client(client, .room(nil)))
             turn.tell(.client(client, .expel(.storageFailed, .serviceRestart)))

@@ -7,13 +7,17 @@ struct RoomChat: Equatable, Sendable {
     /// The size of the lines in JSON.
     private var bytes = 0
 
-    mutating func append(_ line: RoomLine, _ rules: Rules) {
+    /// - Returns: the files of the lines that are dropped.
+    mutating func append(_ line: RoomLine, _ rules: Rules) -> [RoomFileID] {
+        var files: [RoomFileID] = []
         lines.append(line)
         bytes += Self.size(line)
         while let first = lines.first, lines.count > rules.roomChatLines || bytes > rules.roomChatBytes {
             lines.removeFirst()
             bytes -= Self.size(first)
+            if let file = first.file { files.append(file.id) }
         }
+        return files
     }
 
     /// Forgets the line of a file that was deleted.

@@ -2,10 +2,14 @@ import Wire
 
 /// The files of a room, and the uploads that are under way. The shell stores the bytes.
 ///
-/// Invariant: each file was reserved with its full size before its first byte, and `bytes` is the sum of all reservations.
+/// Invariant: each file was reserved with its full size before its first byte, and `bytes` is the sum of all reservations. The
+/// totals in `Turn.figures` have each reservation exactly once.
 struct RoomFiles: Equatable, Sendable {
     /// Legal transitions: `promised` → `receiving` → `stored`. Each can be removed, and ends at `until`.
     enum State: Equatable, Sendable { case promised, receiving, stored }
+
+    /// A small file takes a block of the disk, and an inode. Without such a unit, the limits of bytes would not limit their number.
+    private static let block = 4096
 
     struct Entry: Equatable, Sendable {
         let id: RoomFileID
@@ -13,12 +17,17 @@ struct RoomFiles: Equatable, Sendable {
         let size: Int
         /// The person who sends it, and their place in the room.
         let sender: ConnectionID
+        /// The address that the sender came in from, for the limit per address.
+        let address: String
         let secret: RoomFileKey
         fileprivate(set) var state = State.promised
         /// When the upload is given up, or the file deleted.
         fileprivate(set) var until: Timestamp
         /// When to look at the time again, in steps (`Room.longestTimer`).
         fileprivate(set) var checkAt: Timestamp
+
+        /// What is reserved for the file. No overflow: a size is at most `Limits.roomFile`.
+        var space: Int { RoomFiles.space(for: size) }
 
         fileprivate mutating func keep(until: Timestamp, now: Timestamp) {
             (self.until, checkAt) = (until, min(until, now + Room.longestTimer))
@@ -27,17 +36,19 @@ struct RoomFiles: Equatable, Sendable {
 
     private(set) var entries: [Entry] = []
 
-    var bytes: Int { entries.reduce(0) { $0 + $1.size } }
+    var bytes: Int { entries.reduce(0) { $0 + $1.space } }
     var nextTimeout: Timestamp? { entries.lazy.map(\.checkAt).min() }
     subscript(id: RoomFileID) -> Entry? { entries.first { $0.id == id } }
+
+    private static func space(for size: Int) -> Int { (size + block - 1) / block * block }
 
     private func index(_ id: RoomFileID) -> Int? { entries.firstIndex { $0.id == id } }
 
     mutating func reserve(
-        _ verb: RoomVerb.File, for sender: ConnectionID, _ turn: inout Turn
+        _ verb: RoomVerb.File, for member: RoomRoster.Member, _ turn: inout Turn
     ) throws(WireError) -> Entry {
         let rules = turn.rules
-        guard rules.roomFileSize > 0 else {
+        guard rules.takesRoomFiles else {
             throw WireError(.notPermitted, "This server takes no files. Send a link instead.")
         }
         guard verb.size <= rules.roomFileSize else {
@@ -46,26 +57,37 @@ struct RoomFiles: Equatable, Sendable {
         }
         guard Self.isAllowed(verb.name) else { throw .invalidFileName }
         if let error = turn.permit.refusal(of: .optional) { throw error }
-        let unfinished = entries.count { $0.sender == sender && $0.state != .stored }
+        let unfinished = entries.count { $0.sender == member.client && $0.state != .stored }
         guard unfinished < rules.roomUploads else { throw .uploadsBusy(rules) }
-        // No overflow: each size is at most `Limits.roomFile`.
-        guard entries.count < rules.roomFiles, bytes + verb.size <= rules.roomFileBytes else {
+        try permit(Self.space(for: verb.size), from: member.address, turn)
+        let until = turn.now + rules.roomUploadStart
+        let entry = Entry(
+            id: .random(using: &turn.random), name: verb.name, size: verb.size, sender: member.client,
+            address: member.address, secret: .random(using: &turn.random), until: until, checkAt: until)
+        entries.append(entry)
+        turn.figures.rooms.reserve(entry.space, for: entry.address)
+        return entry
+    }
+
+    private func permit(_ space: Int, from address: String, _ turn: Turn) throws(WireError) {
+        let (rules, figures) = (turn.rules, turn.figures.rooms)
+        guard entries.count < rules.roomFiles, bytes + space <= rules.roomFileBytes else {
             throw WireError(
                 .storageFull, "This room has no space for this file. Ask a host to remove others first.",
                 retryable: true)
         }
-        guard turn.figures.rooms.storedFileBytes + verb.size <= rules.fileBytes else {
+        // Before the limit of all, so that who uses up their own share learns what helps.
+        guard (figures.fileBytesPerAddress[address] ?? 0) + space <= rules.fileBytesPerAddress else {
+            throw WireError(
+                .storageQuota,
+                "Rooms keep too many files from your network. Remove some that you sent, or send a link.",
+                retryable: true)
+        }
+        guard figures.storedFileBytes + space <= rules.fileBytes else {
             throw WireError(
                 .storageFull, "The server has no space for this file. Try again later, or send a link.",
                 retryable: true)
         }
-        let until = turn.now + rules.roomUploadStart
-        let entry = Entry(
-            id: .random(using: &turn.random), name: verb.name, size: verb.size, sender: sender,
-            secret: .random(using: &turn.random), until: until, checkAt: until)
-        entries.append(entry)
-        turn.figures.rooms.storedFileBytes += entry.size
-        return entry
     }
 
     /// A name for any file system: without characters that end a path or a header, or that hide what kind of file it is.
@@ -86,6 +108,12 @@ struct RoomFiles: Equatable, Sendable {
         entries[index].state = .receiving
         entries[index].keep(until: turn.now + turn.rules.roomUploadTime, now: turn.now)
         return entries[index]
+    }
+
+    /// Returns the upload if it has begun and is still wanted.
+    func check(_ id: RoomFileID, _ secret: RoomFileKey) throws(WireError) -> Entry {
+        guard let entry = self[id], entry.secret == secret, entry.state == .receiving else { throw .noUpload }
+        return entry
     }
 
     /// The shell has all bytes of the file.
@@ -109,7 +137,7 @@ struct RoomFiles: Equatable, Sendable {
     mutating func remove(_ id: RoomFileID, _ turn: inout Turn) {
         guard let index = index(id) else { return }
         let entry = entries.remove(at: index)
-        turn.figures.rooms.storedFileBytes -= entry.size
+        turn.figures.rooms.release(entry.space, of: entry.address)
         // Also while it is promised: the upload may be on its way.
         turn.deleteFile(entry.id)
     }
@@ -119,6 +147,8 @@ struct RoomFiles: Equatable, Sendable {
 public enum RoomFileAction: Equatable, Sendable {
     /// Begins the upload with this secret.
     case begin(RoomFileKey)
+    /// Asks whether the upload is still wanted. A deletion before the shell had created the file had no effect.
+    case check(RoomFileKey)
     /// Ends the upload: all bytes are stored, or the upload failed.
     case end(RoomFileKey, isComplete: Bool)
     /// A member with this key downloads the file.
@@ -127,7 +157,7 @@ public enum RoomFileAction: Equatable, Sendable {
     /// The error if there is no such upload or file. It does not tell whether there is such a room.
     var missing: WireError {
         switch self {
-        case .begin, .end: .noUpload
+        case .begin, .check, .end: .noUpload
         case .download: .noFile
         }
     }
@@ -146,7 +176,7 @@ extension Room {
     private var filesPath: String { "/v1/rooms/\(name.pathComponent)/files" }
 
     func fileAccess(of member: RoomRoster.Member, _ rules: Rules) -> RoomFileAccess? {
-        guard rules.roomFileSize > 0, !member.isPerch else { return nil }
+        guard rules.takesRoomFiles, !member.isPerch else { return nil }
         return RoomFileAccess(path: filesPath, key: member.fileKey, maxSize: rules.roomFileSize)
     }
 
@@ -155,7 +185,7 @@ extension Room {
     ) throws(WireError) {
         guard options.chat else { throw .chatIsOff }
         if let wait = talk.take(member.identity, turn.rules.roomTalk, now: turn.now) { throw .tooFast(wait) }
-        let entry = try files.reserve(verb, for: member.client, &turn)
+        let entry = try files.reserve(verb, for: member, &turn)
         turn.send(
             .room(.upload(.init(re: re, id: entry.id, path: "\(filesPath)/\(entry.id)", secret: entry.secret))),
             to: member.client)
@@ -200,6 +230,7 @@ extension Room {
         let entry: RoomFiles.Entry
         switch action {
         case .begin(let secret): entry = try files.begin(id, secret, turn)
+        case .check(let secret): entry = try files.check(id, secret)
         case .end(let secret, isComplete: true): entry = try finish(id, secret, &turn)
         case .end(let secret, isComplete: false):
             if files[id]?.secret == secret, files[id]?.state == .receiving { files.remove(id, &turn) }
@@ -231,9 +262,16 @@ extension Room {
             files.remove(id, &turn)
             throw error
         }
-        chat.append(line, turn.rules)
-        broadcast(.said(line), &turn)
+        tell(line, &turn)
         return entry
+    }
+
+    /// Adds a line to the chat. Deletes the files of the lines that leave it: who comes in later could neither see nor remove
+    /// them, and the room would have no space for others.
+    mutating func tell(_ line: RoomLine, _ turn: inout Turn) {
+        let dropped = chat.append(line, turn.rules)
+        broadcast(.said(line), &turn)
+        for file in dropped.compactMap({ files[$0] }) { removeFile(file, &turn) }
     }
 }
 

@@ -7,6 +7,8 @@ struct RoomRoster: Equatable, Sendable {
     struct Member: Equatable, Sendable {
         let client: ConnectionID
         let identity: IdentityID
+        /// The address that they came in from, for limits.
+        let address: String
         /// What the client's token for the session is bound to.
         let binding: MatchID
         /// The bearer token with which the client downloads files of the room.
@@ -45,7 +47,7 @@ struct RoomRoster: Equatable, Sendable {
         person.since = turn.now
         person.state = applicant.isAway ? .reconnecting : .connected
         let member = Member(
-            client: applicant.client, identity: applicant.identity, binding: binding,
+            client: applicant.client, identity: applicant.identity, address: applicant.address, binding: binding,
             fileKey: .random(using: &turn.random), token: applicant.grant?.fingerprint, granted: applicant.grant?.role,
             person: person)
         members.append(member)

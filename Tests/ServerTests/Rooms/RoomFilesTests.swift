@@ -154,13 +154,13 @@ struct RoomFilesTests {
     @Test("the room and the server take files only as far as they have space, and removed files give it back")
     func space() async throws {
         let configure = { (configuration: inout ConfabConfiguration) in
-            configuration.rules.roomFileBytes = 2048
+            configuration.rules.roomFileBytes = 8192
             configuration.rules.roomFiles = 2
         }
         try await TestServer.run(configure) { server in
             let ada = try await Member.enter(server, "Ada")
             let first = try await ada.send(String(repeating: "x", count: 1500))
-            #expect(try await ada.refusal(size: 549) == .storageFull)
+            #expect(try await ada.refusal(size: 4097) == .storageFull)
             _ = try await ada.send(String(repeating: "x", count: 548))
             #expect(try await ada.refusal(size: 1) == .storageFull)
             try await ada.client.say(.room(.removeFile(.init(id: first))))
@@ -334,6 +334,16 @@ struct RoomFileStoreTests {
             let error = await result
             #expect(error?.code == .notFound)
             #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test("an upload that is no longer wanted when its file exists takes no space")
+    func unwanted() async throws {
+        try await withStore { store, path in
+            await #expect(throws: WireError.noUpload) {
+                try await store.receive(Self.body(["tea"]), as: Self.file, size: 3) { throw WireError.noUpload }
+            }
+            #expect(try Data(contentsOf: URL(filePath: path)).isEmpty)
         }
     }
 

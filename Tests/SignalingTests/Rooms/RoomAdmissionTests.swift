@@ -51,6 +51,21 @@ import Wire
         #expect(eve.open(password: "open sesame", routedOnly: true)?.errorCode == .roomLocked)
     }
 
+    /// Otherwise they would wait for a room that they cannot use, and a host would admit them in vain.
+    @Test func whoCouldWaitForAMeshRoomLearnsItInsteadOfKnocking() {
+        let stage = Stage { ($0.routesMedia, $0.roomLobby) = (true, 1) }
+        let (ada, bob, eve) = (stage.arrive(address: "a"), stage.arrive(address: "b"), stage.arrive(address: "e"))
+        ada.open(with: RoomChanges { ($0.media, $0.lobby) = (.mesh, true) })
+        ada.take()
+        #expect(bob.open(routedOnly: true)?.errorCode == .roomMesh)
+        #expect(ada.take() == [], "nobody in the room notices")
+        bob.open()
+        #expect(eve.open(routedOnly: true)?.errorCode == .rateLimited, "the lobby is full, so she could not wait")
+        ada.deny(bob)
+        #expect(bob.open(routedOnly: true)?.errorCode == .roomRefused)
+        #expect(eve.open(routedOnly: true)?.errorCode == .roomMesh)
+    }
+
     // MARK: Lobby
 
     @Test func aLobbyLetsPeopleKnockAndHostsAdmit() throws {

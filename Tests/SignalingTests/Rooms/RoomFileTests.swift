@@ -3,34 +3,36 @@ import TestSupport
 import Testing
 import Wire
 
-/// Files in the chat of a room.
-@Suite struct RoomFileTests: InStandUp {
-    let room: StandUp
-
-    init() throws { room = try StandUp() }
-
-    private func announce(_ guest: Guest, name: String = "plan.pdf", size: Int = 5) -> ServerMessage? {
+extension InStandUp {
+    fileprivate func announce(_ guest: Guest, name: String = "plan.pdf", size: Int = 5) -> ServerMessage? {
         guest.ask(.room(.file(.init(name: name, size: size))))
     }
 
-    private func upload(_ guest: Guest) throws -> RoomNotice.Upload {
+    fileprivate func upload(_ guest: Guest) throws -> RoomNotice.Upload {
         guard case .room(.upload(let upload)) = announce(guest) else { throw NoUpload() }
         return upload
     }
 
-    private struct NoUpload: Error {}
-
-    @discardableResult private func ask(_ id: RoomFileID, _ action: RoomFileAction) -> RoomReply? {
+    @discardableResult fileprivate func ask(_ id: RoomFileID, _ action: RoomFileAction) -> RoomReply? {
         stage.operate(.file(.standUp, id, action))
     }
 
     /// Sends a file, and returns its id.
-    private func send(_ guest: Guest) throws -> RoomFileID {
+    fileprivate func send(_ guest: Guest) throws -> RoomFileID {
         let upload = try upload(guest)
         _ = ask(upload.id, .begin(upload.secret))
         _ = ask(upload.id, .end(upload.secret, isComplete: true))
         return upload.id
     }
+}
+
+private struct NoUpload: Error {}
+
+/// Files in the chat of a room.
+@Suite struct RoomFileTests: InStandUp {
+    let room: StandUp
+
+    init() throws { room = try StandUp() }
 
     private let noKey = RoomFileKey(high: 1, low: 1)
 
@@ -60,6 +62,17 @@ import Wire
         #expect(ask(upload.id, .begin(noKey))?.errorCode == .notFound)
         #expect(ask(upload.id, .begin(upload.secret))?.errorCode == nil)
         #expect(ask(upload.id, .begin(upload.secret))?.errorCode == .notFound)
+    }
+
+    /// The room may have deleted the file before the disk had it, and has given its space to others.
+    @Test func anUploadThatHasBegunCanBeChecked() throws {
+        let upload = try upload(bob)
+        #expect(ask(upload.id, .check(upload.secret))?.errorCode == .notFound, "it has not begun")
+        let begun = ask(upload.id, .begin(upload.secret))
+        #expect(ask(upload.id, .check(upload.secret)) == begun)
+        #expect(ask(upload.id, .check(noKey))?.errorCode == .notFound)
+        #expect(bob.leaveRoom()?.type == "ok")
+        #expect(ask(upload.id, .check(upload.secret))?.errorCode == .notFound)
     }
 
     @Test func anUploadThatDoesNotBeginIsGivenUp() throws {
@@ -105,7 +118,8 @@ import Wire
     @Test func whoHasNoKeyDoesNotLearnWhetherARoomExists() throws {
         let id = try send(bob)
         let nowhere = try #require(RoomName("nowhere"))
-        for action in [RoomFileAction.begin(noKey), .end(noKey, isComplete: true), .download(noKey)] {
+        let actions = [RoomFileAction.begin(noKey), .check(noKey), .end(noKey, isComplete: true), .download(noKey)]
+        for action in actions {
             #expect(stage.operate(.file(nowhere, id, action)) == ask(id, action))
         }
     }
@@ -115,5 +129,93 @@ import Wire
         _ = ask(upload.id, .begin(upload.secret))
         #expect(ada.remove(bob)?.type == "ok")
         #expect(ask(upload.id, .end(upload.secret, isComplete: true))?.errorCode == .notFound)
+    }
+
+    /// Otherwise it would take space of the room, although who comes later could neither see nor remove it.
+    @Test func aFileIsDeletedWhenItsLineLeavesTheChat() throws {
+        let id = try send(bob)
+        for number in 1..<100 {
+            ada.write("\(number)")
+            stage.pass(.seconds(1))
+        }
+        #expect(eve.takeRooms().count == 100, "a file and 99 messages")
+        ada.write("100")
+        let heard = eve.takeRooms()
+        #expect(heard.first?.said?.text == "100")
+        #expect(heard.dropFirst() == [.fileRemoved(.init(id: id))])
+        #expect(stage.effects.contains(.deleteFile(id)))
+        #expect(stage.hub.roomFigures.storedFileBytes == 0)
+        #expect(bob.ask(.room(.removeFile(.init(id: id))))?.errorCode == .notFound)
+        #expect(stage.arrive().open()?.room?.joined?.chat.count == 100)
+    }
+
+    @Test func aServerThatKeepsNoLinesTakesNoFiles() throws {
+        let room = try StandUp(Stage { ($0.routesMedia, $0.roomChatLines) = (true, 0) })
+        #expect(room.joined[room.bob]?.files == nil)
+        #expect(announce(room.bob)?.errorCode == .notPermitted)
+    }
+}
+
+/// The space that files take, and how much of it an address gets.
+@Suite struct RoomFileSpaceTests: InStandUp {
+    private static let block = 4096
+    let room: StandUp
+
+    init() throws {
+        room = try StandUp(
+            Stage {
+                $0.routesMedia = true
+                ($0.fileBytesPerAddress, $0.fileBytes) = (2 * Self.block, 4 * Self.block)
+            })
+    }
+
+    private var figures: RoomFigures { stage.hub.roomFigures }
+
+    /// Otherwise a few promises would reserve the space of everyone, without a byte being sent.
+    @Test func anAddressReservesOnlyItsShareInAllRooms() throws {
+        _ = try upload(bob)
+        _ = try send(bob)
+        #expect(announce(bob)?.errorCode == .storageQuota)
+        let neighbor = stage.arrive(address: "b")
+        neighbor.open(RoomName("Tea"), as: "Neighbor")
+        #expect(announce(neighbor)?.errorCode == .storageQuota)
+        _ = try upload(ada)
+    }
+
+    /// Otherwise the space would hold any number of small files, each of which takes a block of the disk.
+    @Test func aSmallFileTakesABlock() throws {
+        _ = announce(bob, size: 1)
+        #expect(figures.storedFileBytes == Self.block)
+        _ = announce(ada, size: Self.block)
+        #expect(figures.storedFileBytes == 2 * Self.block)
+        _ = announce(eve, size: Self.block + 1)
+        #expect(figures.storedFileBytes == 4 * Self.block)
+        #expect(announce(bob, size: 1)?.errorCode == .storageFull, "bob has a share left, but the server has no space")
+        #expect(figures.fileBytesPerAddress == ["a": Self.block, "b": Self.block, "e": 2 * Self.block])
+    }
+
+    @Test func theShareComesBackWhenAFileOrAPromiseEnds() throws {
+        func expectNone(_ way: String) {
+            #expect(figures.storedFileBytes == 0 && figures.fileBytesPerAddress == [:], "\(way): \(figures)")
+        }
+        _ = try upload(bob)
+        stage.pass(.seconds(31))
+        expectNone("a promise that was not used")
+        let broken = try upload(bob)
+        ask(broken.id, .begin(broken.secret))
+        ask(broken.id, .end(broken.secret, isComplete: false))
+        expectNone("an upload that failed")
+        let sent = try send(bob)
+        for _ in 0..<2 { _ = ada.ask(.room(.removeFile(.init(id: sent)))) }
+        expectNone("a file that was removed")
+        _ = try send(bob)
+        stage.pass(.seconds(86_400))
+        expectNone("an old file")
+        _ = try upload(eve)
+        eve.leaveRoom()
+        expectNone("an upload of a person who left")
+        _ = try send(bob)
+        stage.handle(.closeRoom(.standUp))
+        expectNone("a file of a room that ended")
     }
 }

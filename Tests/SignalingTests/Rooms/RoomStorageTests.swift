@@ -189,6 +189,20 @@ import Wire
         #expect(arrive(as: bob).open(as: "Bob")?.room?.joined?.role == .host, "the name is free")
     }
 
+    /// Otherwise they would be on the disk, and would use up the space of all rooms, until a restart.
+    @Test func theFilesOfARoomThatIsLoadedAgainAreDeleted() throws {
+        ada.open(with: Self.persistent)
+        let before = try #require(stored)
+        guard case .room(.upload(let upload))? = ada.ask(.room(.file(.init(name: "plan.pdf", size: 5)))) else {
+            Issue.record("the upload was refused")
+            return
+        }
+        #expect(stage.hub.roomFigures.storedFileBytes == 4096)
+        stage.handle(.roomsNotStored([before.id], [before]))
+        #expect(stage.effects.contains(.deleteFile(upload.id)))
+        #expect(stage.hub.roomFigures.storedFileBytes == 0)
+    }
+
     @Test func aRoomThatCouldNotBeDeletedExistsAgain() throws {
         ada.open(with: Self.persistent)
         let before = try #require(stored)

@@ -11,7 +11,11 @@ extension RoomWorld {
         let (rooms, sessions) = (stage.hub.roomCount, stage.hub.sessionCount)
         if occupied.count > rooms { fail("\(occupied.count) rooms have people, and \(rooms) exist") }
         if sessions > rooms { fail("\(sessions) sessions of \(rooms) rooms are left") }
-        let bytes = stage.hub.roomFigures.storedFileBytes
+        let figures = stage.hub.roomFigures
+        let (bytes, shares) = (figures.storedFileBytes, figures.fileBytesPerAddress.values)
+        if shares.contains(where: { $0 <= 0 }) || shares.reduce(0, +) != bytes {
+            fail("the shares \(shares) of addresses are not the \(bytes) bytes of files")
+        }
         if bytes < 0 || (rooms == 0 && bytes > 0) { fail("\(rooms) rooms have \(bytes) bytes of files") }
     }
 

@@ -19,7 +19,10 @@ final class RoomFileStore: Sendable {
     private func path(_ id: RoomFileID) -> String { "\(directory)/\(id)" }
 
     /// Deletes what an earlier run of the server left. Call once, before the first client connects.
-    func clear() { try? FileManager.default.removeItem(atPath: directory) }
+    func clear() throws {
+        guard FileManager.default.fileExists(atPath: directory) else { return }
+        try FileManager.default.removeItem(atPath: directory)
+    }
 
     /// Deletes a file. What is still being sent or downloaded fails, so that nothing outlives the space reserved for it.
     func delete(_ id: RoomFileID) {
@@ -34,10 +37,13 @@ final class RoomFileStore: Sendable {
 
     /// Writes a body to disk, part by part. The client is not read while the disk is busy.
     ///
+    /// - Parameter confirm: called when the file exists, and throws if it is no longer wanted. From then on, deleting it ends the
+    ///   upload.
     /// - Throws: an error for the client if the body has another size, does not arrive, or the disk does not take it, or if the
     ///   file was deleted. What was written is not deleted.
-    func receive<Body: AsyncSequence>(_ body: Body, as id: RoomFileID, size: Int) async throws(WireError)
-    where Body.Element == ByteBuffer {
+    func receive<Body: AsyncSequence>(
+        _ body: Body, as id: RoomFileID, size: Int, confirm: () async throws -> Void = {}
+    ) async throws(WireError) where Body.Element == ByteBuffer {
         let descriptor = try await create(id)
         // Closing takes no time: the system writes the rest later.
         defer { close(descriptor) }
@@ -45,6 +51,7 @@ final class RoomFileStore: Sendable {
         // Parts can be as small as a byte, and each write is a task for the thread pool.
         var unwritten = ByteBuffer()
         do {
+            try await confirm()
             for try await part in body {
                 guard part.readableBytes <= size - received else { throw WireError.otherSize }
                 received += part.readableBytes

@@ -69,7 +69,10 @@ struct RoomFilesEndpoint: Sendable {
         do throws(WireError) {
             let announced = request.headers[.contentLength]
             if let announced, Int(announced) != file.size { throw .otherSize }
-            try await target.store.receive(request.body, as: target.id, size: file.size)
+            context.channel.triggerUserOutboundEvent(HTTPGate.RouterEvent.bodyWanted, promise: nil)
+            try await target.store.receive(request.body, as: target.id, size: file.size) {
+                _ = try await ask(.check(target.key), target)
+            }
         } catch {
             _ = try? await gateway.ask(.file(target.name, target.id, .end(target.key, isComplete: false)))
             // The room deletes its files, but it may have done so before this one existed.
