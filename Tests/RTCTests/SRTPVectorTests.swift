@@ -24,7 +24,7 @@ import Testing
             ),
         ] {
             var stream = [UInt8](repeating: 0, count: 48)
-            #expect(confab_cipher_begin(context, salt + hex(counter)) == 1)
+            #expect(confab_ctr_begin(context, salt + hex(counter)) == 1)
             let done = stream.withUnsafeMutableBytes {
                 confab_cipher_update(context, $0.baseAddress, $0.count, $0.baseAddress)
             }
@@ -64,7 +64,7 @@ import Testing
         defer { EVP_CIPHER_CTX_free(context) }
         let packet = hex("8040f17b 8041f8d3 5501a0b2") + Array("Gallia est omnis divisa in partes tres".utf8)
         var tag = [UInt8](repeating: 0, count: 16)
-        #expect(confab_cipher_begin(context, hex("51753c6580c2726f20718414")) == 1)
+        #expect(confab_gcm_begin(context, hex("51753c6580c2726f20718414")) == 1)
         #expect(confab_gcm_authenticate(context, packet, packet.count) == 1)
         #expect(confab_gcm_finish(context, &tag) == 1)
         #expect(tag == hex("22493f82d2bce397e9d79e3b19aa4216"))

@@ -40,7 +40,7 @@ struct SRTPSessionKeys {
             initial[7] ^= label.rawValue + kind.rawValue
             var stream = [UInt8](repeating: 0, count: length)
             let done = stream.withUnsafeMutableBytes { bytes in
-                confab_cipher_begin(context, initial) == 1
+                confab_ctr_begin(context, initial) == 1
                     && confab_cipher_update(context, bytes.baseAddress, bytes.count, bytes.baseAddress) == 1
             }
             return done ? stream : nil
