@@ -189,6 +189,5 @@ extension SimulatedNetwork {
             run(for: .milliseconds(100))
             await Task.yield()
         }
-        if steps > 1000 { print("STEPS", steps) }
     }
 }

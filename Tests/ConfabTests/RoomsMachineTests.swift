@@ -316,7 +316,7 @@ struct RoomsMachineTests {
         var notice = RoomNotice.Joined()
         notice.people = (0..<1000).map { number in
             var person = RoomPerson()
-            person.connection = ConnectionID(high: 0, low: number)
+            person.connection = ConnectionID(high: 0, low: UInt64(number))
             return person
         }
         _ = ask()
