@@ -257,7 +257,7 @@ struct RoomsMachineTests {
         guard case .joined(var answer) = joined() else { throw Missing() }
         answer.options = options
         _ = machine.handle(.answered(1, .success(.room(.joined(answer)))), now: now)
-        _ = machine.sessionJoined()
+        _ = machine.sessionJoined(stay: 1)
         _ = machine.handle(.expired, now: now)
         return try #require(joins(connect(.restarted)).first)
     }
