@@ -164,7 +164,7 @@ function kinds() {
 
 const requiredKeys = {
   CFBundleIdentifier: 'string', CFBundleURLTypes: 'object', NSAppTransportSecurity: 'object', NSCameraUsageDescription: 'string',
-  NSLocalNetworkUsageDescription: 'string', NSLocationWhenInUseUsageDescription: 'string', NSMicrophoneUsageDescription: 'string',
+  NSLocalNetworkUsageDescription: 'string', NSLocationWhenInUseUsageDescription: 'string', NSMicrophoneUsageDescription: 'string', NSUserActivityTypes: 'object',
   UIApplicationSceneManifest: 'object', UIBackgroundModes: 'object', UILaunchScreen: 'object',
   UISupportedInterfaceOrientations: 'object', 'UISupportedInterfaceOrientations~ipad': 'object',
 };

@@ -7,7 +7,9 @@ import UIKit
 /// them without knowing the engine.
 public protocol SurfaceSource: VideoSource {
     /// Makes a surface that shows the pictures from now on.
-    @MainActor func makeSurface() -> any VideoSurface
+    ///
+    /// - Parameter inBackground: whether it has to show them while the app is not on the screen, in Picture in Picture.
+    @MainActor func makeSurface(inBackground: Bool) -> any VideoSurface
 }
 
 /// A view that shows one source. It is closed once and not used afterwards.

@@ -83,7 +83,7 @@ public final class SurfaceContainer: UIView {
         surface?.close()
         surface?.view.removeFromSuperview()
         self.source = source
-        surface = (source as? any SurfaceSource)?.makeSurface()
+        surface = (source as? any SurfaceSource)?.makeSurface(inBackground: false)
         guard let surface else { return }
         (surface.fit, surface.isMirrored) = (fit, isMirrored)
         surface.view.frame = bounds

@@ -10,13 +10,13 @@ struct AppEndToEndTests {
         .appending(path: "../../Sources/Robots/Sample/sound.ogg")
 
     /// Runs apps, each of another person, with a film for their cameras.
-    private static func withPhones(
+    static func withPhones(
         _ names: [String], _ body: @escaping @MainActor @Sendable ([Phone]) async throws -> Void
     ) async throws {
         try await withPhones(names) { phones, _ in try await body(phones) }
     }
 
-    private static func withPhones(
+    static func withPhones(
         _ names: [String], _ body: @escaping @MainActor @Sendable ([Phone], TestServer) async throws -> Void
     ) async throws {
         let film = try Frames.file(Frames.ivf(framesPerSecond: 25), "ivf")
@@ -33,7 +33,7 @@ struct AppEndToEndTests {
     }
 
     /// Expects frames of the film.
-    @MainActor private static func expectFilm(in video: (any VideoSource)?) async throws {
+    @MainActor static func expectFilm(in video: (any VideoSource)?) async throws {
         let source = try #require(video as? EncodedSource)
         var count = 0
         for await frame in source.frames {
@@ -216,11 +216,12 @@ struct AppEndToEndTests {
 
 extension Events<Session.Event>.Iterator {
     /// Waits until a stream is announced to have exactly these media.
-    fileprivate func expect(audio: Bool, video: Bool) async throws {
-        _ = try await first("stream with audio \(audio) and video \(video)") { event -> Bool? in
+    @discardableResult
+    func expect(audio: Bool, video: Bool) async throws -> MediaStream {
+        try await first("stream with audio \(audio) and video \(video)") { event -> MediaStream? in
             switch event {
             case .streamCreated(let stream), .streamChanged(let stream):
-                stream.hasAudio == audio && stream.hasVideo == video ? true : nil
+                stream.hasAudio == audio && stream.hasVideo == video ? stream : nil
             default: nil
             }
         }

@@ -3,6 +3,7 @@ import Confab
 import Foundation
 import SwiftUI
 import UIKit
+import VisionKit
 
 @main struct ConfabApp: App {
     @UIApplicationDelegateAdaptor(AppDelegate.self) private var delegate
@@ -18,6 +19,7 @@ import UIKit
     let background = BackgroundTime()
     private let calls = CallKitBridge()
     private let network: NetworkWatcher
+    private let heat: HeatWatcher
     #if PUSH
     private var pushes: PushBridge?
     #endif
@@ -27,7 +29,7 @@ import UIKit
         let platform = Platform(
             permissions: DevicePermissions(location: location), location: location, calls: calls, audio: CallAudio(),
             announcer: DeviceAnnouncer(), screen: DeviceScreen(), settings: DeviceSettingsStore(),
-            clock: SystemClock())
+            clock: SystemClock(), canScan: DataScannerViewController.isSupported)
         #if ROULETTE
         let hasRoulette = true
         #else
@@ -36,6 +38,7 @@ import UIKit
         app = ApplicationModel(
             platform: platform, server: ClientServer(media: WebRTCEngine()), hasRoulette: hasRoulette)
         network = NetworkWatcher(app: app)
+        heat = HeatWatcher(app: app)
         super.init()
     }
 }

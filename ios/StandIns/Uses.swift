@@ -2,10 +2,12 @@
 // compiler knows when a switch has missed one.
 import AVFoundation
 import CallKit
+import Intents
 import Network
 import ReplayKit
 import SwiftUI
 import UIKit
+import VisionKit
 import WebRTC
 
 let refusals: [CXErrorCodeIncomingCallError.Code] = [
@@ -26,3 +28,6 @@ let ice: [RTCIceConnectionState] = [
 let directions: [RTCRtpTransceiverDirection] = [.sendRecv, .sendOnly, .recvOnly, .inactive, .stopped]
 let media: [RTCRtpMediaType] = [.audio, .video, .data, .unsupported, .any]
 let gathering: [RTCIceGatheringState] = [.new, .gathering, .complete]
+let capabilities: [INCallCapability] = [.unknown, .audioCall, .videoCall]
+let contents: [UIView.ContentMode] = [.scaleToFill, .scaleAspectFit, .scaleAspectFill]
+let qualities: [DataScannerViewController.QualityLevel] = [.balanced, .fast, .accurate]

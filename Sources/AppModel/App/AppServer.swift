@@ -8,6 +8,8 @@ public enum AppRequest: Equatable, Sendable {
     case retry
     /// The device's network changed, or it has none.
     case networkChanged(isAvailable: Bool)
+    /// The device became hot, or cooled down, or saves power.
+    case deviceChanged(ThermalState, isLowPower: Bool)
     case leave
     case roulette(RouletteRequest)
     case nearby(NearbyRequest)
@@ -31,6 +33,19 @@ public enum AppEvent: Sendable {
     case settings(SettingsEvent)
     case call(CallServerEvent)
     case media(CallMediaEvent)
+    case capture(CaptureEvent)
+    case keep(KeepEvent)
+}
+
+/// What happens to the camera and the screen of this device.
+public enum CaptureEvent: Equatable, Sendable {
+    /// The system took the camera away, or gave it back.
+    case cameraInterrupted(Bool)
+    case cameraFaces(CameraFacing)
+    /// Others see the screen now.
+    case shareStarted
+    /// The screen is not shared, or no longer, and the person here did not end it.
+    case shareEnded(CallTrouble)
 }
 
 /// The connection to the server, as the person is told about it.

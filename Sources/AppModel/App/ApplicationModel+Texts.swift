@@ -56,4 +56,29 @@ extension ApplicationModel {
         case .settings: return lines + settings.lines
         }
     }
+
+    /// The state of each part, for a report of a fault. It names nobody.
+    var diagnostics: [String] {
+        let allowed = Permission.allCases.map { "\($0): \(platform.permissions.status(of: $0))" }
+        let call = calls.coordinator.current.map { "\($0.direction), \($0.phase)" } ?? "none"
+        return [
+            "Server: \(settings.server)", "Connection: \(lineName)", "Permissions: \(allowed.joined(separator: ", "))",
+            "Call: \(call)", "Call audio: \(calls.coordinator.audio.isEnabled ? "on" : "off")",
+            "Chat and room audio: \(sound.isEnabled ? "on" : "off")", "People in the room: \(room.members.count)",
+        ]
+    }
+
+    private var lineName: String {
+        switch line {
+        case .idle: "not connected"
+        case .connecting: "connecting"
+        case .online: "connected"
+        case .reconnecting: "reconnecting"
+        case .offline(.noNetwork): "no network"
+        case .offline(.unreachable): "server not responding"
+        case .offline(.tooOld): "app too old"
+        case .offline(.refused(let trouble)): "refused, \(trouble.code)"
+        case .closed(let trouble): "closed, \(trouble?.code ?? "no error")"
+        }
+    }
 }

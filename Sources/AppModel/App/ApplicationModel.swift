@@ -35,13 +35,15 @@ import Observation
     /// Whether strangers can be met. App stores do not admit it.
     public let hasRoulette: Bool
 
-    private let platform: Platform
+    let platform: Platform
     private let server: any AppServer
     private let relay: Relay
     private var kept: Kept
     /// The sound of the roulette and of rooms, which the system's call screen does not manage.
-    private var sound = AudioMachine(usesSystem: false)
+    private(set) var sound = AudioMachine(usesSystem: false)
     private var waitingLink: AppLink?
+    /// A call from the system's list of recent calls, until the server can place it.
+    private var waitingCall: (person: CallPerson, video: Bool)?
     /// False until the app is seen for the first time: a push may have launched it.
     private var isActive = false
     private var cancelBackground: (@MainActor () -> Void)?
@@ -65,12 +67,11 @@ import Observation
             relay.app?.update()
         }
         welcome = WelcomeModel(
-            recent: kept.recent, check: { relay.app?.check($0) }, use: { relay.app?.use($0) },
-            goBack: { relay.app?.enter() })
+            recent: kept.recent, permissions: platform.permissions, canScan: platform.canScan,
+            check: { relay.app?.check($0) }, use: { relay.app?.use($0) }, goBack: { relay.app?.enter() })
         permissions = PermissionsModel(permissions: platform.permissions) { relay.app?.permitted($0) }
-        roulette = RouletteModel(clock: platform.clock, announce: announce) {
-            server.perform(.roulette($0))
-            relay.app?.update()
+        roulette = RouletteModel(clock: platform.clock, permissions: platform.permissions, announce: announce) {
+            relay.app?.perform(.roulette($0))
         }
         nearby = NearbyModel(
             unit: kept.settings.unit, permissions: platform.permissions, location: platform.location
@@ -89,8 +90,12 @@ import Observation
             }
         }
         calls = CallsModel(
-            platform: platform, request: { server.perform(.callMedia($0)) }, perform: { relay.app?.perform($0) })
-        room = RoomModel(announce: announce) { server.perform(.room($0)) }
+            platform: platform, isContact: { relay.app?.people.knows(contact: $0) ?? false },
+            keep: { server.perform(.people(.keep(call: $0))) }, request: { server.perform(.callMedia($0)) },
+            perform: { relay.app?.perform($0) })
+        room = RoomModel(clock: platform.clock, permissions: platform.permissions, announce: announce) {
+            relay.app?.perform(.room($0))
+        }
         settings = SettingsModel(
             settings: kept.settings, server: kept.server?.absoluteString ?? "", clock: platform.clock
         ) { relay.app?.asked($0) }
@@ -111,14 +116,16 @@ import Observation
     }
 
     private func use(_ url: URL) {
-        if url != kept.server {
-            people.reset()
-            nearby.reset()
-        }
+        if url != kept.server { forgetAccount() }
         kept.server = url
         kept.recent = welcome.recent
         save()
         enter()
+    }
+
+    private func forgetAccount() {
+        people.reset()
+        nearby.reset()
     }
 
     /// Ends what needs the connection.
@@ -131,6 +138,7 @@ import Observation
     /// Ends the connection and what needs it.
     private func leaveServer() {
         endAll()
+        waitingCall = nil
         server.perform(.leave)
         changedLine(to: .idle)
     }
@@ -140,6 +148,7 @@ import Observation
         guard let url = kept.server else { return stage = .welcome }
         settings.server = url.absoluteString
         room.server = url
+        room.suggest(name: kept.about.name)
         guard kept.about.agreed else { return editAboutYou() }
         (stage, aboutYou) = (.home, nil)
         server.perform(.connect(url, name: kept.about.name))
@@ -148,7 +157,10 @@ import Observation
     }
 
     public func editAboutYou() {
-        aboutYou = AboutYouModel(answers: kept.about) { [weak self] answers in
+        aboutYou = AboutYouModel(answers: kept.about) { [weak self] in
+            guard let self else { return }
+            (stage, aboutYou) = (.home, nil)
+        } done: { [weak self] answers in
             guard let self else { return }
             kept.about = answers
             save()
@@ -179,6 +191,17 @@ import Observation
         stage = .welcome
     }
 
+    /// Carries out what a screen asks. One can be in one conversation at a time: the people in another one would hear it.
+    private func perform(_ request: AppRequest) {
+        switch request {
+        case .roulette(.start): room.leaveForOther()
+        case .room(.join): roulette.stop()
+        default: break
+        }
+        server.perform(request)
+        update()
+    }
+
     private func perform(_ effect: CallEffect) {
         // A push may arrive after the app went offline in the background.
         if effect == .openSocket, line == .idle { return enter() }
@@ -186,7 +209,7 @@ import Observation
     }
 
     private func call(_ person: CallPerson, video: Bool) {
-        // The protocol allows one conversation at a time.
+        // The server refuses calls during a chat.
         roulette.stop()
         calls.call(person, video: video)
     }
@@ -223,6 +246,11 @@ import Observation
             follow(event)
         case .call(let event): calls.handle(.server(event))
         case .media(let event): calls.handle(event)
+        case .keep(let event): calls.handle(event)
+        case .capture(let event):
+            calls.handle(event)
+            roulette.handle(event)
+            room.handle(event)
         }
         update()
     }
@@ -235,6 +263,7 @@ import Observation
             isUp = true
             calls.handle(.online(isNew: isNew))
             if isNew { loadPeople() }
+            callBack()
         case .reconnecting:
             // Everything can be used, and requests wait.
             isUp = true
@@ -249,31 +278,6 @@ import Observation
         if !connectionText.isEmpty { platform.announcer.announce(connectionText) }
     }
 
-    /// The state of each part, for a report of a fault. It names nobody.
-    private var diagnostics: [String] {
-        let allowed = Permission.allCases.map { "\($0): \(platform.permissions.status(of: $0))" }
-        let call = calls.coordinator.current.map { "\($0.direction), \($0.phase)" } ?? "none"
-        return [
-            "Server: \(settings.server)", "Connection: \(lineName)", "Permissions: \(allowed.joined(separator: ", "))",
-            "Call: \(call)", "Call audio: \(calls.coordinator.audio.isEnabled ? "on" : "off")",
-            "Chat and room audio: \(sound.isEnabled ? "on" : "off")", "People in the room: \(room.members.count)",
-        ]
-    }
-
-    private var lineName: String {
-        switch line {
-        case .idle: "not connected"
-        case .connecting: "connecting"
-        case .online: "connected"
-        case .reconnecting: "reconnecting"
-        case .offline(.noNetwork): "no network"
-        case .offline(.unreachable): "server not responding"
-        case .offline(.tooOld): "app too old"
-        case .offline(.refused(let trouble)): "refused, \(trouble.code)"
-        case .closed(let trouble): "closed, \(trouble?.code ?? "no error")"
-        }
-    }
-
     /// Missed calls are counted before the list is opened, and blocked people are known before their page is.
     private func loadPeople() {
         people.load()
@@ -284,16 +288,22 @@ import Observation
     private func follow(_ event: SettingsEvent) {
         switch event {
         case .blocked(let all): people.knows(blocked: all.map(\.id))
-        case .deleted:
-            people.reset()
-            nearby.reset()
+        case .deleted: forgetAccount()
+        case .linked:
+            forgetAccount()
+            loadPeople()
         case .devices, .code, .push, .exported, .failed: break
         }
     }
 
     /// Keeps the screen and the sound in step with what is going on.
     private func update() {
+        if calls.isInCall {
+            roulette.stop()
+            room.leaveForOther()
+        }
         platform.screen.isScreenKeptAwake = roulette.isScreenAwake || calls.isScreenAwake || room.isScreenAwake
+        platform.screen.isDarkAtEar = calls.isAtEar
         // A call has the audio session for itself, until the system has deactivated it.
         let isFree = calls.coordinator.current == nil && !calls.coordinator.audio.isActive
         let wantsSound = isFree && (roulette.wantsSound || room.wantsSound)
@@ -306,8 +316,26 @@ import Observation
 
     public func retry() { server.perform(.retry) }
 
+    /// A hot device, or one that saves power, captures fewer frames.
+    public func deviceChanged(_ thermal: ThermalState, isLowPower: Bool) {
+        server.perform(.deviceChanged(thermal, isLowPower: isLowPower))
+    }
+
     /// The connection is checked at once on another network.
     public func networkChanged(isAvailable: Bool) { server.perform(.networkChanged(isAvailable: isAvailable)) }
+
+    /// The person chose a call in the system's list of recent calls. It may have launched the app, so the call waits for the server.
+    public func callBack(person id: String, name: String, video: Bool) {
+        guard UUID(callID: id) != nil else { return }
+        waitingCall = (CallPerson(id: id, name: people.name(of: id) ?? name), video)
+        if case .online = line { callBack() }
+    }
+
+    private func callBack() {
+        guard let wanted = waitingCall else { return }
+        waitingCall = nil
+        call(wanted.person, video: wanted.video)
+    }
 
     /// Opens a link `confab://server?url=…`, `confab://person/<id>` or `confab://room/<name>`.
     public func open(_ url: URL) {
@@ -335,7 +363,7 @@ import Observation
         }
     }
 
-    /// Everything but a call ends soon after the app is left. The system stops the camera at once, so others are told.
+    /// Everything but a call or a room ends soon after the app is left. The system stops the camera at once, so others are told.
     public func enteredBackground() {
         isActive = false
         kept.recent = welcome.recent
@@ -345,17 +373,19 @@ import Observation
         leaveSoonIfUnseen()
     }
 
-    /// Goes offline after a while in which nobody sees the app and no call rings or goes on.
+    /// Goes offline after a while in which nobody sees the app, no call rings or goes on, and no room is heard.
     private func leaveSoonIfUnseen() {
-        guard !isActive, !calls.hasCall, line != .idle else {
+        guard !isActive, !calls.hasCall, !room.showsRoom, line != .idle else {
             cancelBackground?()
             cancelBackground = nil
             return
         }
         guard cancelBackground == nil else { return }
         cancelBackground = platform.clock.schedule(after: Self.backgroundTime) { [weak self] in
-            self?.cancelBackground = nil
-            self?.leaveServer()
+            guard let self else { return }
+            cancelBackground = nil
+            roulette.stopUnseen()
+            leaveServer()
         }
     }
 

@@ -19,6 +19,33 @@ public enum PermissionStatus: Equatable, Sendable {
     func request(_ permission: Permission, completion: @escaping @MainActor (PermissionStatus) -> Void)
 }
 
+extension Permissions {
+    /// Whether the camera can be used, or asked for.
+    var mayShow: Bool {
+        switch status(of: .camera) {
+        case .allowed, .notAsked: true
+        case .refused, .restricted, .missing: false
+        }
+    }
+
+    /// Asks for what was not asked yet, one after the other, and goes on whatever the answers are. At once if there is nothing
+    /// to ask.
+    func settle(_ needed: [Permission], then: @escaping @MainActor () -> Void) {
+        guard let next = needed.first else { return then() }
+        let rest = Array(needed.dropFirst())
+        guard status(of: next) == .notAsked else { return settle(rest, then: then) }
+        request(next) { [weak self] _ in self?.settle(rest, then: then) }
+    }
+
+    /// Whether the microphone can be used, or asked for. Without one, a person can still listen.
+    var mayTalk: Bool {
+        switch status(of: .microphone) {
+        case .allowed, .notAsked, .missing: true
+        case .refused, .restricted: false
+        }
+    }
+}
+
 /// A position, in degrees and meters.
 public struct DevicePosition: Equatable, Sendable {
     public var latitude: Double
@@ -70,6 +97,8 @@ public struct DevicePosition: Equatable, Sendable {
 @MainActor public protocol ScreenControl: AnyObject {
     /// Whether the screen stays on without touches.
     var isScreenKeptAwake: Bool { get set }
+    /// Whether the screen goes dark at the ear.
+    var isDarkAtEar: Bool { get set }
 }
 
 /// Settings of this device. Secrets are not kept here.
@@ -95,13 +124,17 @@ public struct DevicePosition: Equatable, Sendable {
     public var screen: any ScreenControl
     public var settings: any SettingsStore
     public var clock: any AppClock
+    /// Whether the camera reads QR codes on this device.
+    public var canScan: Bool
 
     public init(
         permissions: any Permissions, location: any Locating, calls: any CallSystem, audio: any AudioControl,
-        announcer: any Announcer, screen: any ScreenControl, settings: any SettingsStore, clock: any AppClock
+        announcer: any Announcer, screen: any ScreenControl, settings: any SettingsStore, clock: any AppClock,
+        canScan: Bool = false
     ) {
         (self.permissions, self.location, self.calls, self.audio) = (permissions, location, calls, audio)
         (self.announcer, self.screen, self.settings, self.clock) = (announcer, screen, settings, clock)
+        self.canScan = canScan
     }
 }
 

@@ -1,7 +1,8 @@
 /// What to do with the audio session and the audio unit of WebRTC.
 public enum AudioEffect: Equatable, Sendable {
-    /// Sets category and mode, without activating the session.
-    case configure
+    /// Sets category and mode, without activating the session. Without `speaker`, the sound comes from the receiver at the ear,
+    /// unless the person chooses another device.
+    case configure(speaker: Bool)
     /// Tells WebRTC that the system activated the session.
     case sessionDidActivate
     case sessionDidDeactivate
@@ -19,9 +20,19 @@ public struct AudioMachine: Equatable, Sendable {
     public let usesSystem: Bool
     public private(set) var isActive = false
     public private(set) var isEnabled = false
+    /// Whether the sound comes from the loudspeaker, which people at a distance from their camera need. Without pictures the phone
+    /// is at the ear.
+    public private(set) var usesSpeaker = true
     private var isWanted = false
 
     public init(usesSystem: Bool) { self.usesSystem = usesSystem }
+
+    /// Chooses between the loudspeaker and the receiver.
+    public mutating func use(speaker: Bool) -> [AudioEffect] {
+        guard speaker != usesSpeaker else { return [] }
+        usesSpeaker = speaker
+        return isActive ? configure() : []
+    }
 
     /// A call begins or ends to carry sound.
     public mutating func want(_ isWanted: Bool) -> [AudioEffect] {
@@ -30,7 +41,7 @@ public struct AudioMachine: Equatable, Sendable {
         if usesSystem { return enable() }
         isActive = isWanted
         let enabling = enable()
-        return isWanted ? [.configure, .setActive(true)] + enabling : enabling + [.setActive(false)]
+        return isWanted ? configure() + [.setActive(true)] + enabling : enabling + [.setActive(false)]
     }
 
     public mutating func handle(_ event: SystemAudioEvent) -> [AudioEffect] {
@@ -39,7 +50,7 @@ public struct AudioMachine: Equatable, Sendable {
         case .activated:
             guard !isActive else { return [] }
             isActive = true
-            return [.sessionDidActivate, .configure] + enable()
+            return [.sessionDidActivate] + configure() + enable()
         case .deactivated:
             guard isActive else { return [] }
             isActive = false
@@ -48,7 +59,9 @@ public struct AudioMachine: Equatable, Sendable {
     }
 
     /// Configures again. After a hold the system does not always say that the session is active.
-    public func resume() -> [AudioEffect] { [.configure] }
+    public func resume() -> [AudioEffect] { configure() }
+
+    func configure() -> [AudioEffect] { [.configure(speaker: usesSpeaker)] }
 
     private mutating func enable() -> [AudioEffect] {
         let isEnabled = isActive && isWanted

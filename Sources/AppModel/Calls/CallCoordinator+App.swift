@@ -11,7 +11,17 @@ extension CallCoordinator {
         case .end(let id): end(id)
         case .mute(let isMuted): if let id = current?.id { ask(.mute(id, isMuted)) }
         case .hold(let isHeld): if let id = current?.id { ask(.hold(id, isHeld)) }
-        case .video(let isOn): setVideo(isOn)
+        case .video(let isOn):
+            // Before it exists on the server, a call begins as it was placed.
+            guard current?.callID != nil else { return }
+            change(.current) { $0.sendsVideo = isOn }
+            tellVideo()
+        case .camera(let works):
+            cameraWorks = works
+            tellVideo()
+        case .sharing(let isOn):
+            change(.current) { $0.isSharing = isOn }
+            tellVideo()
         case .shown(let callID): out.append(.send(.seen(callID: callID)))
         }
     }
@@ -64,13 +74,5 @@ extension CallCoordinator {
         // What the server is told depends on the phase.
         change(slot) { ($0.phase, $0.endedIn) = (.ending, call.phase) }
         ask(.end(id))
-    }
-
-    private mutating func setVideo(_ isOn: Bool) {
-        guard let call = current, let callID = call.callID, call.sendsVideo != isOn else { return }
-        change(.current) { $0.sendsVideo = isOn }
-        // A held call shows its video when it goes on.
-        guard call.phase == .connecting || call.phase == .active else { return }
-        out += [.setVideo(call.id, isOn), .send(.update(callID: callID, video: isOn))]
     }
 }

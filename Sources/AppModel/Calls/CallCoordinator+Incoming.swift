@@ -93,8 +93,9 @@ extension CallCoordinator {
         guard let call = self[slot], call.phase == .answering, call.isConfirmed, !call.isSent, isOnline,
             let callID = call.callID
         else { return }
-        change(slot) { $0.isSent = true }
-        out.append(.send(.accept(callID: callID, video: call.sendsVideo)))
+        let video = usesCamera(call)
+        change(slot) { ($0.isSent, $0.runsCamera, $0.toldVideo) = (true, video, video) }
+        out.append(.send(.accept(callID: callID, video: video)))
     }
 
     /// Tells the server that this side is done with a call.

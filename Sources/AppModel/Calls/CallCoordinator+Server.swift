@@ -79,6 +79,7 @@ extension CallCoordinator {
         leave(.current)
         change(.current) { ($0.phase, $0.pending, $0.hasJoined) = (.connecting, nil, true) }
         out += [.join(call.id), .publish(call.id, video: call.sendsVideo)]
+        tellVideo()
     }
 
     /// Two people called each other: the server accepted one of the two calls for both. The own call of the system continues

@@ -52,7 +52,8 @@ extension CallCoordinator {
         let canShow = environment.canShow
         change(.current) { ($0.phase, $0.pending, $0.sendsVideo) = (.answering, action, $0.sendsVideo && canShow) }
         if !usesSystem { out.append(.stopRinging(id)) }
-        out.append(.audio(.configure))
+        if let call = current { out += audio.use(speaker: call.usesSpeaker).map(CallEffect.audio) }
+        out += audio.configure().map(CallEffect.audio)
         if !isOnline { out.append(.openSocket) }
         sendAccept(.current)
     }
@@ -88,16 +89,18 @@ extension CallCoordinator {
         guard slot(of: id) == .current, let call = current, let callID = call.callID else { return fail(action) }
         switch (call.phase, isHeld) {
         case (.connecting, true), (.active, true):
-            change(.current) { $0.phase = .held }
+            change(.current) { ($0.phase, $0.runsCamera, $0.toldVideo) = (.held, false, false) }
             out += [.setMuted(id, true), .setVideo(id, false), .send(.update(callID: callID, video: false))]
             updateAudio()
             fulfil(action)
         case (.held, false):
-            out += [.setMuted(id, call.isMuted), .setVideo(id, call.sendsVideo)]
-            out.append(.send(.update(callID: callID, video: call.sendsVideo)))
+            change(.current) { $0.phase = call.isConnected ? .active : .connecting }
+            guard let call = current else { return }
+            let (uses, shows) = (usesCamera(call), shows(call))
+            change(.current) { ($0.runsCamera, $0.toldVideo) = (uses, shows) }
+            out += [.setMuted(id, call.isMuted), .setVideo(id, uses), .send(.update(callID: callID, video: shows))]
             fulfil(action)
             out += audio.resume().map(CallEffect.audio)
-            change(.current) { $0.phase = call.isConnected ? .active : .connecting }
         case (.held, true), (.connecting, false), (.active, false): fulfil(action)
         default: fail(action)
         }

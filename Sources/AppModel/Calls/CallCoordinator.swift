@@ -25,6 +25,8 @@ public struct CallCoordinator: Equatable, Sendable {
     public internal(set) var waiting: CoordinatedCall?
     public internal(set) var audio: AudioMachine
     public internal(set) var isOnline = false
+    /// False while the system has taken the camera away. What the person wants stays as it is.
+    public internal(set) var cameraWorks = true
     var environment: CallEnvironment
     var queued: QueuedCall?
     /// One entry for each call with a report that the system has not answered.
@@ -117,6 +119,26 @@ public struct CallCoordinator: Equatable, Sendable {
         out.append(.leave(call.id))
     }
 
+    // MARK: Video
+
+    /// Whether the camera of this device runs for a call.
+    public func usesCamera(_ call: CoordinatedCall) -> Bool { call.sendsVideo && cameraWorks && call.phase != .held }
+
+    /// Whether the other person sees something: the camera or the screen.
+    func shows(_ call: CoordinatedCall) -> Bool { usesCamera(call) || call.isSharing && call.phase != .held }
+
+    /// Tells the camera and the server what of the current call's video changed. A held call shows its video when it goes on, and
+    /// one that is not accepted yet when it is.
+    mutating func tellVideo() {
+        guard let call = current, call.phase == .connecting || call.phase == .active, let callID = call.callID else {
+            return
+        }
+        let (uses, shows) = (usesCamera(call), shows(call))
+        if uses != call.runsCamera { out.append(.setVideo(call.id, uses)) }
+        if shows != call.toldVideo { out.append(.send(.update(callID: callID, video: shows))) }
+        change(.current) { ($0.runsCamera, $0.toldVideo) = (uses, shows) }
+    }
+
     // MARK: Reports
 
     mutating func report(_ call: CoordinatedCall, push: PushID? = nil) {
@@ -156,6 +178,7 @@ public struct CallCoordinator: Equatable, Sendable {
     // MARK: Audio
 
     mutating func updateAudio() {
+        if let current { out += audio.use(speaker: current.usesSpeaker).map(CallEffect.audio) }
         out += audio.want(current?.wantsAudio ?? false).map(CallEffect.audio)
     }
 

@@ -67,6 +67,13 @@ public struct CallTrouble: Equatable, Sendable {
     public init(code: String, message: String) { (self.code, self.message) = (code, message) }
 }
 
+extension CallTrouble {
+    static let cameraNeeded = CallTrouble(
+        code: "camera_needed", message: "Confab may not use the camera. Allow it in Settings to be seen.")
+    static let microphoneNeeded = CallTrouble(
+        code: "microphone_needed", message: "Confab may not use the microphone. Allow it in Settings to be heard.")
+}
+
 /// What the system's call screen asks for. Without that screen, the app's own buttons are the same events without an action.
 public enum CallSystemEvent: Equatable, Sendable {
     case start(SystemCallID, ActionID?)
@@ -100,6 +107,10 @@ public enum CallAppEvent: Equatable, Sendable {
     case mute(Bool)
     case hold(Bool)
     case video(Bool)
+    /// The system took the camera away, or gave it back.
+    case camera(works: Bool)
+    /// The screen is shown in place of the camera, or no longer.
+    case sharing(Bool)
     /// The end of a call was shown.
     case shown(callID: String)
 }
@@ -201,6 +212,8 @@ public enum CallAdvice: Equatable, Sendable {
     case allowMicrophone(CallPerson?)
     /// No call was placed, because the microphone may not be used.
     case microphoneNeeded
+    /// The camera was not turned on, because it may not be used.
+    case cameraNeeded
     /// Another call has to end first.
     case alreadyInCall
     /// The system's call screen did not accept a request.

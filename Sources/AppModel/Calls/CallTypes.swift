@@ -107,6 +107,11 @@ public struct CoordinatedCall: Equatable, Sendable {
     public internal(set) var isMuted = false
     /// Whether this side sends video, unless the call is held.
     public internal(set) var sendsVideo: Bool
+    /// Whether the other person sees this device's screen, whether the camera is on or not.
+    var isSharing = false
+    /// Whether the camera was told to run, and whether the server was told that there is video.
+    var runsCamera: Bool
+    var toldVideo: Bool
     /// Whether the other person's connection is lost for now.
     public internal(set) var isPartnerAway = false
     /// The number of devices that ring; nil until the server says it.
@@ -135,8 +140,11 @@ public struct CoordinatedCall: Equatable, Sendable {
     init(id: SystemCallID, direction: Direction, person: CallPerson?, video: Bool) {
         (self.id, self.direction, self.person, self.video) = (id, direction, person, video)
         phase = direction == .incoming ? .reported : .placing
-        sendsVideo = video
+        (sendsVideo, runsCamera, toldVideo) = (video, video, video)
     }
+
+    /// Whether the phone is not at the ear.
+    var usesSpeaker: Bool { video || sendsVideo }
 
     /// Whether the call may carry sound now.
     var wantsAudio: Bool {

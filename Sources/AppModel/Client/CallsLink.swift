@@ -11,6 +11,7 @@ import Foundation
     /// The token of this device; nil without pushes.
     private var pushToken: String?
     var wantsPush = true
+    private var watching: Task<Void, Never>?
 
     init(_ server: ClientServer) { self.server = server }
 
@@ -34,7 +35,7 @@ import Foundation
         case .setMuted(_, let isMuted):
             server.media.setEnabled(.call, audio: !isMuted)
             sendAudio()
-        case .setVideo(_, let isOn): server.media.setEnabled(.call, video: isOn)
+        case .setVideo(_, let isOn): setVideo(isOn)
         // The SDK does both.
         case .join, .publish: break
         // Not for the server.
@@ -79,11 +80,7 @@ import Foundation
         case .cancel(let text), .end(let text):
             with(text) { client, id throws(ConfabError) in try await client.calls.end(id) }
         case .update(let text, let video):
-            with(text) { [weak self] client, id throws(ConfabError) in
-                // A call without video has opened only the microphone.
-                if video, self?.server.media.local?.video == nil { try await self?.open(client, true) }
-                try await client.calls.update(id, video: video)
-            }
+            with(text) { client, id throws(ConfabError) in try await client.calls.update(id, video: video) }
         // The SDK returns to calls by itself, and says how it went.
         case .rejoin: break
         case .seen(let text): with(text) { client, id throws(ConfabError) in try await client.calls.seen(id) }
@@ -140,17 +137,32 @@ import Foundation
     private func open(_ client: ConfabClient, _ video: Bool) async throws(ConfabError) {
         let own = try await server.media.open(for: .call, video: video)
         server.send(.media(.ownVideo(own.video)))
-        await client.calls.use(own)
-        server.media.onShare = { [weak self] in self?.share($0) }
+        await client.calls.use(published)
+        server.media.onShare = { [weak self] _ in self?.publish() }
     }
 
-    /// Publishes a screen, whose pictures are sent also while the camera is off, or the camera again.
-    private func share(_ media: (any LocalMedia)?) {
-        let video = media !== server.media.local || server.media.wish(.call).video
-        let accepted = known.values.filter { $0.state == .joining || $0.state == .active }.map(\.id)
-        server.queue { client throws(ConfabError) in
-            await client.calls.use(media)
-            for id in accepted { try await client.calls.update(id, video: video) }
+    private func setVideo(_ isOn: Bool) {
+        server.media.setEnabled(.call, video: isOn)
+        // A call without video has opened only the microphone.
+        guard isOn, let local = server.media.local, local.video == nil else { return }
+        server.queue { [weak self] client throws(ConfabError) in
+            try await self?.open(client, true)
+        } failed: { [weak self] error in
+            self?.server.send(.media(.cameraFailed(CallTrouble(error))))
+        }
+    }
+
+    /// What others get: the microphone with the screen or the camera.
+    private var published: (any LocalMedia)? {
+        let (local, screen) = (server.media.local, server.media.screen)
+        guard let local, let screen else { return local }
+        return SharedScreen(sound: local, picture: screen)
+    }
+
+    /// A screen share has begun or ended.
+    private func publish() {
+        server.queue { [weak self] client throws(ConfabError) in
+            await client.calls.use(self?.published)
         }
     }
 
@@ -166,6 +178,7 @@ import Foundation
 
     func forget() {
         known = [:]
+        watching?.cancel()
         for id in starting { tell(.startRefused(id, CallTrouble(.offline))) }
         starting = []
     }
@@ -180,12 +193,27 @@ import Foundation
             let person = CallPerson(id: "\(call.person.id)", name: call.person.name)
             tell(.incoming(IncomingCallInfo(callID: "\(call.id)", person: person, video: call.isVideo)))
         case .changed(let call): changed(call)
+        case .receiving(_, let subscriber): watch(subscriber)
         case .video(_, let source): server.send(.media(.partnerVideo(source)))
         // `Call.receivesVideo` tells it too.
         case .audioOnly: break
         case .ended(let ending): ended(ending)
         // The call continues without; the picture stays away.
         case .failed: break
+        }
+    }
+
+    /// Tells when the server pauses the other person's video, because the network does not carry it.
+    private func watch(_ subscriber: MediaSubscriber) {
+        watching?.cancel()
+        watching = Task { [weak self] in
+            for await event in subscriber.events {
+                switch event {
+                case .connected, .videoResumed: self?.server.send(.media(.partnerPaused(false)))
+                case .videoPaused: self?.server.send(.media(.partnerPaused(true)))
+                default: break
+                }
+            }
         }
     }
 

@@ -1,5 +1,11 @@
 import Confab
 
+/// An engine whose sources draw their pictures in more than one way. The engine of an app conforms to it.
+public protocol RenderingEngine: MediaEngine {
+    /// Draws the pictures of sources that are made from now on in this way.
+    func use(_ renderer: RendererChoice)
+}
+
 /// The engine of the app, with the ways and codecs that the person has chosen. A change holds for later connections.
 @MainActor final class ChoosingEngine: MediaEngine {
     private let engine: any MediaEngine
@@ -7,13 +13,16 @@ import Confab
 
     init(_ engine: any MediaEngine) { self.engine = engine }
 
-    func choose(_ choices: MediaChoices) { self.choices = choices }
+    func choose(_ settings: DeviceSettings) {
+        choices = MediaChoices(settings)
+        (engine as? any RenderingEngine)?.use(settings.renderer)
+    }
 
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {
         let choices = choices
         let chosen = choices.configuration(configuration)
         let peer = try await engine.makePeer(chosen)
-        return choices == MediaChoices() ? peer : ChoosingPeer(peer, choices, isRelayed: chosen.relayOnly)
+        return ChoosingPeer(peer, choices == MediaChoices() ? nil : choices, isRelayed: chosen.relayOnly)
     }
 
     func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia {
@@ -21,15 +30,21 @@ import Confab
     }
 }
 
-/// A peer connection whose descriptions and candidates follow the choices.
-private final class ChoosingPeer: MediaPeer {
-    let events: AsyncStream<PeerEvent>
+/// A peer connection whose descriptions and candidates follow the choices, and which sends ``SharedScreen``.
+private actor ChoosingPeer: MediaPeer {
+    nonisolated let events: AsyncStream<PeerEvent>
     private let peer: any MediaPeer
-    private let choices: MediaChoices
+    /// Nil for the usual ones, with which descriptions and candidates stay as they are.
+    private let choices: MediaChoices?
     private let isRelayed: Bool
+    private var kinds: [TransceiverHandle: TrackKind] = [:]
 
-    init(_ peer: any MediaPeer, _ choices: MediaChoices, isRelayed: Bool) {
+    init(_ peer: any MediaPeer, _ choices: MediaChoices?, isRelayed: Bool) {
         (self.peer, self.choices, self.isRelayed) = (peer, choices, isRelayed)
+        guard let choices else {
+            events = peer.events
+            return
+        }
         let (events, event) = AsyncStream.makeStream(of: PeerEvent.self)
         self.events = events
         let own = peer.events
@@ -57,32 +72,48 @@ private final class ChoosingPeer: MediaPeer {
 
     func accept(_ description: PeerDescription) async throws(ConfabError) {
         var chosen = allowed(description)
-        chosen.sdp = choices.codecsFirst(chosen.sdp)
+        if let choices { chosen.sdp = choices.codecsFirst(chosen.sdp) }
         try await peer.accept(chosen)
     }
 
     func addCandidate(_ candidate: PeerCandidate?) async {
-        guard candidate.map({ choices.allows(candidate: $0.candidate, isRelayed: isRelayed) }) ?? true else { return }
+        if let candidate, let choices, !choices.allows(candidate: candidate.candidate, isRelayed: isRelayed) { return }
         await peer.addCandidate(candidate)
     }
 
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {
-        let chosen = choices.configuration(PeerConfiguration(servers: servers, relayOnly: relayOnly))
+        let wanted = PeerConfiguration(servers: servers, relayOnly: relayOnly)
+        let chosen = choices?.configuration(wanted) ?? wanted
         await peer.setServers(chosen.servers, relayOnly: chosen.relayOnly)
     }
 
     private func allowed(_ description: PeerDescription) -> PeerDescription {
-        PeerDescription(description.kind, sdp: choices.description(description.sdp, isRelayed: isRelayed))
+        guard let choices else { return description }
+        return PeerDescription(description.kind, sdp: choices.description(description.sdp, isRelayed: isRelayed))
+    }
+
+    // MARK: A shared screen
+
+    func add(_ transceiver: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle {
+        var setup = transceiver
+        setup.source = part(of: transceiver.source, transceiver.kind)
+        let handle = try await peer.add(setup)
+        kinds[handle] = transceiver.kind
+        return handle
+    }
+
+    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
+        await peer.replace(transceiver, with: part(of: source, kinds[transceiver]))
+    }
+
+    /// The engine knows the parts of a shared screen.
+    private func part(of source: (any LocalMedia)?, _ kind: TrackKind?) -> (any LocalMedia)? {
+        guard let shared = source as? SharedScreen else { return source }
+        return kind == .audio ? shared.sound : shared.picture
     }
 
     // MARK: What they do not
 
-    func add(_ transceiver: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle {
-        try await peer.add(transceiver)
-    }
-    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
-        await peer.replace(transceiver, with: source)
-    }
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {
         await peer.setDirection(direction, of: transceiver)
     }

@@ -8,34 +8,35 @@ extension ClientServer {
     func perform(_ request: RouletteRequest) {
         let failed: @MainActor (ConfabError) -> Void = { [weak self] in self?.failed($0) }
         switch request {
-        case .preview:
-            queue { [weak self] client throws(ConfabError) in
-                let own = try await self?.media.open(for: .roulette, video: true)
-                await client.roulette.preview(own)
-                self?.send(.roulette(.preview(own?.video)))
-            } failed: {
-                failed($0)
-            }
-        case .start(let mode, let interests):
-            start(mode, interests)
+        case .preview(let video):
+            begin(
+                { [weak self] client throws(ConfabError) in try await self?.openForRoulette(client, video) },
+                failed: failed)
+        case .start(let mode, let interests, let video): start(mode, interests, video)
         case .next: queue({ client throws(ConfabError) in try await client.roulette.next() }, failed: failed)
         case .stop:
             queue { [weak self] client throws(ConfabError) in
                 try await client.roulette.stop()
-                self?.media.release(.roulette)
+                self?.releaseRoulette()
+            } failed: { [weak self] _ in
+                self?.releaseRoulette()
             }
+        case .closePreview: queue { [weak self] _ throws(ConfabError) in self?.releaseRoulette() }
         case .block(let match):
             let id = match.flatMap { MatchID(text: $0) }
             queue({ client throws(ConfabError) in try await client.roulette.block(match: id) }, failed: failed)
-        case .keep: queue({ client throws(ConfabError) in try await client.roulette.keepInTouch() })
-        case .say(let text): queue { client throws(ConfabError) in try await client.roulette.say(text) }
+        case .keep:
+            queue { client throws(ConfabError) in
+                try await client.roulette.keepInTouch()
+            } failed: { [weak self] in
+                self?.send(.roulette(.keepFailed(CallTrouble($0))))
+            }
+        case .say(let text, let id): say(text, id)
         case .typing(let isTyping): queue { client throws(ConfabError) in await client.roulette.setTyping(isTyping) }
         case .mute(let isMuted):
             media.setEnabled(.roulette, audio: !isMuted)
             queue { client throws(ConfabError) in await client.roulette.setSending(audio: !isMuted) }
-        case .camera(let isOn):
-            media.setEnabled(.roulette, video: isOn)
-            queue { client throws(ConfabError) in await client.roulette.setSending(video: isOn) }
+        case .camera(let isOn): setRouletteCamera(isOn)
         case .switchCamera: media.switchCamera()
         case .report(let reason, let match):
             let id = match.flatMap { MatchID(text: $0) }
@@ -45,18 +46,38 @@ extension ClientServer {
             } failed: { [weak self] in
                 self?.send(.roulette(.reported(CallTrouble($0))))
             }
+        case .count:
+            queue { [weak self] client throws(ConfabError) in
+                let count = try await client.roulette.count()
+                self?.send(.roulette(.online(count.online)))
+            }
         }
     }
 
-    private func start(_ mode: RouletteMode, _ interests: [String]) {
-        let name = name
+    /// Queues something that opens the camera.
+    private func begin(
+        _ work: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Void,
+        failed: @escaping @MainActor (ConfabError) -> Void
+    ) {
+        rouletteStarts += 1
         queue { [weak self] client throws(ConfabError) in
+            try await work(client)
+            self?.rouletteStarts -= 1
+        } failed: { [weak self] error in
+            self?.rouletteStarts -= 1
+            failed(error)
+        }
+    }
+
+    private func start(_ mode: RouletteMode, _ interests: [String], _ video: Bool) {
+        let name = name
+        begin { [weak self] client throws(ConfabError) in
             if mode == .video {
-                let own = try await self?.media.open(for: .roulette, video: true)
                 let wish = self?.media.wish(.roulette)
                 await client.roulette.setSending(audio: wish?.audio, video: wish?.video)
-                await client.roulette.preview(own)
-                self?.send(.roulette(.preview(own?.video)))
+                try await self?.openForRoulette(client, video)
+            } else {
+                self?.releaseRoulette()
             }
             try await client.roulette.start(mode == .text ? .text : .video, interests: interests, name: name)
         } failed: { [weak self] in
@@ -64,10 +85,43 @@ extension ClientServer {
         }
     }
 
+    private func openForRoulette(_ client: ConfabClient, _ video: Bool) async throws(ConfabError) {
+        let own = try await media.open(for: .roulette, video: video)
+        await client.roulette.preview(own)
+        send(.roulette(.preview(own.video)))
+    }
+
+    private func setRouletteCamera(_ isOn: Bool) {
+        media.setEnabled(.roulette, video: isOn)
+        queue { [weak self] client throws(ConfabError) in
+            // Without the camera, only the microphone was opened.
+            if isOn, let local = self?.media.local, local.video == nil {
+                try await self?.openForRoulette(client, true)
+            }
+            await client.roulette.setSending(video: isOn)
+        } failed: { [weak self] in
+            if isOn { self?.send(.roulette(.cameraFailed(CallTrouble($0)))) }
+        }
+    }
+
+    private func say(_ text: String, _ id: Int) {
+        queue { client throws(ConfabError) in
+            try await client.roulette.say(text)
+        } failed: { [weak self] _ in
+            self?.send(.roulette(.sent(id: id, false)))
+        }
+    }
+
+    /// Nothing is captured after the search.
+    private func releaseRoulette() {
+        media.release(.roulette)
+        send(.roulette(.released))
+    }
+
     /// The search ended, or an error is only shown.
     private func failed(_ error: ConfabError) {
         guard client?.roulette.state != .matched, client?.roulette.state != .waiting else { return }
-        media.release(.roulette)
+        releaseRoulette()
         send(.roulette(.stopped(CallTrouble(error))))
     }
 
@@ -84,17 +138,14 @@ extension ClientServer {
         case .message(let line): if !line.isMine { send(.roulette(.message(line.text))) }
         case .typing(let isTyping): send(.roulette(.typing(isTyping)))
         case .video(let source): send(.roulette(.video(source)))
-        // Talking begins with the sound.
-        case .audioOnly: send(.roulette(.firstFrame))
+        case .audioOnly: send(.roulette(.audioOnly))
         case .noStream: send(.roulette(.noStream))
         case .contactAsked: send(.roulette(.keepAsked))
         case .entered, .receiving, .recovered: break
         case .failed(let error): failed(error)
         case .ended(let ending):
             send(.roulette(.ended(RouletteEnding(ending))))
-            guard ending.isFinal else { return }
-            media.release(.roulette)
-            if ending == .stopped { send(.roulette(.stopped(nil))) }
+            if ending.isFinal, rouletteStarts == 0 { releaseRoulette() }
         }
     }
 
@@ -176,6 +227,13 @@ extension ClientServer {
         case .seen(let text):
             guard let id = CallID(text: text) else { return }
             queue { client throws(ConfabError) in try await client.calls.seen(id) }
+        case .keep(let text):
+            queue { client throws(ConfabError) in
+                guard let id = CallID(text: text) else { throw .noPerson }
+                try await client.contacts.keep(call: id)
+            } failed: { [weak self] in
+                self?.send(.keep(.failed(call: text, CallTrouble($0))))
+            }
         case .call: break
         }
     }
@@ -204,10 +262,16 @@ extension ClientServer {
 
     func happened(_ event: Contacts.Event) {
         switch event {
-        case .asked: break
+        case .asked(.call(let id)): send(.keep(.asked(call: "\(id)")))
+        // The roulette tells it too.
+        case .asked(.match): break
         case .added(let person, let meeting):
             send(.people(.contactChanged(Contact(person))))
-            if case .match = meeting { send(.roulette(.keepAgreed)) }
+            switch meeting {
+            case .match: send(.roulette(.keepAgreed))
+            case .call(let id): send(.keep(.agreed(call: "\(id)")))
+            case nil: break
+            }
         case .changed(let person): send(.people(.contactChanged(Contact(person))))
         case .removed(let id): send(.people(.contactRemoved("\(id)")))
         }
@@ -236,7 +300,13 @@ extension ClientServer {
                 failed($0)
             }
         case .useCode(let code):
-            queue({ client throws(ConfabError) in try await client.presence.useLink(code) }, failed: failed)
+            queue { [weak self] client throws(ConfabError) in
+                try await client.presence.useLink(code)
+                self?.send(.settings(.linked))
+                self?.perform(SettingsRequest.devices)
+            } failed: {
+                failed($0)
+            }
         case .unlink(let text):
             with(text) { client, id throws(ConfabError) in
                 try await client.presence.unlink(id)
@@ -275,7 +345,8 @@ extension RouletteEnding {
     init(_ ending: MatchEnding) {
         self =
             switch ending {
-            case .next, .stopped: .next
+            case .next: .next
+            case .stopped: .stopped
             case .blocked: .blocked
             case .partnerNext: .partnerNext
             case .partnerLeft: .partnerLeft

@@ -14,6 +14,8 @@ import Foundation
     private var isRestarted = false
     private var wasOnline = false
     let media: OwnMedia
+    /// Searches that are about to begin. The end of an earlier one must not close their camera.
+    var rouletteStarts = 0
     lazy var calls = CallsLink(self)
     lazy var room = RoomLink(self)
     private var watching: Task<Void, Never>?
@@ -25,15 +27,14 @@ import Foundation
     public init(media: (any MediaEngine)?) {
         engine = media.map(ChoosingEngine.init)
         self.media = OwnMedia(media)
+        self.media.onEvent = { [weak self] in self?.send(.capture($0)) }
     }
 
     /// What is joined or captured from now on follows these settings.
     func choose(_ settings: DeviceSettings) {
         calls.wantsPush = settings.isNotified
-        engine?.choose(MediaChoices(settings))
-        let request = CameraRequest(size: settings.size, conditions: CameraConditions())
-        media.preset = CapturePreset(
-            size: VideoSize(width: request.width, height: request.height), frameRate: request.frameRate)
+        engine?.choose(settings)
+        media.size = settings.size
     }
 
     func send(_ event: AppEvent) { onEvent?(event) }
@@ -57,6 +58,8 @@ import Foundation
         case .connect(let url, let name): connect(url, name)
         case .retry: retry()
         case .networkChanged(let isAvailable): client?.networkChanged(isAvailable: isAvailable)
+        case .deviceChanged(let thermal, let isLowPower):
+            (media.conditions.thermal, media.conditions.isLowPower) = (thermal, isLowPower)
         case .leave: close()
         case .roulette(let request): perform(request)
         case .nearby(let request): perform(request)
@@ -112,10 +115,12 @@ import Foundation
         watching?.cancel()
         (listeners, watching, last, wasOnline) = ([], nil, nil, false)
         calls.forget()
+        room.forget()
         guard let client else { return }
         (self.client, address) = (nil, nil)
         Task { await client.leave() }
         media.release(.all)
+        send(.roulette(.released))
     }
 
     private func listen() {

@@ -1,7 +1,7 @@
 import Confab
 
-/// The camera and the microphone of this device, which the roulette, calls and rooms share. They are open while one of these
-/// uses them.
+/// The camera, the microphone and the screen of this device, which the roulette, calls and rooms share. The devices are open while
+/// one of these uses them.
 @MainActor final class OwnMedia {
     struct Uses: OptionSet, Sendable {
         let rawValue: Int
@@ -23,13 +23,23 @@ import Confab
     private(set) var local: (any LocalMedia)?
     /// Turns the devices on or off, after the changes before.
     private var switching: Task<Void, Never>?
-    var preset = CapturePreset.standard
-    /// A running screen share, whose place the camera takes again.
-    private var screen: (any LocalMedia)?
+    /// The size that the person has chosen.
+    var size = PictureSize.usual { didSet { if size != oldValue { adjustCamera() } } }
+    /// What the device and the room allow.
+    var conditions = CameraConditions() { didSet { if conditions != oldValue { adjustCamera() } } }
+    /// A running screen share.
+    private(set) var screen: (any LocalMedia)?
+    /// Counts shares, so that one that starts late is stopped.
+    private var shareTurn = 0
+    private var watching: [Task<Void, Never>] = []
     /// Called when the pictures of a share begin or end: publishes them.
     var onShare: (@MainActor ((any LocalMedia)?) -> Void)?
+    /// Told what the system does to the devices.
+    var onEvent: (@MainActor (CaptureEvent) -> Void)?
 
     init(_ engine: (any MediaEngine)?) { self.engine = engine }
+
+    private var request: CameraRequest { CameraRequest(size: size, conditions: conditions) }
 
     /// Opens the devices for a use, or returns those that are open, with what the person has turned off.
     func open(for use: Uses, video: Bool) async throws(ConfabError) -> any LocalMedia {
@@ -39,9 +49,11 @@ import Confab
             return local
         }
         guard let engine else { throw .noEngine }
-        let media = try await engine.capture(video ? .camera(preset) : .microphone)
+        let media = try await engine.capture(video ? .camera(CapturePreset(request)) : .microphone)
         let former = local
         local = media
+        reset()
+        watch(media)
         await turn(wish(use), media).value
         // A microphone alone gives way to the camera.
         await former?.stop()
@@ -67,7 +79,13 @@ import Confab
         guard uses.isEmpty else { return }
         let open = [local, screen].compactMap(\.self)
         (local, screen) = (nil, nil)
-        if !open.isEmpty { Task { for media in open { await media.stop() } } }
+        shareTurn += 1
+        for task in watching { task.cancel() }
+        watching = []
+        conditions.remotes = 1
+        guard !open.isEmpty else { return }
+        reset()
+        Task { for media in open { await media.stop() } }
     }
 
     /// Turns the microphone and the camera on or off in a use, also if they are not open yet.
@@ -78,11 +96,47 @@ import Confab
         if let local, uses.contains(use) { turn(wish, local) }
     }
 
+    // MARK: The camera
+
+    /// Another camera is used from now on: it works, and it is the one on the front.
+    private func reset() {
+        onEvent?(.cameraInterrupted(false))
+        onEvent?(.cameraFaces(.front))
+    }
+
     func switchCamera() {
         guard let camera = local as? any SwitchableCamera else { return }
-        // A device with one camera keeps it.
-        Task { try? await camera.switchCamera() }
+        Task { [weak self] in
+            // A device with one camera keeps it.
+            guard let facing = try? await camera.switchCamera(), self?.local === camera else { return }
+            self?.onEvent?(.cameraFaces(facing))
+        }
     }
+
+    private func adjustCamera() {
+        guard let camera = local as? any SwitchableCamera else { return }
+        // Without the new size, the camera goes on with the old one.
+        Task { [request] in try? await camera.change(to: request) }
+    }
+
+    /// Reads what the system does to media until the media is stopped.
+    private func watch(_ media: any LocalMedia) {
+        guard let watched = media as? any WatchedMedia else { return }
+        let changes = watched.changes
+        watching.append(
+            Task { [weak self] in
+                for await change in changes { self?.heard(change, media) }
+            })
+    }
+
+    private func heard(_ change: CaptureChange, _ media: any LocalMedia) {
+        switch change {
+        case .interrupted(let isInterrupted): if media === local { onEvent?(.cameraInterrupted(isInterrupted)) }
+        case .ended: if media === screen { endShare(.screenEnded) }
+        }
+    }
+
+    // MARK: The screen
 
     func perform(_ request: CallMediaRequest) {
         switch request {
@@ -92,18 +146,52 @@ import Confab
     }
 
     func share(_ isOn: Bool) {
-        guard isOn, let engine else {
-            if let screen { Task { await screen.stop() } }
-            screen = nil
-            onShare?(local)
-            return
-        }
+        stopSharing()
+        guard isOn else { return }
+        guard let engine else { return onEvent?(.shareEnded(CallTrouble(.noEngine))) ?? () }
+        let turn = shareTurn
         Task {
-            guard let media = try? await engine.capture(.screen) else { return }
-            screen = media
-            onShare?(media)
+            do throws(ConfabError) {
+                let media = try await engine.capture(.screen)
+                // Meanwhile the person or the end of the call stopped it.
+                guard turn == shareTurn else { return await media.stop() }
+                screen = media
+                watch(media)
+                onShare?(media)
+                onEvent?(.shareStarted)
+            } catch {
+                if turn == shareTurn { onEvent?(.shareEnded(CallTrouble(error))) }
+            }
         }
     }
+
+    /// Ends a share for a reason that the person is told.
+    func endShare(_ trouble: CallTrouble) {
+        guard screen != nil else { return }
+        onEvent?(.shareEnded(trouble))
+        stopSharing()
+    }
+
+    private func stopSharing() {
+        shareTurn += 1
+        guard let screen else { return }
+        self.screen = nil
+        onShare?(nil)
+        Task { await screen.stop() }
+    }
+}
+
+extension CapturePreset {
+    fileprivate init(_ request: CameraRequest) {
+        self.init(
+            size: VideoSize(width: request.width, height: request.height), frameRate: request.frameRate)
+    }
+}
+
+extension CallTrouble {
+    static let screenEnded = CallTrouble(
+        code: "screen_ended", message: "Your screen is no longer shared. Press Share screen to share it again.")
+    static let shareStopped = CallTrouble(code: "share_stopped", message: "A host stopped your screen share.")
 }
 
 extension ConfabError {

@@ -3,63 +3,93 @@ import Foundation
 
 /// A room of the SDK and the events of the room's screen.
 @MainActor final class RoomLink {
+    /// A stream whose media arrives.
+    private struct Received {
+        var stream: MediaStream
+        let subscriber: MediaSubscriber
+        var isPaused = false
+        let listener: Task<Void, Never>
+    }
+
     private unowned let server: ClientServer
     private var room: Room?
     private var listener: Task<Void, Never>?
-    private var videos: [StreamID: (stream: MediaStream, subscriber: MediaSubscriber)] = [:]
+    /// Reads the events of the room's session, which is another one after joining again.
+    private var sessionListener: Task<Void, Never>?
+    private var videos: [StreamID: Received] = [:]
+    /// The published screen.
+    private var screen: MediaPublisher?
+    /// Publishes and ends screens one after the other.
+    private var sharing: Task<Void, Never>?
 
     init(_ server: ClientServer) { self.server = server }
 
     private func tell(_ event: RoomEvent) { server.send(.room(event)) }
 
     func perform(_ request: RoomRequest) {
+        let failed: @MainActor (ConfabError) -> Void = { [weak self] in self?.tell(.trouble(CallTrouble($0))) }
         switch request {
-        case .join(let name, let displayName, let password): join(name, displayName, password)
+        case .join(let name, let displayName, let password, let video): join(name, displayName, password, video)
         case .cancel, .leave: leave()
         case .mute(let isMuted):
             server.media.setEnabled(.room, audio: !isMuted)
             inRoom { room throws(ConfabError) in await room.setSending(audio: !isMuted) }
-        case .camera(let isOn):
-            server.media.setEnabled(.room, video: isOn)
-            inRoom { room throws(ConfabError) in await room.setSending(video: isOn) }
+        case .camera(let isOn): setCamera(isOn)
         case .switchCamera: server.media.switchCamera()
         case .shareScreen(let isOn): server.media.share(isOn)
-        case .hand(let isUp): inRoom { room throws(ConfabError) in try await room.raiseHand(isUp) }
-        case .react(let text): inRoom { room throws(ConfabError) in try await room.react(text) }
-        case .say(let text): inRoom { room throws(ConfabError) in try await room.say(text) }
+        case .hand(let isUp): inRoom({ room throws(ConfabError) in try await room.raiseHand(isUp) }, failed: failed)
+        case .react(let text): inRoom({ room throws(ConfabError) in try await room.react(text) }, failed: failed)
+        case .say(let text, let id): say(text, id)
+        case .admit(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.admit(id) }
+        case .deny(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.deny(id) }
         }
     }
 
-    private func inRoom(_ work: @escaping @MainActor (Room) async throws(ConfabError) -> Void) {
-        guard let room else { return }
-        server.queue { _ throws(ConfabError) in try await work(room) }
+    private func inRoom(
+        _ work: @escaping @MainActor (Room) async throws(ConfabError) -> Void,
+        failed: @escaping @MainActor (ConfabError) -> Void = { _ in }
+    ) {
+        guard let room else { return failed(.offline) }
+        server.queue({ _ throws(ConfabError) in try await work(room) }, failed: failed)
     }
 
+    private func say(_ text: String, _ id: Int) {
+        inRoom { [weak self] room throws(ConfabError) in
+            try await room.say(text)
+            self?.tell(.sent(id: id, true))
+        } failed: { [weak self] _ in
+            self?.tell(.sent(id: id, false))
+        }
+    }
+
+    /// Lets a person in who waits, or sends them away. They may have gone meanwhile.
+    private func answer(
+        _ text: String, _ failed: @escaping @MainActor (ConfabError) -> Void,
+        _ work: @escaping @MainActor (Room, ConnectionID) async throws(ConfabError) -> Void
+    ) {
+        guard let id = room?.knocks.first(where: { "\($0.id)" == text })?.id else { return }
+        inRoom({ room throws(ConfabError) in try await work(room, id) }, failed: failed)
+    }
+
+    // MARK: Joining and leaving
+
     /// Joining is not queued: a person who waits to be let in can cancel.
-    private func join(_ name: String, _ displayName: String, _ password: String?) {
+    private func join(_ name: String, _ displayName: String, _ password: String?, _ video: Bool) {
         guard let client = server.client else { return refused(.offline) }
         Task { [weak self] in
             do throws(ConfabError) {
-                let own = try await self?.server.media.open(for: .room, video: true)
+                let own = try await self?.server.media.open(for: .room, video: video)
                 self?.tell(.ownVideo(own?.video))
                 let room = try await client.rooms.join(name, displayName: displayName, password: password) {
                     [weak self] in
                     Task { @MainActor in self?.tell(.waitingForHost) }
                 }
-                await self?.publish(own, in: room)
+                await self?.publish(in: room)
                 self?.entered(room)
             } catch {
                 self?.refused(error)
             }
         }
-    }
-
-    /// Publishes the camera as the person has set it, or a screen, whose pictures are always sent.
-    private func publish(_ media: (any LocalMedia)?, in room: Room) async {
-        let wish = server.media.wish(.room)
-        let isScreen = media !== server.media.local
-        await room.setSending(audio: wish.audio, video: isScreen || wish.video)
-        await room.publish(media)
     }
 
     private func refused(_ error: ConfabError) {
@@ -69,52 +99,161 @@ import Foundation
 
     private func entered(_ room: Room) {
         self.room = room
-        videos = [:]
-        server.media.onShare = { [weak self] media in
-            self?.inRoom { [weak self] room throws(ConfabError) in await self?.publish(media, in: room) }
-        }
+        server.media.onShare = { [weak self] in self?.share($0) }
         tell(.joined)
         tellMembers()
+        tellWaiting()
         listener = Task { [weak self] in
             for await event in room.events { self?.happened(event, room) }
         }
+        listenToSession(of: room)
     }
 
     private func leave() {
-        listener?.cancel()
-        (room, videos) = (nil, [:])
-        server.media.release(.room)
+        forget()
         guard let client = server.client else { return }
         Task { try? await client.rooms.leave() }
     }
 
+    /// The room is over, or its connection.
+    func forget() {
+        listener?.cancel()
+        sessionListener?.cancel()
+        for video in videos.values { video.listener.cancel() }
+        (room, videos, screen, listener, sessionListener) = (nil, [:], nil, nil, nil)
+        server.media.release(.room)
+    }
+
+    // MARK: Own media
+
+    /// Publishes the devices as the person has set them.
+    private func publish(in room: Room) async {
+        let wish = server.media.wish(.room)
+        await room.setSending(audio: wish.audio, video: wish.video)
+        await room.publish(server.media.local)
+    }
+
+    private func setCamera(_ isOn: Bool) {
+        server.media.setEnabled(.room, video: isOn)
+        inRoom { [weak self] room throws(ConfabError) in
+            // Joining without the camera has opened only the microphone.
+            if isOn, let self, let local = server.media.local, local.video == nil {
+                tell(.ownVideo(try await server.media.open(for: .room, video: true).video))
+                await publish(in: room)
+            }
+            await room.setSending(video: isOn)
+        } failed: { [weak self] error in
+            if isOn, self?.room != nil { self?.tell(.cameraFailed(CallTrouble(error))) }
+        }
+    }
+
+    /// A screen is a stream of its own, so that others see it beside the person, and hear them.
+    private func share(_ media: (any LocalMedia)?) {
+        sharing = Task { [weak self, before = sharing] in
+            await before?.value
+            await self?.screen?.unpublish()
+            self?.screen = nil
+            guard let media, self?.server.media.screen === media, let session = self?.room?.session else { return }
+            do throws(ConfabError) {
+                let options = Session.PublishOptions(videoKind: .screen, audio: false)
+                let screen = try await session.publish(media, as: options)
+                self?.published(screen, media)
+            } catch {
+                self?.server.media.endShare(CallTrouble(error))
+            }
+        }
+    }
+
+    private func published(_ screen: MediaPublisher, _ media: any LocalMedia) {
+        self.screen = screen
+        Task { [weak self] in
+            for await event in screen.events {
+                guard case .ended(.forceUnpublished) = event, self?.server.media.screen === media else { continue }
+                self?.server.media.endShare(.shareStopped)
+            }
+        }
+    }
+
+    // MARK: Events
+
     private func happened(_ event: Room.Event, _ room: Room) {
         switch event {
-        case .person, .role, .settings: tellMembers()
+        case .person, .role: tellMembers()
+        case .settings: tellMembers()
         case .said(let message):
             tell(.message(sender: message.name, text: message.text, isOwn: message.sender == room.connection))
-        case .video(let stream, let subscriber):
-            videos[stream.id] = (stream, subscriber)
-            tellMembers()
+        case .video(let stream, let subscriber): received(stream, subscriber)
         case .videoGone(let stream):
-            videos[stream.id] = nil
+            videos.removeValue(forKey: stream.id)?.listener.cancel()
             tellMembers()
-        case .reacted, .knock, .fileRemoved: break
+        case .reacted(let id, let text): tell(.reacted(id: id == room.connection ? nil : "\(id)", text))
+        case .knock: tellWaiting()
+        case .fileRemoved: break
         case .reconnecting: tell(.reconnecting(true))
         case .waiting: break
         case .reconnected:
             tell(.reconnecting(false))
+            forgetFormerStreams(of: room)
+            listenToSession(of: room)
             tellMembers()
+            tellWaiting()
+            if let screen = server.media.screen { share(screen) }
         // It is tried again if that can help.
         case .failed: break
         case .ended(let ending, let error): ended(ending, error)
         }
     }
 
+    /// Joining again may have been another session, whose streams are others.
+    private func forgetFormerStreams(of room: Room) {
+        let present = Set(room.session?.streams.map(\.id) ?? [])
+        for (id, video) in videos where !present.contains(id) {
+            video.listener.cancel()
+            videos[id] = nil
+        }
+    }
+
+    private func received(_ stream: MediaStream, _ subscriber: MediaSubscriber) {
+        if let known = videos[stream.id], known.subscriber === subscriber {
+            videos[stream.id]?.stream = stream
+        } else {
+            videos.removeValue(forKey: stream.id)?.listener.cancel()
+            let listener = Task { [weak self] in
+                for await event in subscriber.events { self?.happened(event, stream.id) }
+            }
+            videos[stream.id] = Received(stream: stream, subscriber: subscriber, listener: listener)
+        }
+        tellMembers()
+    }
+
+    private func happened(_ event: MediaSubscriber.Event, _ stream: StreamID) {
+        switch event {
+        case .videoPaused: videos[stream]?.isPaused = true
+        case .videoResumed: videos[stream]?.isPaused = false
+        default: return
+        }
+        tellMembers()
+    }
+
+    private func listenToSession(of room: Room) {
+        sessionListener?.cancel()
+        guard let session = room.session else { return }
+        sessionListener = Task { [weak self] in
+            for await event in session.events { self?.happened(event) }
+        }
+    }
+
+    private func happened(_ event: Session.Event) {
+        switch event {
+        case .speaking(let stream): tell(.speaker(stream.map { Self.tile(of: $0) }))
+        case .muted(active: true, stream: .some): tell(.mutedByHost)
+        case .streamCreated, .streamDestroyed: tellConnecting()
+        default: break
+        }
+    }
+
     private func ended(_ ending: RoomEnding, _ error: ConfabError?) {
-        listener?.cancel()
-        (room, videos) = (nil, [:])
-        server.media.release(.room)
+        forget()
         switch ending {
         case .left: break
         case .removed, .banned: tell(.removed)
@@ -124,33 +263,57 @@ import Foundation
 
     private static let over = "You are no longer in this room. Join again to return."
 
+    // MARK: What is shown
+
+    /// Whose media has not arrived yet.
+    private func tellConnecting() {
+        let missing = room?.session?.streams.first { videos[$0.id] == nil }
+        tell(.connecting(name: missing.flatMap { stream in room?.people.first { $0.id == stream.connection }?.name }))
+    }
+
+    private func tellWaiting() {
+        tell(.waitingPeople(room?.knocks.map { WaitingPerson(id: "\($0.id)", name: $0.name) } ?? []))
+    }
+
+    /// The tile of a stream: a person's, or one of its own for a screen.
+    private static func tile(of stream: MediaStream) -> String {
+        stream.videoKind == .screen ? "\(stream.id)" : "\(stream.connection)"
+    }
+
     /// One tile for each other person, and one for each shared screen.
     private func tellMembers() {
         guard let room else { return }
         let own = room.connection
         var members: [RoomPerson] = []
-        for person in room.people where person.id != own {
+        for person in room.people where person.id != own && person.presence != .left {
             var member = RoomPerson(id: "\(person.id)", name: person.name)
             member.isHost = person.role == .host
             member.isAway = person.presence == .reconnecting
             member.hasHandUp = person.hasRaisedHand
             let theirs = videos.values.filter { $0.stream.connection == person.id }
             if let camera = theirs.first(where: { $0.stream.videoKind != .screen }) {
-                member.video = camera.subscriber.video
+                show(camera, in: &member)
                 member.isMuted = !camera.stream.hasAudio
-                member.aspect = Self.aspect(camera.stream)
             }
             members.append(member)
             for screen in theirs where screen.stream.videoKind == .screen {
                 var tile = RoomPerson(id: "\(screen.stream.id)", name: person.name)
-                (tile.isScreen, tile.video, tile.aspect) = (true, screen.subscriber.video, Self.aspect(screen.stream))
+                tile.isScreen = true
+                show(screen, in: &tile)
                 members.append(tile)
             }
         }
+        // Without layers, many people get a small picture each.
+        server.media.conditions.remotes = max(1, room.people.count - 1)
+        server.media.conditions.hasLayers = room.settings?.isMesh == false
         tell(.members(members))
+        tellConnecting()
     }
 
-    private static func aspect(_ stream: MediaStream) -> Double? {
-        stream.size.flatMap { $0.height > 0 ? Double($0.width) / Double($0.height) : nil }
+    /// A video that is turned off has no picture. Its last frame would stay.
+    private func show(_ video: Received, in tile: inout RoomPerson) {
+        tile.video = video.stream.hasVideo ? video.subscriber.video : nil
+        tile.isPaused = video.stream.hasVideo && video.isPaused
+        tile.aspect = video.stream.size.flatMap { $0.height > 0 ? Double($0.width) / Double($0.height) : nil }
     }
 }

@@ -43,11 +43,10 @@ public struct TileStates: Equatable, Sendable {
         if toggled.remove(id) == nil { toggled.insert(id) }
     }
 
-    /// Forgets streams that are gone, so that the state does not grow.
-    public mutating func keep(only ids: some Sequence<String>) {
-        let there = Set(ids)
-        shown.formIntersection(there)
-        toggled.formIntersection(there)
+    /// Forgets streams that are gone, so that the state does not grow, and which pictures were shown before they were turned off.
+    public mutating func keep(only ids: some Sequence<String>, shown seen: some Sequence<String>) {
+        shown.formIntersection(seen)
+        toggled.formIntersection(ids)
     }
 
     public func isShown(_ id: String) -> Bool { shown.contains(id) }

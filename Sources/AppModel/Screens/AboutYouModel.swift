@@ -16,10 +16,13 @@ import Observation
     /// What the server said about the name; nil if it accepted it.
     public private(set) var nameTrouble: String?
     private let done: @MainActor (Answers) -> Void
+    private let goBack: @MainActor () -> Void
 
-    init(answers: Answers, done: @escaping @MainActor (Answers) -> Void) {
+    init(
+        answers: Answers, goBack: @escaping @MainActor () -> Void = {}, done: @escaping @MainActor (Answers) -> Void
+    ) {
         (name, isRulesAgreed, isEdit) = (answers.name, answers.agreed, answers.agreed)
-        self.done = done
+        (self.goBack, self.done) = (goBack, done)
     }
 
     public let rules = [
@@ -46,6 +49,9 @@ import Observation
         done(answers)
     }
 
+    /// Leaves the former answers as they are.
+    public func cancel() { if isEdit { goBack() } }
+
     /// The server refused the name.
     func refusedName() {
         nameTrouble = "This name cannot be used. Choose another name with at most 40 characters."
@@ -61,6 +67,6 @@ import Observation
         lines += rules.map { .row($0) }
         lines.append(.text(rulesEnd))
         lines.append(isEdit ? .text("You agreed to the rules.") : .toggle(agreementText, isOn: isRulesAgreed))
-        return lines + [.button(buttonText, isEnabled: canContinue)]
+        return lines + [.button(buttonText, isEnabled: canContinue)] + (isEdit ? [.button("Cancel")] : [])
     }
 }

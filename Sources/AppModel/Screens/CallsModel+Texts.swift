@@ -49,6 +49,7 @@ extension CallsModel {
         case .allowMicrophone(nil):
             "The call ended, because Confab may not use the microphone. Allow it in Settings."
         case .microphoneNeeded: "Confab may not use the microphone. Allow it in Settings to call people."
+        case .cameraNeeded: CallTrouble.cameraNeeded.message
         case .alreadyInCall: "You are already in a call. End it first."
         case .systemRefused: "The system did not allow this. Try again."
         case .trouble(let trouble): trouble.message
@@ -57,7 +58,7 @@ extension CallsModel {
 
     public var offersSettings: Bool {
         switch advice {
-        case .allowMicrophone, .microphoneNeeded: true
+        case .allowMicrophone, .microphoneNeeded, .cameraNeeded: true
         case nil, .alreadyInCall, .systemRefused, .trouble: false
         }
     }
@@ -97,12 +98,16 @@ extension CallsModel {
         return hasPicture && partnerSendsVideo && !isPartnerPaused ? "video of \(name)" : "\(name), no video"
     }
 
+    /// What is seen of this device.
+    public var ownText: String { camera.text(isOff: isCameraOff) }
+
     public var lines: [ScreenLine] {
         var lines: [ScreenLine] = showsIncoming ? incomingLines : []
         if !adviceText.isEmpty { lines.append(.text(adviceText)) }
         if offersSettings { lines.append(.button("Open Settings")) }
         if isInCall { return lines + callLines }
         if !statusText.isEmpty { lines.append(.text(statusText)) }
+        lines += keepLines
         if offersCallAgain { lines.append(.button(callAgainText)) }
         return showsEnd ? lines + [.button("Close")] : lines
     }
@@ -112,7 +117,7 @@ extension CallsModel {
     }
 
     private var callLines: [ScreenLine] {
-        var lines: [ScreenLine] = [.picture(partnerPicture), .picture(isCameraOff ? "camera off" : "your video")]
+        var lines: [ScreenLine] = [.picture(partnerPicture), .picture(ownText)]
         lines.append(.text(statusText))
         guard showsControls else { return lines + [.button(endText, isEnabled: canEnd)] }
         if !durationText.isEmpty { lines.append(.text(durationText)) }
@@ -123,7 +128,11 @@ extension CallsModel {
             .button("Switch camera", isEnabled: canSwitchCamera), .toggle("Share screen", isOn: isSharingScreen),
         ]
         if let route { lines.append(.choice("Sound", value: route.name)) }
-        return lines + [.button(endText, isEnabled: canEnd)]
+        return lines + keepLines + [.button(endText, isEnabled: canEnd)]
+    }
+
+    private var keepLines: [ScreenLine] {
+        (keepText.isEmpty ? [] : [.text(keepText)]) + (canKeep ? [.button("Keep in touch")] : [])
     }
 
     public var endText: String { coordinator.current?.phase == .placing ? "Cancel" : "End" }

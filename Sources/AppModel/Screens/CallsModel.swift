@@ -11,6 +11,8 @@ public enum CallMediaEvent: Sendable {
     case partnerSendsVideo(Bool)
     /// Their video is paused because the network does not carry it.
     case partnerPaused(Bool)
+    /// The camera could not be opened during the call.
+    case cameraFailed(CallTrouble)
 }
 
 /// What the person asks of the own media during a call.
@@ -54,7 +56,13 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
     public var route: AudioRoute?
 
     public private(set) var isSharingScreen = false
+    public private(set) var camera = CameraState()
+    /// The wishes to keep in touch, by call: those of the last calls.
+    private var keepings: [(call: String, keeping: Keeping)] = []
+    static let maxKeepings = 4
     private let platform: Platform
+    private let isContact: @MainActor (_ person: String) -> Bool
+    private let keep: @MainActor (_ call: String) -> Void
     private let perform: @MainActor (CallEffect) -> Void
     private let request: @MainActor (CallMediaRequest) -> Void
     /// Called when the calls changed, before the effects.
@@ -66,10 +74,13 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
 
     /// - Parameter perform: Sends what is for the server, the media and the person: everything but the system's part.
     init(
-        platform: Platform, request: @escaping @MainActor (CallMediaRequest) -> Void = { _ in },
+        platform: Platform, isContact: @escaping @MainActor (_ person: String) -> Bool = { _ in false },
+        keep: @escaping @MainActor (_ call: String) -> Void = { _ in },
+        request: @escaping @MainActor (CallMediaRequest) -> Void = { _ in },
         perform: @escaping @MainActor (CallEffect) -> Void
     ) {
-        (self.platform, self.request, self.perform) = (platform, request, perform)
+        (self.platform, self.isContact, self.keep) = (platform, isContact, keep)
+        (self.request, self.perform) = (request, perform)
         coordinator = CallCoordinator(usesSystem: platform.calls.isAllowed)
         now = platform.clock.now
         platform.calls.onEvent = { [weak self] in self?.handle($0) }
@@ -100,14 +111,55 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
         case .firstFrame: hasPicture = true
         case .partnerSendsVideo(let sends): partnerSendsVideo = sends
         case .partnerPaused(let isPaused): isPartnerPaused = isPaused
+        case .cameraFailed(let trouble):
+            handle(.app(.video(false)))
+            tell(.trouble(trouble))
         }
     }
+
+    /// What the system does to the camera and the screen. The coordinator tells the other person whether there is something to
+    /// see, so that a camera that the system stops does not leave a frozen picture.
+    func handle(_ event: CaptureEvent) {
+        switch event {
+        case .cameraInterrupted(let isInterrupted):
+            camera.isInterrupted = isInterrupted
+            handle(.app(.camera(works: !isInterrupted)))
+        case .cameraFaces(let facing): camera.facing = facing
+        case .shareStarted: if isSharingScreen { handle(.app(.sharing(true))) }
+        case .shareEnded(let trouble):
+            guard isSharingScreen else { return }
+            isSharingScreen = false
+            handle(.app(.sharing(false)))
+            tell(.trouble(trouble))
+        }
+    }
+
+    func handle(_ event: KeepEvent) {
+        switch event {
+        case .asked(let call): if keeping(of: call) == .none { setKeeping(.asked, of: call) }
+        case .agreed(let call): setKeeping(.agreed, of: call)
+        case .failed(let call, let trouble):
+            guard keeping(of: call) == .wanted else { return }
+            setKeeping(.none, of: call)
+            tell(.trouble(trouble))
+            return
+        }
+        if event.call == metIn?.call { announce(keepText) }
+    }
+
+    private func setKeeping(_ keeping: Keeping, of call: String) {
+        keepings.removeAll { $0.call == call }
+        keepings.append((call, keeping))
+        if keepings.count > Self.maxKeepings { keepings.removeFirst() }
+    }
+
+    private func keeping(of call: String) -> Keeping { keepings.first { $0.call == call }?.keeping ?? .none }
 
     /// Media that was opened for a call does what the buttons say, whatever the previous use did with it.
     private func applyToMedia() {
         guard let call = coordinator.current else { return }
         perform(.setMuted(call.id, call.isMuted || call.phase == .held))
-        perform(.setVideo(call.id, call.sendsVideo && call.phase != .held))
+        perform(.setVideo(call.id, coordinator.usesCamera(call)))
     }
 
     /// The screen is locked or unlocked.
@@ -125,18 +177,13 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
         _ = coordinator.handle(.environment(environment))
     }
 
-    /// Whether the camera can be used, or asked for.
-    private var canShow: Bool {
-        switch platform.permissions.status(of: .camera) {
-        case .allowed, .notAsked: true
-        case .refused, .restricted, .missing: false
-        }
-    }
+    private var canShow: Bool { platform.permissions.mayShow }
 
     /// Keeps what is shown beside the coordinator's state in step with it.
     private func follow(_ before: CoordinatedCall?) {
         let current = coordinator.current
         if current?.id != before?.id {
+            former = before ?? former
             (partner, own, hasPicture, partnerSendsVideo, isPartnerPaused) = (nil, nil, false, true, false)
             partnerSize = nil
             (activeSince, isSharingScreen) = (nil, false)
@@ -195,7 +242,8 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
         defer { handle(.app(.shown(callID: ending.callID))) }
         // Not over a call that goes on. The call history has it.
         guard coordinator.current == nil else { return }
-        let call = before?.callID == ending.callID ? before : nil
+        // A call that this person has ended is gone before the server says so.
+        let call = [before, former].compactMap(\.self).first { $0.callID == ending.callID }
         var shown = ending
         shown.person = ending.person ?? call?.person
         over = Over(
@@ -206,6 +254,8 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
     }
 
     private var lastActive: Date?
+    /// The call before the current one.
+    private var former: CoordinatedCall?
 
     private func lastDuration(_ call: CoordinatedCall?) -> Duration? {
         defer { lastActive = nil }
@@ -225,9 +275,10 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
 
     /// Calls somebody. Without the microphone there is no call, and without the camera it is one by voice.
     public func call(_ person: CallPerson, video: Bool) {
-        switch platform.permissions.status(of: .microphone) {
-        case .allowed, .notAsked, .missing: handle(.app(.call(SystemCallID(), person, video: video && canShow)))
-        case .refused, .restricted: tell(.microphoneNeeded)
+        platform.permissions.settle(video ? [.microphone, .camera] : [.microphone]) { [weak self] in
+            guard let self else { return }
+            guard platform.permissions.mayTalk else { return tell(.microphoneNeeded) }
+            handle(.app(.call(SystemCallID(), person, video: video && canShow)))
         }
     }
     public func accept() {
@@ -242,11 +293,21 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
     public func toggleMute() { handle(.app(.mute(!isMuted))) }
     public func toggleHold() { handle(.app(.hold(!isHeld))) }
     public func toggleCamera() {
-        if let call = coordinator.current { handle(.app(.video(!call.sendsVideo))) }
+        guard isCameraOff else { return handle(.app(.video(false))) }
+        platform.permissions.settle([.camera]) { [weak self] in
+            guard let self else { return }
+            if canShow { handle(.app(.video(true))) } else { tell(.cameraNeeded) }
+        }
     }
     public func callAgain() {
         guard let over, let person = over.ending.person else { return }
         call(person, video: over.video)
+    }
+    /// Becomes a contact of the other person, if they want it too.
+    public func keepInTouch() {
+        guard canKeep, let call = metIn?.call else { return }
+        setKeeping(.wanted, of: call)
+        keep(call)
     }
     public func dismiss() {
         (over, advice) = (nil, nil)
@@ -264,11 +325,28 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
     public func toggleScreen() {
         guard isInCall, showsControls else { return }
         isSharingScreen.toggle()
+        // The end is told before the camera takes the place of the screen.
+        if !isSharingScreen { handle(.app(.sharing(false))) }
         request(.shareScreen(isSharingScreen))
     }
 
     // MARK: What is shown
 
+    /// The call in which the two people talk, or talked, and the other person.
+    private var metIn: (call: String, person: CallPerson)? {
+        if let call = coordinator.current {
+            guard call.phase == .active || call.phase == .held, let id = call.callID else { return nil }
+            return call.person.map { (id, $0) }
+        }
+        guard let over, over.duration != nil else { return nil }
+        return over.ending.person.map { (over.ending.callID, $0) }
+    }
+    private var met: Keeping { metIn.map { keeping(of: $0.call) } ?? .none }
+    public var canKeep: Bool { metIn.map { met.isOpen && !isContact($0.person.id) } ?? false }
+    public var keepText: String {
+        let name = isolated(metIn?.person.name ?? CallPerson.unknownName)
+        return met.text(name, name)
+    }
     /// The call that rings here, in its own screen or as a banner during another call.
     public var incoming: CoordinatedCall? {
         for call in [coordinator.waiting, coordinator.current].compactMap(\.self)
@@ -294,15 +372,19 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
         }
     }
     public var canEnd: Bool { coordinator.current.map { $0.phase != .ending } ?? false }
-    public var canSwitchCamera: Bool { !isCameraOff && !isHeld }
+    public var canSwitchCamera: Bool { !isCameraOff && !isHeld && !camera.isInterrupted }
     /// The own picture, while others see it.
-    public var ownPicture: (any VideoSource)? { isCameraOff ? nil : own }
+    public var ownPicture: (any VideoSource)? { isCameraOff || camera.isInterrupted ? nil : own }
+    /// The other person's picture. One whose video is off has none: the last frame would stay.
+    public var partnerVideo: (any VideoSource)? { partnerSendsVideo ? partner : nil }
     /// Whether the end of a call or an advice is shown above the other screens.
     public var showsEnd: Bool { !isInCall && (over != nil || advice != nil) }
     public var isMuted: Bool { coordinator.current?.isMuted ?? false }
     public var isHeld: Bool { coordinator.current?.phase == .held }
     public var isCameraOff: Bool { !(coordinator.current?.sendsVideo ?? true) }
     public var isScreenAwake: Bool { isInCall && (coordinator.current?.sendsVideo == true || partnerSendsVideo) }
+    /// Whether the phone may be at the ear: in a call without pictures.
+    var isAtEar: Bool { isInCall && !coordinator.audio.usesSpeaker && !partnerSendsVideo }
     public var duration: Duration? {
         activeSince.map { .seconds(max(0, now.timeIntervalSince($0).rounded(.down))) }
     }

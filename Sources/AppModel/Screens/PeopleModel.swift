@@ -39,6 +39,8 @@ public enum PeopleRequest: Equatable, Sendable {
     case block(String), unblock(String)
     case forget(String?)
     case seen(String)
+    /// Wants to keep in touch with the other person of a call.
+    case keep(call: String)
 }
 
 public enum PeopleEvent: Sendable {
@@ -158,6 +160,13 @@ public enum PeopleEvent: Sendable {
         (blocked, busyPeople, search, findText, page) = ([], [], .none, "", .contacts)
     }
 
+    /// The name of somebody in the lists.
+    func name(of id: String) -> String? {
+        contacts?.first { $0.id == id }?.name ?? log?.first { $0.person?.id == id }?.person?.name
+    }
+
+    func knows(contact id: String) -> Bool { contacts?.contains { $0.id == id } ?? false }
+
     func knows(blocked ids: [String]) { blocked = Set(ids) }
 
     func handle(_ event: PeopleEvent) {
@@ -199,8 +208,8 @@ public enum PeopleEvent: Sendable {
     public var contactsText: String {
         guard let contacts else { return trouble == nil ? "Loading…" : "" }
         guard contacts.isEmpty else { return "" }
-        return "No contacts yet. After a chat with a stranger, press “Keep in touch”. When both of you do, "
-            + "you become contacts."
+        return
+            "No contacts yet. After a chat or a call, press “Keep in touch”. When both of you do, you become contacts."
     }
     /// Why the list of calls is empty.
     public var logText: String {

@@ -14,6 +14,13 @@ public struct ChatEntry: Equatable, Identifiable, Sendable {
     }
 
     public var sender: String { isOwn ? "You:" : "\(name):" }
+    /// What VoiceOver says about a message that could not be sent.
+    var notSentText: String { "Not sent: \(text)" }
+
+    /// The line and the buttons for it.
+    var screenLines: [ScreenLine] {
+        [.row("\(sender) \(text)", detail: isSent ? "" : "not sent")] + (isSent ? [] : [.button("Send again")])
+    }
 }
 
 /// Why a chat is reported. The raw values are the protocol's.

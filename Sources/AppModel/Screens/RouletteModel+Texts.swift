@@ -26,9 +26,20 @@ extension RouletteModel {
     private var idleText: String {
         if let trouble { return trouble.message }
         if !isConnected { return "Not connected to the server." }
-        if lastEnding == .operators { return "The operators of this server ended this chat." }
-        return own == nil ? "Check your camera first. Nothing is sent until you press Start." : "Ready when you are."
+        switch lastEnding {
+        case .operators: return "The operators of this server ended this chat."
+        case .stopped: return "The chat ended because you continue elsewhere."
+        case .leftApp: return "The \(canReport ? "chat" : "search") ended because you left the app."
+        case nil, .partnerLeft, .partnerNext, .next, .blocked, .connectionLost: break
+        }
+        return asksForDevices
+            ? "Check your camera first. Nothing is sent until you press Start." : "Ready when you are."
     }
+
+    /// What did not work during the chat or the search.
+    public var noticeText: String { isIdle ? "" : trouble?.message ?? "" }
+    /// Whether the settings of the system can help.
+    public var offersSettings: Bool { trouble == .cameraNeeded }
 
     private var searchText: String {
         switch lastEnding {
@@ -36,19 +47,12 @@ extension RouletteModel {
         case .partnerNext: "\(who) moved on. Looking for someone else…"
         case .blocked: "You blocked \(whom). Looking for someone else…"
         case .connectionLost: "The connection was lost and the chat ended. Looking for someone else…"
-        case .next, .operators: "Looking for someone else…"
+        case .next, .operators, .stopped, .leftApp: "Looking for someone else…"
         case nil: "Looking for someone to talk to…"
         }
     }
 
-    public var keepText: String {
-        switch keeping {
-        case .none: ""
-        case .asked: "\(who) would like to keep in touch. If you agree too, you can call each other later."
-        case .wanted: "\(who) was notified. If they agree too, you can call each other later."
-        case .agreed: "You and \(whom) are now contacts."
-        }
-    }
+    public var keepText: String { keeping.text(who, whom) }
 
     public var peopleText: String {
         guard let peopleOnline else { return "" }
@@ -71,16 +75,20 @@ extension RouletteModel {
     public var partnerPicture: String {
         guard isInChat else { return "no partner yet" }
         if mode == .text { return "text chat" }
-        return status == .talking ? "video of \(name)" : "no video"
+        return status == .talking && partner != nil ? "video of \(name)" : "no video"
     }
 
-    public var ownPicture: String { isCameraOff ? "camera off" : own == nil ? "no video" : "your video" }
+    public var ownPicture: String {
+        own == nil && !isCameraOff ? "no video" : camera.text(isOff: isCameraOff)
+    }
 
     public var lines: [ScreenLine] {
         if let report { return report.lines }
         var lines: [ScreenLine] = [.picture(partnerPicture)]
         if mode == .video { lines.append(.picture(ownPicture)) }
         lines.append(.text(statusText))
+        if !noticeText.isEmpty { lines.append(.text(noticeText)) }
+        if offersSettings { lines.append(.button("Open Settings")) }
         return lines + (isIdle ? setupLines : chatLines)
     }
 
@@ -99,7 +107,7 @@ extension RouletteModel {
         var lines: [ScreenLine] = []
         if isInChat {
             if !interestsText.isEmpty { lines.append(.text(interestsText)) }
-            lines += chat.map { .row("\($0.sender) \($0.text)", detail: $0.isSent ? "" : "not sent") }
+            lines += chat.flatMap(\.screenLines)
             if !chatHint.isEmpty { lines.append(.text(chatHint)) }
             if !typingText.isEmpty { lines.append(.text(typingText)) }
             if hasChat {

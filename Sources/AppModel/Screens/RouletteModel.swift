@@ -2,52 +2,6 @@ import Confab
 import Foundation
 import Observation
 
-/// How to chat with a stranger.
-public enum RouletteMode: String, CaseIterable, Sendable { case video, text }
-
-/// What the roulette asks of the SDK.
-public enum RouletteRequest: Equatable, Sendable {
-    case preview
-    case start(RouletteMode, interests: [String])
-    case next, stop, keep
-    case block(match: String?)
-    case say(String)
-    case typing(Bool)
-    case mute(Bool)
-    case camera(Bool)
-    case switchCamera
-    /// `match` is the chat in which it happened, which may be over.
-    case report(ReportReason, match: String?)
-}
-
-/// What the SDK says about the roulette.
-public enum RouletteEvent: Sendable {
-    case preview((any VideoSource)?)
-    /// Searching. With a pause after several quick skips.
-    case waiting(pause: Duration?)
-    case matched(name: String, interests: [String], hasChat: Bool, match: String? = nil)
-    case video(any VideoSource)
-    case firstFrame
-    /// No picture and sound arrived in time.
-    case noStream
-    case partner(isAway: Bool)
-    case message(String)
-    case sent(id: Int, Bool)
-    case typing(Bool)
-    case ended(RouletteEnding)
-    case keepAsked, keepAgreed
-    case reported(CallTrouble?)
-    case online(Int)
-    case stopped(CallTrouble?)
-}
-
-/// How a chat ended.
-public enum RouletteEnding: Equatable, Sendable {
-    case partnerLeft, partnerNext, next, blocked, connectionLost
-    /// The operators of the server ended it.
-    case operators
-}
-
 /// The chat with strangers: the partner on top, oneself below, and Next.
 @MainActor @Observable public final class RouletteModel: Screen {
     public enum Status: Equatable, Sendable {
@@ -74,9 +28,14 @@ public enum RouletteEnding: Equatable, Sendable {
     public private(set) var isPartnerTyping = false
     public private(set) var isMuted = false
     public private(set) var isCameraOff = false
+    public private(set) var camera = CameraState()
+    /// Whether the devices are open.
+    public private(set) var isPrepared = false
     public private(set) var lastEnding: RouletteEnding?
     /// The chat that goes on, or the last one since the search began.
     private var match: String?
+    /// Whether the partner was seen or heard.
+    private var hasArrived = false
     /// Whether there was a partner since the search began.
     private var hadPartner = false
     public private(set) var trouble: CallTrouble?
@@ -86,27 +45,24 @@ public enum RouletteEnding: Equatable, Sendable {
     public private(set) var hasChat = true
     public private(set) var isConnected = true
     public private(set) var now: Date
-    public var mode = RouletteMode.video
+    public var mode = RouletteMode.video { didSet { if mode != oldValue { changedMode() } } }
     public private(set) var interests: [String] = []
     public var interestDraft = ""
     public var draft = "" { didSet { draftChanged(from: oldValue) } }
-
-    /// Whether both want to stay in touch.
-    public enum Keeping: Equatable, Sendable { case none, asked, wanted, agreed }
 
     private let clock: any AppClock
     private let request: @MainActor (RouletteRequest) -> Void
     private let announce: @MainActor (String) -> Void
     private var nextLine = 1
     private var cancelTick: (@MainActor () -> Void)?
-    /// Whether the camera is off because the app is not on the screen.
-    private var isCameraHidden = false
+    private var isShown = false
+    private let permissions: any Permissions
 
     init(
-        clock: any AppClock, announce: @escaping @MainActor (String) -> Void = { _ in },
+        clock: any AppClock, permissions: any Permissions, announce: @escaping @MainActor (String) -> Void = { _ in },
         request: @escaping @MainActor (RouletteRequest) -> Void
     ) {
-        (self.clock, self.request, self.announce) = (clock, request, announce)
+        (self.clock, self.permissions, self.request, self.announce) = (clock, permissions, request, announce)
         now = clock.now
     }
 
@@ -125,13 +81,15 @@ public enum RouletteEnding: Equatable, Sendable {
     public var canSend: Bool { isInChat && hasChat && !draft.allSatisfy(\.isWhitespace) }
     public var canReport: Bool { hadPartner }
     public var canBlock: Bool { canReport && lastEnding != .blocked }
-    public var canKeep: Bool { canReport && (keeping == .none || keeping == .asked) }
+    public var canKeep: Bool { canReport && keeping.isOpen }
     public var canAddInterest: Bool { interests.count < Self.maxInterests && isIdle }
     public var isScreenAwake: Bool { !isIdle }
-    public var canSwitchCamera: Bool { !isCameraOff }
+    public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
     public var showsPictures: Bool { mode == .video }
+    /// Whether the camera and the microphone have to be opened before a chat. One by text needs neither.
+    public var asksForDevices: Bool { mode == .video && !isPrepared }
     /// The own picture, while others see it.
-    public var shownOwn: (any VideoSource)? { isCameraOff ? nil : own }
+    public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
     /// The size of the small window outside of the app.
@@ -141,7 +99,17 @@ public enum RouletteEnding: Equatable, Sendable {
 
     // MARK: What the person does
 
-    public func preview() { request(.preview) }
+    public func preview() { request(.preview(video: permissions.mayShow)) }
+
+    /// The screen is shown. Only then the number of people is asked for.
+    public func appear() {
+        isShown = true
+        if isConnected { request(.count) }
+    }
+    public func disappear() { isShown = false }
+
+    /// A text chat needs no camera, and its light would tell otherwise.
+    private func changedMode() { if mode == .text, isPrepared { request(.closePreview) } }
 
     public func addInterest() {
         let text = interestDraft.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -158,7 +126,17 @@ public enum RouletteEnding: Equatable, Sendable {
         guard canStart else { return }
         (trouble, lastEnding, match, hadPartner) = (nil, nil, nil, false)
         status = .waiting(until: nil)
-        request(.start(mode, interests: interests))
+        permissions.settle(neededPermissions) { [weak self] in self?.sendStart() }
+    }
+
+    private var neededPermissions: [Permission] {
+        mode == .text ? [] : isCameraOff ? [.microphone] : [.camera, .microphone]
+    }
+
+    private func sendStart() {
+        // The person may have stopped while the system asked.
+        guard !isIdle else { return }
+        request(.start(mode, interests: interests, video: !isCameraOff && permissions.mayShow))
     }
 
     public func next() {
@@ -172,6 +150,13 @@ public enum RouletteEnding: Equatable, Sendable {
         leavePartner(nil)
         status = .idle
         request(.stop)
+    }
+
+    /// The app was left for a while, which ends a chat.
+    func stopUnseen() {
+        guard canStop else { return }
+        stop()
+        lastEnding = .leftApp
     }
 
     public func block() {
@@ -190,8 +175,16 @@ public enum RouletteEnding: Equatable, Sendable {
         let text = draft.trimmingCharacters(in: .whitespacesAndNewlines)
         guard canSend else { return }
         draft = ""
-        append(ChatEntry(id: nextLine, isOwn: true, text: String(text.prefix(Self.maxMessage))))
-        request(.say(String(text.prefix(Self.maxMessage))))
+        let line = ChatEntry(id: nextLine, isOwn: true, text: String(text.prefix(Self.maxMessage)).prefix(bytes: 8192))
+        append(line)
+        request(.say(line.text, id: line.id))
+    }
+
+    /// Sends a message again that could not be sent.
+    public func sendAgain(_ id: Int) {
+        guard isInChat, let index = chat.firstIndex(where: { $0.id == id && !$0.isSent }) else { return }
+        chat[index].isSent = true
+        request(.say(chat[index].text, id: id))
     }
 
     public func toggleMute() {
@@ -200,8 +193,22 @@ public enum RouletteEnding: Equatable, Sendable {
     }
 
     public func toggleCamera() {
-        isCameraOff.toggle()
-        request(.camera(!isCameraOff))
+        guard isCameraOff else { return setCamera(isOff: true) }
+        permissions.settle([.camera]) { [weak self] in
+            guard let self else { return }
+            if permissions.mayShow { setCamera(isOff: false) } else { tell(.cameraNeeded) }
+        }
+    }
+
+    private func setCamera(isOff: Bool) {
+        isCameraOff = isOff
+        if trouble == .cameraNeeded { trouble = nil }
+        request(.camera(!isOff && camera.works))
+    }
+
+    private func tell(_ trouble: CallTrouble) {
+        self.trouble = trouble
+        announce(trouble.message)
     }
 
     public func switchCamera() { request(.switchCamera) }
@@ -231,26 +238,48 @@ public enum RouletteEnding: Equatable, Sendable {
 
     // MARK: What happens
 
-    func connection(isUp: Bool) { isConnected = isUp }
+    func connection(isUp: Bool) {
+        let isBack = isUp && !isConnected
+        isConnected = isUp
+        if isBack, isShown { request(.count) }
+    }
 
-    /// The system stops the camera while the app is not on the screen. Others see that it is off instead of a frozen picture.
-    func showsCamera(_ isSeen: Bool) {
-        guard isCameraHidden == isSeen, isSeen || isInChat && mode == .video && !isCameraOff else { return }
-        isCameraHidden = !isSeen
-        request(.camera(isSeen && !isCameraOff))
+    /// What the system does to the camera. Others see that it is off instead of a frozen picture.
+    func handle(_ event: CaptureEvent) {
+        switch event {
+        case .cameraInterrupted(let isInterrupted): changeCamera { $0.isInterrupted = isInterrupted }
+        case .cameraFaces(let facing): camera.facing = facing
+        // There is no screen share here.
+        case .shareStarted, .shareEnded: break
+        }
+    }
+
+    /// The system stops the camera while the app is not on the screen.
+    func showsCamera(_ isSeen: Bool) { changeCamera { $0.isHidden = !isSeen } }
+
+    private func changeCamera(_ change: (inout CameraState) -> Void) {
+        let worked = camera.works
+        change(&camera)
+        guard camera.works != worked, isPrepared, mode == .video, !isCameraOff else { return }
+        request(.camera(camera.works))
     }
 
     /// Media that was opened again does what the buttons say.
     private func applyToMedia() {
         request(.mute(isMuted))
-        request(.camera(!isCameraOff))
+        if own != nil { request(.camera(!isCameraOff && camera.works)) }
     }
 
     func handle(_ event: RouletteEvent) {
         switch event {
         case .preview(let source):
-            own = source
-            if own != nil { applyToMedia() }
+            (own, isPrepared) = (source, true)
+            applyToMedia()
+        case .released: (own, isPrepared) = (nil, false)
+        case .cameraFailed(let trouble):
+            isCameraOff = true
+            request(.camera(false))
+            tell(trouble)
         case .waiting(let pause): wait(pause)
         case .matched(let name, let interests, let hasChat, let match):
             // It may arrive after Stop, and then it ends at once.
@@ -260,22 +289,32 @@ public enum RouletteEnding: Equatable, Sendable {
             (chat, keeping, lastEnding, trouble) = ([], .none, nil, nil)
             change(to: .matched)
         case .video(let source): if isInChat { partner = source }
-        case .firstFrame: if isInChat { change(to: .talking) }
+        case .firstFrame: arrived()
+        case .audioOnly:
+            // The last frame would stay.
+            partner = nil
+            arrived()
         case .noStream: if status == .matched { change(to: .noStream) }
         case .partner(let isAway):
             guard isInChat else { return }
-            change(to: isAway ? .partnerAway : partner == nil && mode == .video ? .matched : .talking)
+            change(to: isAway ? .partnerAway : hasArrived || mode == .text ? .talking : .matched)
         case .message(let text):
             guard isInChat else { return }
             isPartnerTyping = false
             append(ChatEntry(id: nextLine, isOwn: false, text: String(text.prefix(Self.maxMessage))))
             announce("\(name): \(text)")
         case .sent(let id, let isSent):
-            if let index = chat.firstIndex(where: { $0.id == id }) { chat[index].isSent = isSent }
+            guard let index = chat.firstIndex(where: { $0.id == id }) else { return }
+            chat[index].isSent = isSent
+            if !isSent { announce(chat[index].notSentText) }
         case .typing(let isTyping): isPartnerTyping = isTyping && isInChat
         case .ended(let ending): ended(ending)
         case .keepAsked: if keeping == .none { keeping = .asked }
         case .keepAgreed: keeping = .agreed
+        case .keepFailed(let trouble):
+            guard keeping == .wanted else { return }
+            keeping = .none
+            tell(trouble)
         case .reported(let trouble): report?.finished(trouble)
         case .online(let count): peopleOnline = count
         case .stopped(nil):
@@ -286,6 +325,12 @@ public enum RouletteEnding: Equatable, Sendable {
             self.trouble = trouble
             change(to: .idle)
         }
+    }
+
+    private func arrived() {
+        guard isInChat else { return }
+        hasArrived = true
+        change(to: .talking)
     }
 
     private func wait(_ pause: Duration?) {
@@ -307,13 +352,13 @@ public enum RouletteEnding: Equatable, Sendable {
     private func ended(_ ending: RouletteEnding) {
         guard isInChat else { return }
         leavePartner(ending)
-        // The server searches on by itself, unless it ended the chat.
-        change(to: ending == .operators ? .idle : .waiting(until: nil))
+        // The server searches on by itself, unless the search is over too.
+        change(to: ending == .operators || ending == .stopped ? .idle : .waiting(until: nil))
     }
 
     private func leavePartner(_ ending: RouletteEnding?) {
         if isInChat { status = .waiting(until: nil) }
-        (partner, partnerSize, isPartnerTyping, draft) = (nil, nil, false, "")
+        (partner, partnerSize, isPartnerTyping, draft, hasArrived) = (nil, nil, false, "", false)
         if let ending { lastEnding = ending }
     }
 

@@ -35,6 +35,20 @@ func isolated(_ name: String) -> String { "\u{2068}\(name)\u{2069}" }
 
 func counted(_ count: Int, _ one: String, _ other: String) -> String { "\(count) \(count == 1 ? one : other)" }
 
+extension String {
+    /// As many whole characters as fit into a number of bytes.
+    func prefix(bytes: Int) -> String {
+        guard utf8.count > bytes else { return self }
+        var (end, size) = (startIndex, 0)
+        while end < endIndex {
+            size += self[end].utf8.count
+            if size > bytes { break }
+            formIndex(after: &end)
+        }
+        return String(self[..<end])
+    }
+}
+
 extension Duration {
     /// Such as 0:07, 12:30, 1:02:03.
     var clockText: String {

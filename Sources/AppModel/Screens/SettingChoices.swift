@@ -3,6 +3,9 @@ public enum RendererChoice: String, Codable, CaseIterable, Sendable {
     case sampleBuffer, metal
 
     public var text: String { self == .metal ? "Metal" : "Standard" }
+
+    /// How a picture is drawn in one place. Metal draws nothing in the background, where the small window is.
+    public func forSurface(inBackground: Bool) -> RendererChoice { inBackground ? .sampleBuffer : self }
 }
 
 public enum VideoCodecChoice: String, Codable, CaseIterable, Sendable {

@@ -39,6 +39,8 @@ public enum SettingsRequest: Equatable, Sendable {
 public enum SettingsEvent: Sendable {
     case devices([LinkedDevice])
     case code(String, validFor: Duration)
+    /// This device belongs to the account of the other device now.
+    case linked
     case blocked([CallPerson])
     case push(SettingsModel.Push)
     case exported(Data)
@@ -49,13 +51,16 @@ public enum SettingsEvent: Sendable {
 /// The settings, the account and its data.
 @MainActor @Observable public final class SettingsModel: Screen {
     public enum Push: Equatable, Sendable { case unavailable, off, busy, on, refused }
+    public enum Linking: Equatable, Sendable { case none, asking, busy, done }
     public enum Account: Equatable, Sendable { case none, exporting, exported(URL), askingToDelete, deleting, deleted }
 
     public var settings: DeviceSettings { didSet { if settings != oldValue { request(.changed(settings)) } } }
     public internal(set) var server: String
     public private(set) var devices: [LinkedDevice] = []
     public private(set) var code: String?
-    public private(set) var codeValidUntil: Date?
+    private var codeMinutes = 0
+    private var cancelCode: (@MainActor () -> Void)?
+    public private(set) var linking = Linking.none
     public private(set) var blocked: [CallPerson]?
     public private(set) var push = Push.unavailable
     public private(set) var account = Account.none
@@ -78,14 +83,23 @@ public enum SettingsEvent: Sendable {
     // MARK: What the person does
 
     public func load() {
+        if linking == .done { linking = .none }
         request(.devices)
         request(.blocked)
     }
     public func changeServer() { request(.changeServer) }
     public func editAboutYou() { request(.editAboutYou) }
     public func makeCode() { request(.makeCode) }
+    public var canLink: Bool { canUseCode && linking != .busy }
     public var canUseCode: Bool { codeDraft.filter { $0.isLetter || $0.isNumber }.count == 8 }
-    public func useCode() { if canUseCode { request(.useCode(codeDraft)) } }
+    /// Linking replaces what this device has, so it is asked for first.
+    public func askToLink() { if canUseCode { linking = .asking } }
+    public func cancelLink() { linking = .none }
+    public func useCode() {
+        guard canUseCode, linking == .asking else { return }
+        linking = .busy
+        request(.useCode(codeDraft))
+    }
     public func unlink(_ id: String) { request(.unlink(id)) }
     public func unblock(_ id: String) {
         blocked?.removeAll { $0.id == id }
@@ -117,7 +131,10 @@ public enum SettingsEvent: Sendable {
         case .devices(let all): devices = all
         case .code(let code, let interval):
             self.code = code
-            codeValidUntil = clock.now.addingTimeInterval(Double(interval.wholeSeconds))
+            codeMinutes = max(1, interval.wholeSeconds / 60)
+            cancelCode?()
+            cancelCode = clock.schedule(after: interval) { [weak self] in self?.code = nil }
+        case .linked: (linking, codeDraft) = (.done, "")
         case .blocked(let people): blocked = people
         case .push(let push): self.push = push
         case .exported(let data): exported(data)
@@ -126,6 +143,7 @@ public enum SettingsEvent: Sendable {
             self.trouble = trouble
             if account == .exporting || account == .deleting { account = .none }
             if push == .busy { push = .off }
+            if linking == .busy { linking = .none }
         }
     }
 
@@ -154,7 +172,21 @@ public enum SettingsEvent: Sendable {
 
     // MARK: Texts
 
-    public var codeText: String { code.map { "Code for your other device: \($0)" } ?? "" }
+    public var codeText: String {
+        guard let code else { return "" }
+        return "Code for your other device: \(code). It works once, for \(counted(codeMinutes, "minute", "minutes"))."
+    }
+    public var offersLink: Bool { linking == .asking }
+    public var linkText: String {
+        switch linking {
+        case .none: ""
+        case .asking:
+            "Link this device to the other account? This device’s contacts and call history will be replaced by that "
+                + "account’s."
+        case .busy: "Linking…"
+        case .done: "This device is linked. It has the contacts and call history of your other device."
+        }
+    }
     public var blockedText: String { blocked?.isEmpty == true ? "No one is blocked." : "" }
     public var deviceRows: [PeopleModel.Row] {
         devices.map {
@@ -199,8 +231,10 @@ public enum SettingsEvent: Sendable {
         if !codeText.isEmpty { lines.append(.text(codeText)) }
         lines += [
             .button("Link another device"), .field("Code from your other device", value: codeDraft, hint: "ABCD-EFGH"),
-            .button("Link this device", isEnabled: canUseCode), .title("Blocked people"),
         ]
+        if !linkText.isEmpty { lines.append(.text(linkText)) }
+        lines += offersLink ? [.button("Link"), .button("Cancel")] : [.button("Link this device", isEnabled: canLink)]
+        lines.append(.title("Blocked people"))
         if !blockedText.isEmpty { lines.append(.text(blockedText)) }
         lines += (blocked ?? []).map { .row($0.name) }
         lines.append(.title("Your data"))

@@ -21,6 +21,8 @@ public enum ServerHealth: Equatable, Sendable {
         case wrong(String)
         /// A server in the own network did not answer. Without permission, connections there time out without an error.
         case localNetwork
+        /// The camera may not be used to read a QR code.
+        case noCamera
         case tooOld(String)
         case ready(URL)
     }
@@ -36,6 +38,11 @@ public enum ServerHealth: Equatable, Sendable {
     static let appTooOldText = "This app is too old for the server. Update the app."
     /// The most servers to remember.
     static let maxRecent = 5
+    /// Whether the camera reads QR codes.
+    public let canScan: Bool
+    /// Whether the camera looks for a QR code now.
+    public var isScanning = false
+    private let permissions: any Permissions
     private let check: @MainActor (URL) -> Void
     private let use: @MainActor (URL) -> Void
     private let back: @MainActor () -> Void
@@ -43,10 +50,12 @@ public enum ServerHealth: Equatable, Sendable {
     public private(set) var canGoBack = false
 
     init(
-        recent: [URL], check: @escaping @MainActor (URL) -> Void, use: @escaping @MainActor (URL) -> Void,
+        recent: [URL], permissions: any Permissions, canScan: Bool = false, check: @escaping @MainActor (URL) -> Void,
+        use: @escaping @MainActor (URL) -> Void,
         goBack: @escaping @MainActor () -> Void = {}
     ) {
         self.recent = Array(recent.prefix(Self.maxRecent))
+        (self.permissions, self.canScan) = (permissions, canScan)
         (self.check, self.use, back) = (check, use, goBack)
     }
 
@@ -64,6 +73,7 @@ public enum ServerHealth: Equatable, Sendable {
         case .localNetwork:
             "This server did not answer. It is in your own network: allow Local Network for Confab in Settings, "
                 + "and check that the server is running."
+        case .noCamera: "Confab may not use the camera. Allow it in Settings, or type the address."
         case .tooOld(let text): text
         case .ready(let url): "Connected to \(url.host() ?? "")."
         }
@@ -71,7 +81,9 @@ public enum ServerHealth: Equatable, Sendable {
 
     public var isChecking: Bool { if case .checking = status { true } else { false } }
     public var canContinue: Bool { !isChecking && !address.allSatisfy(\.isWhitespace) }
-    public var offersSettings: Bool { status == .localNetwork }
+    public var offersSettings: Bool { status == .localNetwork || status == .noCamera }
+    public var canStartScan: Bool { canScan && !isChecking }
+    public let sloganText = "Talk face to face."
     public let privacyText =
         "The server connects you with others. It knows your IP address and the name you choose. It stores chats only if "
         + "they are reported, and your call history until you delete it."
@@ -87,7 +99,18 @@ public enum ServerHealth: Equatable, Sendable {
         check(url)
     }
 
+    /// Looks for a QR code.
+    public func scan() {
+        guard canStartScan else { return }
+        permissions.settle([.camera]) { [weak self] in
+            guard let self else { return }
+            if permissions.mayShow { isScanning = true } else { status = .noCamera }
+        }
+    }
+
+    /// The camera has read a QR code.
     public func scanned(_ text: String) {
+        isScanning = false
         guard !isChecking else { return }
         address = ServerAddress.link(text)?.absoluteString ?? text
         submit()
@@ -129,10 +152,9 @@ public enum ServerHealth: Equatable, Sendable {
 
     public var lines: [ScreenLine] {
         var lines: [ScreenLine] = [
-            .title("Confab"), .text("Talk face to face."),
-            .field("Server", value: address, hint: "https://chat.example.org"),
-            .button("Scan QR code", isEnabled: !isChecking),
+            .title("Confab"), .text(sloganText), .field("Server", value: address, hint: "https://chat.example.org"),
         ]
+        if canScan { lines.append(.button("Scan QR code", isEnabled: canStartScan)) }
         if !statusText.isEmpty { lines.append(.text(statusText)) }
         if offersSettings { lines.append(.button("Open Settings")) }
         lines.append(.button("Continue", isEnabled: canContinue))

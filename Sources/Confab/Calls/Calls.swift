@@ -18,6 +18,8 @@ public actor Calls {
         case incoming(Call)
         /// A call changed. Compare with the call before.
         case changed(Call)
+        /// What the other person sends arrives. It is told again when a source has changed.
+        case receiving(CallID, MediaSubscriber)
         /// The other person's picture is here. It is told again when the source has changed.
         case video(CallID, any VideoSource)
         /// The other person's sound is here, and they send no picture now. ``video(_:_:)`` follows if that changes.

@@ -115,6 +115,7 @@ final class CallsMedia: Sendable {
         case .shows(.video(let video)): source.send(.video(id, video))
         case .shows(.audioOnly): source.send(.audioOnly(id))
         case .trouble(let error): source.send(.failed(id, error))
+        case .media(_, let subscriber, isNew: true): source.send(.receiving(id, subscriber))
         case .joined, .signal, .media, .gone, .lost: break
         }
     }

@@ -59,7 +59,10 @@ import Observation
     func notify(_ text: String) {}
 }
 
-@MainActor private final class SimulatedScreen: ScreenControl { var isScreenKeptAwake = false }
+@MainActor private final class SimulatedScreen: ScreenControl {
+    var isScreenKeptAwake = false
+    var isDarkAtEar = false
+}
 
 @MainActor private final class MemorySettings: SettingsStore {
     private var values: [String: Data] = [:]

@@ -125,7 +125,7 @@ import Testing
         #expect(
             script.on(.system(.hold(firstID, false, 6))) == [
                 .setMuted(firstID, false), .setVideo(firstID, true), .send(.update(callID: first, video: true)),
-                .fulfil(6), .audio(.configure), .audio(.setEnabled(true)),
+                .fulfil(6), .audio(.configure(speaker: true)), .audio(.setEnabled(true)),
             ])
         #expect(script.coordinator.current?.phase == .active)
     }
@@ -140,10 +140,10 @@ import Testing
     @Test func unholdingWithoutAnActiveSessionHasNoSoundYet() {
         var script = Script.held()
         script.on(.audio(.deactivated))
-        #expect(script.on(.system(.hold(firstID, false, 6))).last == .audio(.configure))
+        #expect(script.on(.system(.hold(firstID, false, 6))).last == .audio(.configure(speaker: true)))
         #expect(
             script.on(.audio(.activated)) == [
-                .audio(.sessionDidActivate), .audio(.configure), .audio(.setEnabled(true)),
+                .audio(.sessionDidActivate), .audio(.configure(speaker: true)), .audio(.setEnabled(true)),
             ])
     }
 
@@ -167,10 +167,10 @@ import Testing
         var script = Script.connecting()
         #expect(
             script.on(.audio(.activated)) == [
-                .audio(.sessionDidActivate), .audio(.configure), .audio(.setEnabled(true)),
+                .audio(.sessionDidActivate), .audio(.configure(speaker: true)), .audio(.setEnabled(true)),
             ])
         var idle = Script()
-        #expect(idle.on(.audio(.activated)) == [.audio(.sessionDidActivate), .audio(.configure)])
+        #expect(idle.on(.audio(.activated)) == [.audio(.sessionDidActivate), .audio(.configure(speaker: true))])
     }
 
     @Test func aDeactivatedSessionDisablesTheAudio() {
@@ -183,7 +183,7 @@ import Testing
         script.on(.online(isNew: true), Script.incoming(), .app(.answer(firstID)))
         #expect(
             Array(script.on(Script.accepted()).suffix(3)) == [
-                .audio(.configure), .audio(.setActive(true)), .audio(.setEnabled(true)),
+                .audio(.configure(speaker: true)), .audio(.setActive(true)), .audio(.setEnabled(true)),
             ])
         #expect(
             script.on(Script.ended(.hungUp)) == [
@@ -286,5 +286,76 @@ import Testing
         var script = Script.active()
         #expect(script.on(.server(.partner(callID: first, isAway: true))) == [])
         #expect(script.coordinator.current?.isPartnerAway == true)
+    }
+
+    // MARK: Video
+
+    @Test func aCameraThatTheSystemTakesAwayIsTold() {
+        var script = Script.active()
+        #expect(
+            script.on(.app(.camera(works: false))) == [
+                .setVideo(firstID, false), .send(.update(callID: first, video: false)),
+            ])
+        #expect(script.on(.app(.camera(works: false))) == [], "once")
+        #expect(script.on(.app(.video(false))) == [], "nothing was seen")
+        #expect(script.on(.app(.camera(works: true))) == [], "the person has turned it off")
+        #expect(
+            script.on(.app(.video(true))) == [.setVideo(firstID, true), .send(.update(callID: first, video: true))])
+    }
+
+    @Test func aCameraThatStoppedWhileItRangIsToldWhenTheCallIsAccepted() {
+        var script = Script.placing()
+        #expect(script.on(.app(.camera(works: false))) == [])
+        #expect(
+            script.on(Script.accepted()).suffix(2) == [
+                .setVideo(ownID, false), .send(.update(callID: first, video: false)),
+            ])
+    }
+
+    @Test func aCallIsAnsweredByVoiceWhileTheCameraIsTaken() {
+        var script = Script.ringing()
+        script.on(.app(.camera(works: false)))
+        #expect(script.on(.system(.answer(firstID, 1))).last == .send(.accept(callID: first, video: false)))
+        script.on(Script.accepted())
+        #expect(
+            script.on(.app(.camera(works: true))) == [
+                .setVideo(firstID, true), .send(.update(callID: first, video: true)),
+            ])
+    }
+
+    @Test func aScreenIsSeenWhileTheCameraIsOffAndNotWhileTheCallIsHeld() {
+        var script = Script.active()
+        script.on(.app(.video(false)))
+        #expect(script.on(.app(.sharing(true))) == [.send(.update(callID: first, video: true))])
+        #expect(
+            script.on(.system(.hold(firstID, true, 5))).prefix(3) == [
+                .setMuted(firstID, true), .setVideo(firstID, false), .send(.update(callID: first, video: false)),
+            ])
+        #expect(
+            script.on(.system(.hold(firstID, false, 6))).prefix(3) == [
+                .setMuted(firstID, false), .setVideo(firstID, false), .send(.update(callID: first, video: true)),
+            ])
+        #expect(script.on(.app(.sharing(false))) == [.send(.update(callID: first, video: false))])
+    }
+
+    @Test func aCameraThatChangesWhileTheCallIsHeldIsToldWhenItGoesOn() {
+        var script = Script.held()
+        #expect(script.on(.app(.camera(works: false))) == [])
+        #expect(
+            script.on(.system(.hold(firstID, false, 6))).prefix(3) == [
+                .setMuted(firstID, false), .setVideo(firstID, false), .send(.update(callID: first, video: false)),
+            ])
+    }
+
+    // MARK: The loudspeaker
+
+    @Test func aVoiceCallUsesTheReceiverUntilTheCameraIsOn() {
+        var script = Script()
+        script.on(
+            .online(isNew: true), .app(.call(ownID, Script.ada, video: false)), .system(.start(ownID, 1)),
+            .server(.placed(ownID, callID: first)), Script.accepted())
+        #expect(script.on(.audio(.activated)).contains(.audio(.configure(speaker: false))))
+        #expect(script.on(.app(.video(true))).contains(.audio(.configure(speaker: true))))
+        #expect(script.on(.app(.video(false))).contains(.audio(.configure(speaker: false))))
     }
 }

@@ -27,6 +27,9 @@ struct CallWorld {
     private var joined: Set<SystemCallID> = []
     private var isSessionActive = false
     private var isAudioEnabled = false
+    /// Whether the other person of each call was told that there is video, and whether the camera runs.
+    private var toldVideo: [String: Bool] = [:]
+    private var runsCamera: [SystemCallID: Bool] = [:]
 
     private var nextAction: ActionID = 1
     private var nextPush: PushID = 1
@@ -103,7 +106,10 @@ struct CallWorld {
         case 22: return .app(.end(anyID()))
         case 23:
             return .app(
-                pick([.mute(true), .hold(true), .video(false), .video(true), .answer(anyID())]) ?? .mute(false))
+                pick([
+                    .mute(true), .hold(true), .video(false), .video(true), .answer(anyID()), .camera(works: false),
+                    .camera(works: true), .sharing(true), .sharing(false),
+                ]) ?? .mute(false))
         case 24, 25: return .audio(pick([.activated, .deactivated]) ?? .activated)
         case 26: return pick(Array(timers)).map(CallEvent.timer)
         case 27: return Int.random(in: 0..<4, using: &random) == 0 ? .online(isNew: true) : .online(isNew: false)
@@ -227,14 +233,28 @@ struct CallWorld {
             if !joined.contains(current.id) { fail("\(current.phase) without a session") }
         }
         if coordinator.current?.phase == .active { activeCalls += 1 }
+        checkVideo()
         let wantsAudio = coordinator.current?.phase == .active && isSessionActive && coordinator.usesSystem
         if wantsAudio, !isAudioEnabled { fail("an active call is silent") }
+    }
+
+    /// What the other person was told about the video is true. Merged calls have another id, about which nothing was told.
+    private mutating func checkVideo() {
+        guard let call = coordinator.current, let callID = call.callID, [.connecting, .active].contains(call.phase)
+        else {
+            return
+        }
+        let camera = call.sendsVideo && coordinator.cameraWorks
+        if let told = toldVideo[callID], told != (camera || call.isSharing) { fail("the video was told wrongly") }
+        if let runs = runsCamera[call.id], runs != camera { fail("the camera is not as it should be") }
     }
 
     // MARK: Effects
 
     private mutating func apply(_ effect: CallEffect) {
         switch effect {
+        case .setVideo(let id, let isOn): runsCamera[id] = isOn
+        case .send(.update(let callID, let isOn)), .send(.accept(let callID, let isOn)): toldVideo[callID] = isOn
         case .report(let id, _, _, let push):
             openReports.append((id, push))
             if let push, !reportedPushes.insert(push).inserted { fail("push \(push) was reported twice") }

@@ -152,14 +152,14 @@ import Testing
         var script = Script.ringing()
         #expect(
             script.on(.system(.answer(firstID, 1))) == [
-                .audio(.configure), .send(.accept(callID: first, video: true)),
+                .audio(.configure(speaker: true)), .send(.accept(callID: first, video: true)),
             ])
         #expect(script.coordinator.current?.phase == .answering)
     }
 
     @Test func anAnswerBeforeTheSocketIsUpIsRemembered() {
         var script = Script.pushed()
-        #expect(script.on(.system(.answer(firstID, 1))) == [.audio(.configure), .openSocket])
+        #expect(script.on(.system(.answer(firstID, 1))) == [.audio(.configure(speaker: true)), .openSocket])
         #expect(script.on(.online(isNew: true)) == [.appear])
         #expect(
             script.on(Script.incoming(video: false)) == [
@@ -222,7 +222,8 @@ import Testing
         #expect(
             script.on(.system(.answer(secondID, 2))) == [
                 .leave(firstID), .send(.end(callID: first)), .reportEnded(firstID, .remoteEnded),
-                .audio(.setEnabled(false)), .audio(.configure), .send(.accept(callID: second, video: true)),
+                .audio(.setEnabled(false)), .audio(.configure(speaker: true)),
+                .send(.accept(callID: second, video: true)),
             ])
         #expect(script.coordinator.current?.id == secondID)
         #expect(script.coordinator.waiting == nil)
@@ -236,7 +237,7 @@ import Testing
             ])
         #expect(
             script.on(.system(.answer(secondID, 3))) == [
-                .audio(.configure), .send(.accept(callID: second, video: true)),
+                .audio(.configure(speaker: true)), .send(.accept(callID: second, video: true)),
             ])
     }
 

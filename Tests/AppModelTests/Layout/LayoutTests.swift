@@ -164,7 +164,7 @@ import Testing
         #expect(!tiles.isShown("a"))
         tiles.firstFrame(of: "a")
         #expect(tiles.isShown("a"))
-        tiles.keep(only: ["b"])
+        tiles.keep(only: ["b"], shown: ["b"])
         #expect(!tiles.isShown("a"))
     }
 

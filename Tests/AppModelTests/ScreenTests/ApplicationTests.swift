@@ -124,7 +124,7 @@ import Testing
         app.handle(.roulette(.waiting(pause: nil)))
         #expect(device.audio.effects.isEmpty)
         app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
-        let on: [AudioEffect] = [.configure, .setActive(true), .setEnabled(true)]
+        let on: [AudioEffect] = [.configure(speaker: true), .setActive(true), .setEnabled(true)]
         let off: [AudioEffect] = [.setEnabled(false), .setActive(false)]
         #expect(device.audio.effects == on)
         app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
@@ -227,6 +227,11 @@ import Testing
         _ = device.server.take()
         app.aboutYou?.submit()
         #expect(device.server.take() == [.connect(url, name: "Ada"), .call(.appear)])
+        #expect(app.room.yourName == "Ada")
+        app.settings.editAboutYou()
+        app.aboutYou?.name = "Bob"
+        app.aboutYou?.cancel()
+        #expect(app.stage == .home && device.server.take().isEmpty)
     }
 
     @Test func missedCallsAreCountedBeforeTheirListIsOpened() {
@@ -276,7 +281,7 @@ import Testing
         app.room.join()
         app.handle(.room(.joined))
         #expect(device.screen.isScreenKeptAwake)
-        let on: [AudioEffect] = [.configure, .setActive(true), .setEnabled(true)]
+        let on: [AudioEffect] = [.configure(speaker: true), .setActive(true), .setEnabled(true)]
         #expect(device.audio.effects == on)
         app.handle(.room(.reconnecting(true)))
         #expect(device.audio.effects == on, "only the connection to the server is lost")

@@ -9,10 +9,16 @@ import Testing
     private let first = CallScript.first
     private final class Effects { var all: [CallEffect] = [] }
     private let effects = Effects()
+    private final class Kept { var all: [String] = [] }
+    private let kept = Kept()
+    private final class Requests { var all: [CallMediaRequest] = [] }
+    private let requests = Requests()
 
     private func model(usesSystem: Bool = true) -> CallsModel {
         device.calls.isAllowed = usesSystem
-        let model = CallsModel(platform: device.platform) { [effects] in effects.all.append($0) }
+        let model = CallsModel(
+            platform: device.platform, isContact: { $0 == CallScript.bob.id }, keep: { [kept] in kept.all.append($0) },
+            request: { [requests] in requests.all.append($0) }, perform: { [effects] in effects.all.append($0) })
         model.handle(.online(isNew: true))
         return model
     }
@@ -255,5 +261,131 @@ import Testing
         device.clock.pass(10)
         #expect(device.calls.take() == [.completePush(7), .reportEnded(CallScript.firstID, .failed)])
         #expect(model.coordinator.current == nil)
+    }
+
+    // MARK: The camera and the screen
+
+    @Test func aCameraThatTheSystemTookAwayIsNotAFrozenPicture() {
+        let model = active()
+        model.handle(.ownVideo(FakeVideo()))
+        effects.all = []
+        guard let id = model.coordinator.current?.id else { return }
+        model.handle(.cameraInterrupted(true))
+        #expect(effects.all == [.setVideo(id, false), .send(.update(callID: first, video: false))])
+        #expect(model.ownPicture == nil && !model.isCameraOff && !model.canSwitchCamera)
+        Golden.expect(model, "InCall", "camera taken by the system")
+        effects.all = []
+        model.handle(.cameraInterrupted(false))
+        #expect(effects.all == [.setVideo(id, true), .send(.update(callID: first, video: true))])
+        #expect(model.ownPicture != nil)
+    }
+    @Test func aShareThatTheSystemEndsLooksEnded() {
+        let model = active()
+        model.toggleScreen()
+        #expect(requests.all == [.shareScreen(true)])
+        model.handle(.shareStarted)
+        model.handle(.shareEnded(.screenEnded))
+        #expect(!model.isSharingScreen)
+        Golden.expect(model, "InCall", "screen no longer shared")
+    }
+    @Test func aShareThatWasNotAllowedLooksEnded() {
+        let model = active()
+        effects.all = []
+        model.toggleScreen()
+        model.handle(.shareEnded(CallTrouble(code: "media_failed", message: "The screen is not shared.")))
+        #expect(!model.isSharingScreen && model.adviceText == "The screen is not shared.")
+        #expect(effects.all.isEmpty, "nothing was shown")
+    }
+    @Test func aSharedScreenIsSeenWithoutTheCamera() {
+        let model = active()
+        model.toggleCamera()
+        model.toggleScreen()
+        effects.all = []
+        model.handle(.shareStarted)
+        #expect(effects.all == [.send(.update(callID: first, video: true))], "the camera stays off")
+        effects.all = []
+        model.toggleScreen()
+        #expect(effects.all == [.send(.update(callID: first, video: false))])
+        #expect(requests.all == [.shareScreen(true), .shareScreen(false)])
+    }
+    @Test func anotherCallIsNotAShare() {
+        let model = active()
+        model.toggleScreen()
+        model.handle(CallScript.ended(.hungUp))
+        model.handle(.shareStarted)
+        model.handle(.shareEnded(.screenEnded))
+        #expect(model.adviceText.isEmpty)
+    }
+    @Test func aCameraThatMayNotBeUsedSaysWhereToAllowIt() {
+        device.permissions.statuses[.camera] = .refused
+        let model = active()
+        model.toggleCamera()
+        #expect(model.isCameraOff)
+        Golden.expect(model, "InCall", "camera not allowed")
+    }
+    @Test func aCameraThatCannotBeOpenedIsOffAndSaysWhy() {
+        let model = active()
+        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        #expect(model.isCameraOff && model.adviceText == "The camera could not be started.")
+    }
+    @Test func thePartnersLastFrameDoesNotStay() {
+        let model = active()
+        #expect(model.partnerVideo != nil)
+        model.handle(.partnerSendsVideo(false))
+        #expect(model.partnerVideo == nil)
+        model.handle(.partnerSendsVideo(true))
+        #expect(model.partnerVideo != nil)
+    }
+    @Test func theSystemAsksBeforeACallIsPlaced() {
+        device.permissions.statuses = [:]
+        let model = model()
+        model.call(CallScript.ada, video: true)
+        #expect(!model.hasCall)
+        device.permissions.answer(.allowed)
+        device.permissions.answer(.refused)
+        #expect(model.coordinator.current?.video == false)
+    }
+
+    // MARK: Keeping in touch
+
+    @Test func peopleWhoTalkedCanBecomeContacts() {
+        let model = active()
+        #expect(model.canKeep)
+        model.handle(.asked(call: first))
+        Golden.expect(model, "InCall", "partner wants to keep in touch")
+        model.keepInTouch()
+        model.keepInTouch()
+        #expect(kept.all == [first])
+        model.handle(.agreed(call: first))
+        #expect(model.keepText.contains("are now contacts") && !model.canKeep)
+    }
+    @Test func afterTheCallOneCanStillKeepInTouch() {
+        let model = active()
+        device.clock.pass(67)
+        model.end()
+        device.calls.carryOut()
+        model.handle(CallScript.ended(.ended))
+        Golden.expect(model, "InCall", "ended by this person")
+        model.keepInTouch()
+        #expect(kept.all == [first])
+        let trouble = CallTrouble(code: "not_found", message: "The call is too long ago.")
+        model.handle(.failed(call: first, trouble))
+        #expect(model.canKeep && model.adviceText == trouble.message)
+    }
+    @Test func contactsAndPeopleWhoDidNotTalkAreNotAsked() {
+        let unanswered = placed(.ended(EndedCall(callID: first, reason: .unanswered, person: CallScript.ada)))
+        #expect(!unanswered.canKeep)
+        let model = model(usesSystem: false)
+        model.handle(CallScript.incoming(first, CallScript.bob))
+        model.accept()
+        model.handle(CallScript.accepted(first, CallScript.bob))
+        model.handle(.server(.mediaConnected(callID: first)))
+        #expect(model.isInCall && !model.canKeep, "a contact already")
+    }
+    @Test func wishesOfFormerCallsAreForgotten() {
+        let model = active()
+        for number in 0..<100 { model.handle(.asked(call: "\(number)")) }
+        model.handle(.asked(call: first))
+        #expect(model.keepText.contains("would like to keep in touch"))
     }
 }

@@ -1,3 +1,4 @@
+import Confab
 import Foundation
 import Testing
 
@@ -6,9 +7,15 @@ import Testing
 @Suite @MainActor struct RoomTests {
     private final class Requests { var all: [RoomRequest] = [] }
     private let requests = Requests()
+    private let device = FakeDevice()
 
     private func model(_ events: RoomEvent...) -> RoomModel {
-        let model = RoomModel { [requests] in requests.all.append($0) }
+        let model = RoomModel(
+            clock: device.clock, permissions: device.permissions,
+            announce: { [device] in device.announcer.announce($0) }
+        ) { [requests] in
+            requests.all.append($0)
+        }
         model.roomName = "book club"
         if !events.isEmpty { model.join() }
         for event in events { model.handle(event) }
@@ -16,19 +23,27 @@ import Testing
     }
 
     private func members(_ names: String...) -> RoomEvent {
-        .members(names.map { RoomPerson(id: $0.lowercased(), name: $0) })
+        .members(names.map { person($0) })
+    }
+
+    private func person(_ name: String, video: (any VideoSource)? = FakeVideo()) -> RoomPerson {
+        var person = RoomPerson(id: name.lowercased(), name: name)
+        person.video = video
+        return person
     }
 
     // MARK: Joining
 
     @Test func ready() {
-        #expect(!RoomModel { _ in }.canJoin)
-        Golden.expect(model(), "Room", "ready")
+        let model = model()
+        Golden.expect(model, "Room", "ready")
+        model.roomName = " "
+        #expect(!model.canJoin)
     }
     @Test func joining() {
         let model = model()
         model.join()
-        #expect(requests.all == [.join("book club", name: "", password: nil)])
+        #expect(requests.all == [.join("book club", name: "", password: nil, video: true)])
         Golden.expect(model, "Room", "joining")
     }
     @Test func lobby() { Golden.expect(model(.waitingForHost), "Room", "waiting to be let in") }
@@ -43,7 +58,7 @@ import Testing
         Golden.expect(model, "Room", "password needed")
         model.password = "secret"
         model.join()
-        #expect(requests.all.last == .join("book club", name: "", password: "secret"))
+        #expect(requests.all.last == .join("book club", name: "", password: "secret", video: true))
     }
     @Test func notConnectedWillRejoin() {
         let model = model(.joined, members("Ada"))
@@ -78,6 +93,7 @@ import Testing
     @Test func mutedByHost() {
         let model = model(.joined, members("Ada"), .mutedByHost)
         Golden.expect(model, "Room", "muted by a host")
+        #expect(requests.all.last == .mute(true), "it holds for media that is published again")
         model.toggleMute()
         #expect(model.noticeText.isEmpty)
         #expect(requests.all.last == .mute(false))
@@ -137,69 +153,195 @@ import Testing
         #expect(requests.all.suffix(1) == [.leave])
         #expect(requests.all.count == 2)
     }
-}
 
-@Suite @MainActor struct SettingsTests {
-    private let clock = FakeClock()
-    private final class Requests { var all: [SettingsRequest] = [] }
-    private let requests = Requests()
+    // MARK: Devices
 
-    private func model(_ events: SettingsEvent...) -> SettingsModel {
-        let model = SettingsModel(settings: DeviceSettings(), server: "https://chat.example.org", clock: clock) {
-            [requests] in requests.all.append($0)
-        }
-        for event in events { model.handle(event) }
-        return model
+    @Test func aRoomIsJoinedWithoutACameraThatMayNotBeUsed() {
+        device.permissions.statuses[.camera] = .refused
+        let model = model()
+        model.join()
+        #expect(requests.all.last == .join("book club", name: "", password: nil, video: false))
+        for event in [RoomEvent.ownVideo(nil), .joined] { model.handle(event) }
+        #expect(model.isInRoom && !model.canSwitchCamera)
+    }
+    @Test func aCameraThatIsOffStaysClosed() {
+        let model = model()
+        model.toggleCamera()
+        model.join()
+        #expect(requests.all.last == .join("book club", name: "", password: nil, video: false))
+    }
+    @Test func theSystemAsksBeforeTheRoomIsJoined() {
+        device.permissions.statuses = [:]
+        let model = model()
+        model.join()
+        #expect(requests.all.isEmpty && device.permissions.asked == [.camera])
+        device.permissions.answer(.refused)
+        device.permissions.answer(.allowed)
+        #expect(requests.all == [.join("book club", name: "", password: nil, video: false)])
+    }
+    @Test func aPersonWhoCancelsWhileTheSystemAsksDoesNotJoin() {
+        device.permissions.statuses = [:]
+        let model = model()
+        model.join()
+        model.leave()
+        device.permissions.answer(.allowed)
+        device.permissions.answer(.allowed)
+        #expect(requests.all == [.cancel])
+    }
+    @Test func withoutTheMicrophoneOneListensAndReadsWhatToDo() {
+        device.permissions.statuses[.microphone] = .refused
+        let model = model(.joined)
+        Golden.expect(model, "Room", "no microphone")
+        device.clock.pass(60)
+        #expect(model.noticeText.isEmpty)
+    }
+    @Test func aRefusedCameraSaysWhereToAllowIt() {
+        device.permissions.statuses[.camera] = .refused
+        let model = model(.joined)
+        model.toggleCamera()
+        model.toggleCamera()
+        #expect(model.isCameraOff)
+        Golden.expect(model, "Room", "no camera")
+        device.permissions.statuses[.camera] = .allowed
+        model.toggleCamera()
+        #expect(!model.isCameraOff && !model.offersSettings)
+    }
+    @Test func aCameraThatCannotBeOpenedIsOffAndSaysWhy() {
+        let model = model(.joined)
+        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        #expect(model.isCameraOff && model.noticeText == "The camera could not be started.")
+        #expect(requests.all.last == .camera(false))
+    }
+    @Test func othersDoNotSeeACameraThatTheSystemTookAway() {
+        let model = model(.joined, .ownVideo(FakeVideo()))
+        requests.all = []
+        model.handle(.cameraInterrupted(true))
+        #expect(requests.all == [.camera(false)] && model.shownOwn == nil)
+        #expect(model.ownText == "You, Camera paused")
+        model.showsCamera(false)
+        model.handle(.cameraInterrupted(false))
+        #expect(requests.all == [.camera(false)], "the app is not on the screen")
+        model.showsCamera(true)
+        #expect(requests.all == [.camera(false), .camera(true)] && model.shownOwn != nil)
+    }
+    @Test func onlyTheCameraOnTheFrontIsAMirror() {
+        let model = model(.joined)
+        #expect(model.camera.isMirrored)
+        model.handle(.cameraFaces(.back))
+        #expect(!model.camera.isMirrored)
     }
 
-    @Test func usual() { Golden.expect(model(.blocked([])), "Settings", "usual") }
-    @Test func full() {
-        let model = model(
-            .devices([
-                LinkedDevice(id: "1", name: "", isCurrent: true), LinkedDevice(id: "2", name: "iPad", isCurrent: false),
-            ]),
-            .code("ABCD-EFGH", validFor: .seconds(300)), .blocked([CallPerson(id: "b", name: "Bob")]), .push(.on))
-        Golden.expect(model, "Settings", "with devices, a code and a blocked person")
+    // MARK: A shared screen
+
+    @Test func aShareThatTheSystemEndsLooksEnded() {
+        let model = model(.joined)
+        model.toggleScreen()
+        #expect(requests.all.last == .shareScreen(true) && model.isSharingScreen)
+        model.handle(.shareEnded(.screenEnded))
+        #expect(!model.isSharingScreen)
+        Golden.expect(model, "Room", "screen no longer shared")
+        model.toggleScreen()
+        #expect(model.noticeText.isEmpty)
+        model.handle(.shareEnded(.shareStopped))
+        #expect(model.noticeText == "A host stopped your screen share.")
     }
-    @Test func deleting() {
-        let model = model()
-        model.deleteAccount()
-        #expect(requests.all.isEmpty, "it asks first")
-        model.askToDelete()
-        Golden.expect(model, "Settings", "asking to delete")
-        model.deleteAccount()
-        #expect(requests.all == [.deleteAccount])
-        model.handle(.deleted)
-        Golden.expect(model, "Settings", "deleted")
+    @Test func aScreenThatWasNotSharedIsNotMissed() {
+        let model = model(.joined)
+        model.handle(.shareEnded(.screenEnded))
+        #expect(model.noticeText.isEmpty)
     }
-    @Test func exporting() {
-        let model = model()
-        model.export()
-        Golden.expect(model, "Settings", "exporting")
-        model.handle(.failed(CallTrouble(code: "export_failed", message: "The download failed. Try again.")))
-        Golden.expect(model, "Settings", "export failed")
+
+    // MARK: Others
+
+    @Test func aVideoThatIsTurnedOffHasNoPicture() {
+        let model = model(.joined, members("Ada"), .firstFrame("ada"))
+        #expect(model.tiles.isShown("ada"))
+        model.handle(.members([person("Ada", video: nil)]))
+        #expect(model.video(of: "ada") == nil && !model.tiles.isShown("ada"))
+        model.handle(members("Ada"))
+        #expect(!model.tiles.isShown("ada"), "the tile appears with the first frame")
     }
-    @Test func notificationsAreTurnedOff() {
-        let model = model(.push(.on))
-        model.togglePush()
-        #expect(model.push == .busy && !model.settings.isNotified)
-        #expect(requests.all == [.changed(model.settings), .push(false)])
-        model.handle(.push(.off))
-        #expect(model.canTogglePush)
+    @Test func aVideoThatTheNetworkDoesNotCarrySaysSo() {
+        var ada = person("Ada")
+        ada.isPaused = true
+        #expect(model(.joined, .members([ada]), .firstFrame("ada")).rows[0].detail.hasPrefix("Video paused"))
     }
-    @Test func aChangedSettingIsKept() {
-        let model = model()
-        model.settings.size = .size1280x720
-        guard case .changed(let settings) = requests.all.last else {
-            Issue.record("no request")
+    @Test func aScreenIsNotAPerson() {
+        var screen = person("Ada")
+        (screen.id, screen.isScreen) = ("screen", true)
+        let model = model(.joined, .members([person("Ada"), screen]))
+        #expect(model.statusText.contains("You are in the room with"))
+        #expect(model.rows.map(\.title) == ["Ada", "Screen of Ada"])
+    }
+    @Test func connectingEndsWhenAllHaveArrived() {
+        let model = model(.joined, members("Ada"), .connecting(name: "Ada"))
+        model.handle(.connecting(name: nil))
+        #expect(!model.statusText.contains("Connecting"))
+    }
+    @Test func reactionsAreShownForAMoment() {
+        let model = model(.joined, members("Ada"), .reacted(id: "ada", "👍"), .reacted(id: nil, "🎉"))
+        #expect(device.announcer.texts.last?.contains("reacted with 👍") == true)
+        #expect(model.reactionText(of: nil) == "🎉")
+        Golden.expect(model, "Room", "reactions")
+        for _ in 0..<100 { model.handle(.reacted(id: "ada", "😂")) }
+        #expect(model.reactionText(of: "ada").count == RoomModel.maxReactions)
+        device.clock.pass(4)
+        #expect(model.reactions.isEmpty)
+        model.react("👏")
+        #expect(requests.all.last == .react("👏"))
+    }
+    @Test func aHostLetsPeopleIn() {
+        let bob = WaitingPerson(id: "bob", name: "Bob")
+        let model = model(.joined, .waitingPeople([bob]))
+        #expect(device.announcer.texts.last == RoomModel.text(of: bob))
+        Golden.expect(model, "Room", "somebody waits")
+        model.admit("bob")
+        model.deny("bob")
+        #expect(requests.all.suffix(2) == [.admit("bob"), .deny("bob")])
+        model.handle(.waitingPeople([]))
+        #expect(model.waitingPeople.isEmpty)
+    }
+
+    // MARK: The chat
+
+    @Test func aMessageThatCouldNotBeSentCanBeSentAgain() throws {
+        let model = model(.joined)
+        model.draft = " Hello "
+        model.send()
+        guard case .say("Hello", let id) = requests.all.last else {
+            Issue.record("no message")
             return
         }
-        #expect(settings.size == .size1280x720)
+        #expect(model.chat.isEmpty, "it is shown when the server has it")
+        model.handle(.sent(id: id, false))
+        Golden.expect(model, "Room", "message not sent")
+        model.sendAgain(id)
+        #expect(requests.all.last == .say("Hello", id: id) && model.chat.isEmpty)
+        model.handle(.sent(id: id, true))
+        model.handle(.message(sender: "You", text: "Hello", isOwn: true))
+        #expect(model.chat.map(\.isSent) == [true])
+        model.sendAgain(model.chat[0].id)
+        #expect(requests.all.count == 3, "it was sent already")
     }
-    @Test(arguments: [("ABCD-EFGH", true), ("abcdefgh", true), ("ABCD", false)])
-    func aCodeHasEightCharacters(code: String, isComplete: Bool) {
+    @Test func aMessageFitsIntoWhatTheServerTakes() {
+        let model = model(.joined)
+        model.draft = String(repeating: "👩‍👩‍👧‍👦", count: 500)
+        model.send()
+        guard case .say(let text, _) = requests.all.last else {
+            Issue.record("no message")
+            return
+        }
+        #expect(text.utf8.count <= RoomModel.maxMessage && text.utf8.count > RoomModel.maxMessage - 25)
+        #expect(Set(text) == ["👩‍👩‍👧‍👦"], "no character is cut")
+    }
+    @Test func theNameIsThatOfThePersonUntilAnotherOneIsTyped() {
         let model = model()
-        model.codeDraft = code
-        #expect(model.canUseCode == isComplete)
+        model.suggest(name: "Ada")
+        #expect(model.yourName == "Ada")
+        model.suggest(name: "Ada L.")
+        #expect(model.yourName == "Ada L.")
+        model.yourName = "Doctor"
+        model.suggest(name: "Ada")
+        #expect(model.yourName == "Doctor")
     }
 }

@@ -5,13 +5,16 @@ import Testing
 
 @Suite @MainActor struct RouletteTests {
     private let clock = FakeClock()
+    private let permissions = FakePermissions()
     private final class Requests { var all: [RouletteRequest] = [] }
     private let requests = Requests()
 
+    init() { permissions.statuses = [.camera: .allowed, .microphone: .allowed] }
+
     private func model(_ events: RouletteEvent..., mode: RouletteMode = .video) -> RouletteModel {
-        let model = RouletteModel(clock: clock) { [requests] in requests.all.append($0) }
+        let model = RouletteModel(clock: clock, permissions: permissions) { [requests] in requests.all.append($0) }
         model.mode = mode
-        model.handle(.preview(FakeVideo()))
+        if mode == .video { model.handle(.preview(FakeVideo())) }
         if !events.isEmpty { model.start() }
         for event in events { model.handle(event) }
         return model
@@ -20,7 +23,7 @@ import Testing
     private let matched = RouletteEvent.matched(name: "Ada", interests: ["chess"], hasChat: true)
 
     @Test func idle() {
-        let model = RouletteModel(clock: clock) { _ in }
+        let model = RouletteModel(clock: clock, permissions: permissions) { _ in }
         model.handle(.online(3))
         Golden.expect(model, "Roulette", "idle")
     }
@@ -44,7 +47,7 @@ import Testing
         model.draft = "Hi Ada "
         model.send()
         Golden.expect(model, "Roulette", "talking")
-        #expect(requests.all.contains(.say("Hi Ada")))
+        #expect(requests.all.contains(.say("Hi Ada", id: 2)))
     }
     @Test func textChat() { Golden.expect(model(matched, mode: .text), "Roulette", "text chat") }
     @Test func partnerIsTyping() { Golden.expect(model(matched, .typing(true)), "Roulette", "partner typing") }
@@ -180,5 +183,116 @@ import Testing
         let model = model(matched)
         for text in ["H", "He", ""] { model.draft = text }
         #expect(requests.all.suffix(2) == [.typing(true), .typing(false)])
+    }
+
+    // MARK: Devices
+
+    @Test func aTextChatClosesThePreview() {
+        let model = model()
+        model.mode = .text
+        #expect(requests.all.last == .closePreview)
+        model.handle(.released)
+        #expect(model.own == nil && !model.asksForDevices)
+        #expect(model.statusText == "Ready when you are.")
+        model.mode = .video
+        #expect(model.asksForDevices)
+    }
+    @Test func afterTheSearchThePreviewIsClosed() {
+        let model = model(.waiting(pause: nil))
+        model.stop()
+        model.handle(.released)
+        #expect(model.own == nil && model.asksForDevices, "it would be a frozen picture")
+    }
+    @Test func withoutTheCameraOneTalksByVoice() {
+        permissions.statuses[.camera] = .refused
+        let model = RouletteModel(clock: clock, permissions: permissions) { [requests] in requests.all.append($0) }
+        model.preview()
+        model.handle(.preview(nil))
+        #expect(!model.asksForDevices)
+        model.start()
+        #expect(
+            requests.all == [.preview(video: false), .mute(false), .start(.video, interests: [], video: false)])
+        model.toggleCamera()
+        model.toggleCamera()
+        Golden.expect(model, "Roulette", "waiting, no camera")
+    }
+    @Test func theSystemAsksBeforeTheSearchBegins() {
+        permissions.statuses = [:]
+        let model = RouletteModel(clock: clock, permissions: permissions) { [requests] in requests.all.append($0) }
+        model.start()
+        #expect(requests.all.isEmpty)
+        permissions.answer(.allowed)
+        model.stop()
+        permissions.answer(.allowed)
+        #expect(requests.all == [.stop], "the person has stopped meanwhile")
+    }
+    @Test func thePartnerDoesNotSeeACameraThatTheSystemTookAway() {
+        let model = model(matched)
+        model.handle(.cameraInterrupted(true))
+        #expect(requests.all.last == .camera(false) && model.ownPicture == "camera paused")
+        model.handle(.cameraInterrupted(false))
+        #expect(requests.all.last == .camera(true) && model.ownPicture == "your video")
+        model.handle(.cameraFaces(.back))
+        #expect(!model.camera.isMirrored)
+    }
+    @Test func aCameraThatCannotBeOpenedIsOffAndSaysWhy() {
+        let model = model(matched)
+        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        #expect(model.isCameraOff && model.noticeText == "The camera could not be started.")
+    }
+
+    // MARK: The partner
+
+    @Test func aPartnerWhoTurnsTheVideoOffHasNoPicture() {
+        let model = model(matched, .video(FakeVideo()), .firstFrame)
+        model.handle(.audioOnly)
+        #expect(model.partner == nil, "the last frame would stay")
+        Golden.expect(model, "Roulette", "talking, no video")
+        model.handle(.partner(isAway: true))
+        model.handle(.partner(isAway: false))
+        #expect(model.status == .talking)
+    }
+    @Test func aMessageThatCouldNotBeSentCanBeSentAgain() {
+        let model = model(matched)
+        model.draft = "Hello"
+        model.send()
+        guard case .say("Hello", let id) = requests.all.last else {
+            Issue.record("no message")
+            return
+        }
+        model.handle(.sent(id: id, false))
+        Golden.expect(model, "Roulette", "message not sent")
+        model.sendAgain(id)
+        #expect(requests.all.last == .say("Hello", id: id) && model.chat[0].isSent)
+        let count = requests.all.count
+        model.sendAgain(id)
+        #expect(requests.all.count == count, "it is on its way")
+    }
+    @Test func aWishToKeepInTouchThatFailedCanBeRepeated() {
+        let model = model(matched)
+        model.keep()
+        model.handle(
+            .keepFailed(CallTrouble(code: "not_permitted", message: "You have 500 contacts. Remove one first.")))
+        #expect(model.canKeep && model.noticeText == "You have 500 contacts. Remove one first.")
+    }
+    @Test func aChatThatThisPersonEndedElsewhereIsOver() {
+        let model = model(matched, .ended(.stopped))
+        #expect(model.isIdle && model.statusText == "The chat ended because you continue elsewhere.")
+    }
+    @Test func aSearchThatEndedUnseenSaysWhy() {
+        let model = model(.waiting(pause: nil))
+        model.stopUnseen()
+        #expect(model.isIdle && model.statusText == "The search ended because you left the app.")
+    }
+    @Test func theNumberOfPeopleIsAskedForWhileTheScreenIsShown() {
+        let model = model()
+        model.appear()
+        model.connection(isUp: false)
+        model.connection(isUp: true)
+        #expect(requests.all.filter { $0 == .count }.count == 2)
+        model.disappear()
+        model.connection(isUp: false)
+        model.connection(isUp: true)
+        #expect(requests.all.filter { $0 == .count }.count == 2)
     }
 }

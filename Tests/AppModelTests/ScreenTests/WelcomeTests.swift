@@ -7,8 +7,10 @@ import Testing
     private let remote = URL(string: "https://chat.example.org")!
     private let local = URL(string: "http://192.168.1.20:8080")!
 
-    private func model(recent: [URL] = []) -> WelcomeModel {
-        WelcomeModel(recent: recent, check: { _ in }, use: { _ in })
+    private let permissions = FakePermissions()
+
+    private func model(recent: [URL] = [], canScan: Bool = true) -> WelcomeModel {
+        WelcomeModel(recent: recent, permissions: permissions, canScan: canScan, check: { _ in }, use: { _ in })
     }
 
     private func checked(_ address: String, _ health: ServerHealth) -> WelcomeModel {
@@ -46,7 +48,8 @@ import Testing
 
     @Test func aGoodServerIsUsedAndRemembered() {
         var used: [URL] = []
-        let model = WelcomeModel(recent: [local, remote], check: { _ in }, use: { used.append($0) })
+        let model = WelcomeModel(
+            recent: [local, remote], permissions: permissions, check: { _ in }, use: { used.append($0) })
         model.choose(remote)
         model.checked(local, .ok)
         #expect(used.isEmpty, "a late answer about another server")
@@ -56,9 +59,28 @@ import Testing
     }
 
     @Test func aScannedLinkIsChecked() {
+        permissions.statuses[.camera] = .allowed
         let model = model()
+        model.scan()
+        #expect(model.isScanning)
         model.scanned("confab://server?url=https://chat.example.org/path")
-        #expect(model.status == .checking(remote))
+        #expect(model.status == .checking(remote) && !model.isScanning)
+    }
+    @Test func theCameraIsAskedForBeforeItReadsACode() {
+        let model = model()
+        model.scan()
+        #expect(!model.isScanning && permissions.asked == [.camera])
+        permissions.answer(.refused)
+        #expect(!model.isScanning && model.offersSettings)
+        Golden.expect(model, "Welcome", "camera not allowed")
+        model.address = "c"
+        #expect(!model.offersSettings)
+    }
+    @Test func aDeviceThatReadsNoCodesDoesNotOfferIt() {
+        permissions.statuses[.camera] = .allowed
+        let model = model(canScan: false)
+        model.scan()
+        #expect(!model.isScanning && !model.lines.map(\.description).contains("(Scan QR code)"))
     }
 
     @Test(arguments: [
@@ -94,6 +116,16 @@ import Testing
     }
 
     @Test func editedLater() { Golden.expect(model(agreed: true, name: "Ada"), "AboutYou", "edited later") }
+
+    @Test func anEditCanBeCanceledAndTheFirstTimeCannot() {
+        var count = 0
+        for agreed in [true, false] {
+            var answers = AboutYouModel.Answers()
+            answers.agreed = agreed
+            AboutYouModel(answers: answers, goBack: { count += 1 }, done: { _ in }).cancel()
+        }
+        #expect(count == 1)
+    }
 
     @Test func refusedName() {
         let model = model(agreed: true, name: "\u{202E}adA")

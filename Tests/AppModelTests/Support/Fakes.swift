@@ -107,7 +107,10 @@ import Foundation
     func notify(_ text: String) { notified.append(text) }
 }
 
-@MainActor final class FakeScreen: ScreenControl { var isScreenKeptAwake = false }
+@MainActor final class FakeScreen: ScreenControl {
+    var isScreenKeptAwake = false
+    var isDarkAtEar = false
+}
 
 @MainActor final class FakeSettings: SettingsStore {
     var values: [String: Data] = [:]

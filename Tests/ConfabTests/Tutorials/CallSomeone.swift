@@ -31,6 +31,7 @@ func answerCalls(_ client: ConfabClient) async throws {
         case .changed(let call): print("\(call.person.name): \(call.state)")
         case .video(_, let picture): show(picture)
         case .audioOnly: print("They send no picture")
+        case .receiving: break
         case .ended(let ending):
             print("Over: \(ending.outcome.rawValue)")
             try await client.calls.seen(ending.id)

@@ -1,4 +1,5 @@
 import AppModel
+import Confab
 import ConfabRobots
 import Foundation
 import Observation
@@ -13,7 +14,7 @@ import Observation
     ///   - token: the token of the device for pushes; nil for none.
     init(_ server: TestServer, _ name: String, publishing files: [URL] = [], token: String? = nil) async throws {
         app = ApplicationModel(
-            platform: device.platform, server: ClientServer(media: FileEngine(publishing: files)), hasRoulette: true)
+            platform: device.platform, server: ClientServer(media: PhoneEngine(publishing: files)), hasRoulette: true)
         if let token { device.calls.onEvent?(.pushToken(token)) }
         app.welcome.address = "http://127.0.0.1:\(server.port)"
         app.welcome.submit()
@@ -65,5 +66,22 @@ import Observation
 
     private var screen: String {
         "The screen: \(app.lines.map(\.description)). The system: \(shown), \(device.calls.faults)"
+    }
+}
+
+/// The engine of a phone, which has a screen too: the camera's film, without the sound.
+private final class PhoneEngine: MediaEngine {
+    private let files: [URL]
+    private let engine: FileEngine
+
+    init(publishing files: [URL]) { (self.files, engine) = (files, FileEngine(publishing: files)) }
+
+    func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {
+        try await engine.makePeer(configuration)
+    }
+
+    func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia {
+        guard request == .screen, let film = files.first else { return try await engine.capture(request) }
+        return try await engine.capture(.file(film))
     }
 }

@@ -10,15 +10,22 @@ import WebRTC
     init() {
         session.useManualAudio = true
         session.isAudioEnabled = false
-        // The speaker instead of the receiver, unless a headset is connected. Set before any connection.
+        // Set before any connection.
+        use(speaker: true)
+    }
+
+    /// The loudspeaker or the receiver, unless a headset is connected.
+    private func use(speaker: Bool) {
         let configuration = RTCAudioSessionConfiguration.webRTC()
-        configuration.mode = AVAudioSession.Mode.videoChat.rawValue
+        configuration.mode = (speaker ? AVAudioSession.Mode.videoChat : .voiceChat).rawValue
         RTCAudioSessionConfiguration.setWebRTC(configuration)
     }
 
     func perform(_ effect: AudioEffect) {
         switch effect {
-        case .configure: locked { try session.setConfiguration(.webRTC()) }
+        case .configure(let speaker):
+            use(speaker: speaker)
+            locked { try session.setConfiguration(.webRTC()) }
         case .sessionDidActivate: session.audioSessionDidActivate(AVAudioSession.sharedInstance())
         case .sessionDidDeactivate: session.audioSessionDidDeactivate(AVAudioSession.sharedInstance())
         case .setActive(let on): locked { try session.setActive(on) }

@@ -34,7 +34,7 @@ struct PictureInPicture: UIViewRepresentable {
             close()
             self.source = source
             guard let source, AVPictureInPictureController.isPictureInPictureSupported() else { return }
-            let surface = source.makeSurface()
+            let surface = source.makeSurface(inBackground: true)
             let content = AVPictureInPictureVideoCallViewController()
             content.preferredContentSize = size
             fill(content.view, with: surface.view)

@@ -24,6 +24,7 @@ struct AboutYouView: View {
                     Text(model.rulesEnd)
                 }
                 Button(model.buttonText) { model.submit() }.disabled(!model.canContinue)
+                if model.isEdit { Button("Cancel", role: .cancel) { model.cancel() } }
             }
             .navigationTitle(model.title)
         }

@@ -38,6 +38,7 @@ struct EndedCallView: View {
             VStack {
                 ModelText(calls.adviceText)
                 ModelText(calls.statusText)
+                ModelText(calls.keepText)
                 ViewThatFits {
                     HStack { buttons }
                     VStack { buttons }
@@ -52,6 +53,7 @@ struct EndedCallView: View {
 
     @ViewBuilder private var buttons: some View {
         if calls.offersSettings { SettingsButton() }
+        if calls.canKeep { Button("Keep in touch") { calls.keepInTouch() } }
         if calls.offersCallAgain { Button(calls.callAgainText) { calls.callAgain() } }
         Button("Close") { calls.dismiss() }
     }
@@ -65,10 +67,11 @@ struct CallView: View {
 
     var body: some View {
         VideoView(
-            calls.partner, onFirstFrame: { calls.pictureShown() }, onSize: { calls.pictureSize(PixelSize($0)) }
+            calls.partnerVideo, onFirstFrame: { calls.pictureShown() }, onSize: { calls.pictureSize(PixelSize($0)) }
         )
         .ignoresSafeArea()
-        .background { PictureInPicture(source: calls.partner, size: calls.windowSize) }
+        .overlay { if calls.partnerVideo == nil { NoPicture() } }
+        .background { PictureInPicture(source: calls.partnerVideo, size: calls.windowSize) }
         .accessibilityElement()
         .accessibilityLabel(calls.partnerPicture)
         .overlay(alignment: .top) {
@@ -76,17 +79,23 @@ struct CallView: View {
                 ModelText(calls.statusText)
                 ModelText(calls.durationText).monospacedDigit()
                 ModelText(calls.adviceText)
+                if calls.offersSettings { SettingsButton().buttonStyle(.borderedProminent) }
+                ModelText(calls.keepText)
+                if calls.canKeep {
+                    Button("Keep in touch") { calls.keepInTouch() }.buttonStyle(.borderedProminent)
+                }
             }
             .scrim()
             .foregroundStyle(.white)
         }
         .overlay(alignment: .bottomTrailing) {
-            VideoView(calls.ownPicture, mirrored: true)
+            VideoView(calls.ownPicture, mirrored: calls.camera.isMirrored)
                 .frame(width: Self.ownSide, height: Self.ownSide)
                 .clipShape(RoundedRectangle(cornerRadius: 12))
                 .padding(.bottom, 80)
                 .padding(.trailing, 10)
-                .accessibilityHidden(true)
+                .accessibilityElement()
+                .accessibilityLabel(calls.ownText)
         }
         .safeAreaInset(edge: .bottom) { CallButtons(calls: calls) }
         .statusBarHidden()

@@ -95,6 +95,7 @@ struct ChatView: View {
     /// False if the other person's app has no chat.
     var canWrite = true
     let canSend: Bool
+    let sendAgain: @MainActor (Int) -> Void
     let send: @MainActor () -> Void
 
     var body: some View {
@@ -105,9 +106,9 @@ struct ChatView: View {
                         HStack(alignment: .firstTextBaseline) {
                             Text(line.sender).bold()
                             Text(line.text)
-                            if !line.isSent { Text("Not sent").font(.caption).foregroundStyle(.red) }
                         }
                         .accessibilityElement(children: .combine)
+                        if !line.isSent { NotSent { sendAgain(line.id) } }
                     }
                     ForEach(notes, id: \.self) { ModelText($0).foregroundStyle(.secondary) }
                 }
@@ -125,6 +126,34 @@ struct ChatView: View {
             }
         }
         .padding()
+    }
+}
+
+/// Below a message that could not be sent.
+private struct NotSent: View {
+    let sendAgain: @MainActor () -> Void
+
+    var body: some View {
+        ViewThatFits {
+            HStack { content }
+            VStack(alignment: .leading) { content }
+        }
+        .font(.caption)
+    }
+
+    @ViewBuilder private var content: some View {
+        Text("Not sent").foregroundStyle(Color.red)
+        Button("Send again") { sendAgain() }
+    }
+}
+
+/// What is shown of somebody without a picture.
+struct NoPicture: View {
+    var body: some View {
+        Image(systemName: "person.crop.circle.fill")
+            .font(.largeTitle)
+            .foregroundStyle(Color.white.opacity(0.6))
+            .accessibilityHidden(true)
     }
 }
 

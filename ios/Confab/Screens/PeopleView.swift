@@ -75,6 +75,7 @@ private struct PersonRow: View {
 
 private struct LogSection: View {
     let model: PeopleModel
+    @State private var asksToDelete = false
 
     var body: some View {
         Section {
@@ -85,13 +86,18 @@ private struct LogSection: View {
                     .swipeActions { Button("Delete", role: .destructive) { model.forget(row.id) } }
             }
             if model.hasMoreLog { Button("Earlier calls") { model.showEarlier() } }
-            if model.offersDeleteAll { Button("Delete all calls", role: .destructive) { model.forgetAll() } }
+            if model.offersDeleteAll { Button("Delete all calls", role: .destructive) { asksToDelete = true } }
+        }
+        .confirmationDialog("Delete all calls from this list?", isPresented: $asksToDelete, titleVisibility: .visible) {
+            Button("Delete all calls", role: .destructive) { model.forgetAll() }
+            Button("Cancel", role: .cancel) {}
         }
     }
 }
 
 private struct PersonSection: View {
     let model: PeopleModel
+    @State private var asksToRemove = false
 
     var body: some View {
         Section {
@@ -100,8 +106,15 @@ private struct PersonSection: View {
             PeopleTrouble(model: model)
             Button("Call", systemImage: "video") { model.call(video: true) }.disabled(!model.canCall)
             Button("Voice call", systemImage: "phone") { model.call(video: false) }.disabled(!model.canCall)
-            if model.isContact { Button("Remove from contacts", role: .destructive) { model.removeContact() } }
+            if model.isContact { Button("Remove from contacts", role: .destructive) { asksToRemove = true } }
             Button(model.blockText, role: .destructive) { model.toggleBlock() }
+        }
+        .confirmationDialog(
+            "You can call each other again only after you met again.", isPresented: $asksToRemove,
+            titleVisibility: .visible
+        ) {
+            Button("Remove from contacts", role: .destructive) { model.removeContact() }
+            Button("Cancel", role: .cancel) {}
         }
     }
 }

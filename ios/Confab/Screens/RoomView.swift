@@ -14,6 +14,8 @@ struct RoomView: View {
             Form {
                 Section {
                     ModelText(model.statusText)
+                    ModelText(model.noticeText)
+                    if model.offersSettings { SettingsButton() }
                     TextField("Room", text: $model.roomName).textInputAutocapitalization(.never)
                     TextField("Your name", text: $model.yourName)
                     if model.needsPassword { SecureField("Password", text: $model.password) }
@@ -40,6 +42,8 @@ private struct RoomStage: View {
         VStack(spacing: 0) {
             ModelText(model.statusText).font(.footnote)
             ModelText(model.noticeText).font(.footnote)
+            if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+            ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
             RoomPictures(model: model)
             HStack {
                 ScrollView(.horizontal) { HStack { buttons } }
@@ -51,11 +55,14 @@ private struct RoomStage: View {
         .persistentSystemOverlays(model.hidesBars ? .hidden : .automatic)
         .sheet(isPresented: $showsChat) {
             NavigationStack {
-                ChatView(lines: model.chat, draft: $model.draft, canSend: model.canSend) { model.send() }
-                    .navigationTitle("Chat")
-                    .toolbar {
-                        ToolbarItem(placement: .cancellationAction) { Button("Close") { showsChat = false } }
-                    }
+                ChatView(
+                    lines: model.chat, draft: $model.draft, canSend: model.canSend,
+                    sendAgain: { model.sendAgain($0) }
+                ) { model.send() }
+                .navigationTitle("Chat")
+                .toolbar {
+                    ToolbarItem(placement: .cancellationAction) { Button("Close") { showsChat = false } }
+                }
             }
         }
     }
@@ -67,11 +74,41 @@ private struct RoomStage: View {
         ShareScreenButton(isOn: model.isSharingScreen) { model.toggleScreen() }
         Button("Raise hand", systemImage: model.hasHandUp ? "hand.raised.fill" : "hand.raised") { model.toggleHand() }
             .round(isOn: model.hasHandUp)
+        Menu {
+            ForEach(RoomModel.reactions, id: \.self) { reaction in
+                Button(action: { model.react(reaction) }) { Text(reaction) }
+            }
+        } label: {
+            Label("React", systemImage: "face.smiling")
+        }
+        .round()
         Button("Chat", systemImage: "bubble.left.fill") { showsChat = true }.round()
         if let link = model.link { ShareLink(item: link) }
         Picker("Layout", selection: $model.layout) {
             ForEach(RoomLayout.allCases, id: \.self) { Text($0.text).tag($0) }
         }
+    }
+}
+
+/// Somebody who waits to be let in.
+private struct WaitingRow: View {
+    let model: RoomModel
+    let person: WaitingPerson
+
+    var body: some View {
+        ViewThatFits {
+            HStack { content }
+            VStack { content }
+        }
+        .font(.footnote)
+        .buttonStyle(.bordered)
+        .accessibilityElement(children: .contain)
+    }
+
+    @ViewBuilder private var content: some View {
+        Text(RoomModel.text(of: person))
+        Button("Admit") { model.admit(person.id) }
+        Button("Deny", role: .destructive) { model.deny(person.id) }
     }
 }
 
@@ -125,9 +162,17 @@ private struct RoomTile: View {
             onSize: { model.pictureSize(of: tile.id, PixelSize($0)) }
         )
         .opacity(model.tiles.isShown(tile.id) ? 1 : 0)
+        .background { NoPicture() }
         .overlay(alignment: .bottomLeading) {
-            Text(row?.title ?? "").font(.caption).foregroundStyle(.white).scrim()
+            VStack(alignment: .leading) {
+                Text(row?.title ?? "").bold()
+                ModelText(row?.detail ?? "")
+            }
+            .font(.caption)
+            .foregroundStyle(.white)
+            .scrim()
         }
+        .overlay { Text(model.reactionText(of: tile.id)).font(.largeTitle).accessibilityHidden(true) }
         .onTapGesture(count: 2) { model.doubleTap(tile.id) }
         .accessibilityElement()
         .accessibilityLabel(row?.accessibilityText ?? "")
@@ -145,9 +190,11 @@ private struct OwnTile: View {
 
     var body: some View {
         VideoView(
-            model.shownOwn, fit: placed.fit.video, mirrored: true,
+            model.shownOwn, fit: placed.fit.video, mirrored: model.camera.isMirrored,
             onSize: { model.ownPictureSize(PixelSize($0)) }
         )
+        .overlay { if model.shownOwn == nil { NoPicture() } }
+        .overlay { Text(model.reactionText(of: nil)).font(.largeTitle).accessibilityHidden(true) }
         .overlay {
             if model.isMuted {
                 Color.black.opacity(Motion.mutedOverlay)

@@ -17,6 +17,7 @@ struct RootView: View {
         }
         .tint(.accentColor)
         .onOpenURL { app.open($0) }
+        .onContinueUserActivity(ApplicationModel.recentCallActivity) { app.callBack($0) }
         .onChange(of: phase, initial: true) { _, phase in
             switch phase {
             case .active:

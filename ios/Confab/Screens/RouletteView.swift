@@ -17,6 +17,8 @@ struct RouletteScreen: View {
             }
         }
         .navigationTitle("Strangers")
+        .onAppear { model.appear() }
+        .onDisappear { model.disappear() }
         .sheet(isPresented: .constant(model.report != nil)) {
             if let report = model.report { ReportView(model: report) { model.closeReport() } }
         }
@@ -30,14 +32,16 @@ private struct RouletteSetup: View {
     var body: some View {
         Form {
             Section {
-                if model.own != nil {
-                    VideoView(model.own, mirrored: true)
-                        .aspectRatio(4 / 3, contentMode: .fit)
-                        .accessibilityLabel(model.ownPicture)
-                } else {
+                if model.asksForDevices {
                     PermissionsView(model: permissions)
+                } else if model.own != nil {
+                    VideoView(model.shownOwn, mirrored: model.camera.isMirrored)
+                        .aspectRatio(4 / 3, contentMode: .fit)
+                        .accessibilityElement()
+                        .accessibilityLabel(model.ownPicture)
                 }
                 ModelText(model.statusText)
+                if model.offersSettings { SettingsButton() }
                 ModelText(model.peopleText)
             }
             Section {
@@ -70,12 +74,14 @@ private struct RouletteChat: View {
         VStack(spacing: 0) {
             if model.showsPictures { pictures }
             Text(model.statusText).padding(.horizontal).accessibilityAddTraits(.updatesFrequently)
+            ModelText(model.noticeText).font(.footnote)
+            if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
             if model.isInChat {
                 ModelText(model.interestsText).font(.footnote)
                 ModelText(model.keepText).font(.footnote)
                 ChatView(
                     lines: model.chat, notes: [model.chatHint, model.typingText], draft: $model.draft,
-                    canWrite: model.hasChat, canSend: model.canSend
+                    canWrite: model.hasChat, canSend: model.canSend, sendAgain: { model.sendAgain($0) }
                 ) { model.send() }
             } else {
                 ProgressView()
@@ -94,10 +100,11 @@ private struct RouletteChat: View {
             VideoView(
                 model.partner, onFirstFrame: { model.pictureShown() }, onSize: { model.pictureSize(PixelSize($0)) }
             )
+            .overlay { if model.isInChat, model.partner == nil { NoPicture() } }
             .background { PictureInPicture(source: model.partner, size: model.windowSize) }
             .accessibilityElement()
             .accessibilityLabel(model.partnerPicture)
-            VideoView(model.shownOwn, mirrored: true)
+            VideoView(model.shownOwn, mirrored: model.camera.isMirrored)
                 .overlay(alignment: .bottom) {
                     HStack {
                         MuteButton(isOn: model.isMuted) { model.toggleMute() }

@@ -78,7 +78,13 @@ private struct DeviceSection: View {
             ModelText(model.codeText)
             Button("Link another device") { model.makeCode() }
             TextField("Code from your other device", text: $model.codeDraft).textInputAutocapitalization(.never)
-            Button("Link this device") { model.useCode() }.disabled(!model.canUseCode)
+            ModelText(model.linkText)
+            if model.offersLink {
+                Button("Link", role: .destructive) { model.useCode() }
+                Button("Cancel", role: .cancel) { model.cancelLink() }
+            } else {
+                Button("Link this device") { model.askToLink() }.disabled(!model.canLink)
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ struct WelcomeView: View {
         NavigationStack {
             Form {
                 Section {
+                    Text(model.sloganText)
                     TextField("Server", text: $model.address)
                         .keyboardType(.URL)
                         .textInputAutocapitalization(.never)
@@ -20,6 +21,10 @@ struct WelcomeView: View {
                     ModelText(model.statusText)
                     if model.isChecking { ProgressView() }
                     if model.offersSettings { SettingsButton() }
+                    if model.canScan {
+                        Button("Scan QR code", systemImage: "qrcode.viewfinder") { model.scan() }
+                            .disabled(!model.canStartScan)
+                    }
                     Button("Continue") { model.submit() }.disabled(!model.canContinue)
                     if model.canGoBack { Button("Cancel", role: .cancel) { model.goBack() } }
                 } footer: {
@@ -35,6 +40,16 @@ struct WelcomeView: View {
                 }
             }
             .navigationTitle("Confab")
+        }
+        .sheet(isPresented: $model.isScanning) {
+            NavigationStack {
+                CodeScanner { model.scanned($0) }
+                    .ignoresSafeArea()
+                    .navigationTitle("Scan QR code")
+                    .toolbar {
+                        ToolbarItem(placement: .cancellationAction) { Button("Cancel") { model.isScanning = false } }
+                    }
+            }
         }
     }
 }

@@ -24,6 +24,9 @@ import UserNotifications
     var isScreenKeptAwake = false {
         didSet { UIApplication.shared.isIdleTimerDisabled = isScreenKeptAwake }
     }
+    var isDarkAtEar = false {
+        didSet { UIDevice.current.isProximityMonitoringEnabled = isDarkAtEar }
+    }
 }
 
 /// Settings of this device. Secrets are in the keychain instead, where Confab keeps them.

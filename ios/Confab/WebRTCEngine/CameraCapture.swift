@@ -8,8 +8,13 @@ import WebRTC
 
 /// The camera. `AppModel` chooses the format.
 actor CameraCapture: VideoCapture {
+    nonisolated let changes: AsyncStream<CaptureChange>
+    private let change: AsyncStream<CaptureChange>.Continuation
     nonisolated private let current = Locked<VideoSize?>(nil)
     private let capturer: RTCCameraVideoCapturer
+    private let interruptions: Interruptions
+    private var watching: Task<Void, Never>?
+    private var isInterrupted = false
     private let limiter: LimitedSource
     private var request: CameraRequest?
     private var position = AVCaptureDevice.Position.front
@@ -19,6 +24,8 @@ actor CameraCapture: VideoCapture {
     init(source: RTCVideoSource) {
         limiter = LimitedSource(source)
         capturer = RTCCameraVideoCapturer(delegate: limiter)
+        (changes, change) = AsyncStream.makeStream()
+        interruptions = Interruptions(of: capturer.captureSession)
         // Has to be set before the session starts.
         let session = capturer.captureSession
         if session.isMultitaskingCameraAccessSupported { session.isMultitaskingCameraAccessEnabled = true }
@@ -28,7 +35,16 @@ actor CameraCapture: VideoCapture {
 
     func start(_ request: CameraRequest) async throws(ConfabError) {
         (self.request, isOn) = (request, true)
+        watching = Task { [weak self, changes = interruptions.changes] in
+            for await isInterrupted in changes { await self?.interrupted(isInterrupted) }
+        }
         try await run(request)
+    }
+
+    private func interrupted(_ isInterrupted: Bool) async {
+        self.isInterrupted = isInterrupted
+        change.yield(.interrupted(isInterrupted))
+        if !isInterrupted, !isOn { await pause() }
     }
 
     /// Captures another size or rate, now or when the camera is turned on.
@@ -64,28 +80,32 @@ actor CameraCapture: VideoCapture {
     }
 
     /// Continues with the other camera. The old one goes on if the other cannot be started. A camera that is off stays off.
-    func flip() async throws(ConfabError) {
+    func flip() async throws(ConfabError) -> CameraFacing {
         let old = position
         position = old == .front ? .back : .front
-        guard let request, isOn else { return }
+        guard let request, isOn else { return position.facing }
         do {
             try await run(request)
         } catch {
             position = old
             throw error
         }
+        return position.facing
     }
 
     func setEnabled(_ enabled: Bool) async {
         guard enabled != isOn, let request else { return }
         isOn = enabled
-        // Failing to start leaves the video black. The person sees it in the own picture.
-        if enabled { try? await run(request) } else { await pause() }
+        // Failing to start leaves the video black. The person sees it in the own picture. A session that is interrupted
+        // has no picture, and would not tell the end of the interruption if it were stopped.
+        if enabled { try? await run(request) } else if !isInterrupted { await pause() }
     }
 
     /// The capturer must be stopped before it is released.
     func stop() async {
         (request, isOn) = (nil, false)
+        watching?.cancel()
+        change.finish()
         await pause()
     }
 
@@ -94,6 +114,32 @@ actor CameraCapture: VideoCapture {
             capturer.stopCapture { @Sendable in continuation.resume() }
         }
     }
+}
+
+extension AVCaptureDevice.Position {
+    fileprivate var facing: CameraFacing { self == .back ? .back : .front }
+}
+
+/// When the system takes the camera away and gives it back. The notifications come on any thread.
+private final class Interruptions: @unchecked Sendable {
+    let changes: AsyncStream<Bool>
+    private let observers: [any NSObjectProtocol]
+
+    init(of session: AVCaptureSession) {
+        let (changes, change) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
+        self.changes = changes
+        let names = [
+            (AVCaptureSession.wasInterruptedNotification, true),
+            (AVCaptureSession.interruptionEndedNotification, false),
+        ]
+        observers = names.map { name, isInterrupted in
+            NotificationCenter.default.addObserver(forName: name, object: session, queue: nil) { @Sendable _ in
+                change.yield(isInterrupted)
+            }
+        }
+    }
+
+    deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
 }
 
 extension AVCaptureDevice.Format {

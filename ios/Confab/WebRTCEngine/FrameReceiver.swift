@@ -48,17 +48,24 @@ extension Picture {
     fileprivate init?(_ frame: RTCVideoFrame, _ pool: inout PixelBufferPool) {
         let pixels = (frame.buffer as? RTCCVPixelBuffer)?.pixelBuffer ?? pool.nv12(frame.buffer.toI420())
         guard let pixels, let sample = CMSampleBuffer.shownAtOnce(pixels) else { return nil }
-        let degrees =
-            switch frame.rotation {
-            case ._0: 0
-            case ._90: 90
-            case ._180: 180
-            case ._270: 270
-            @unknown default: 0
-            }
-        let size = PixelSize(width: Int(frame.width), height: Int(frame.height))
-        self.init(sample: sample, angle: CGFloat(degrees) * .pi / 180, uprightSize: size.turned(by: degrees))
+        self.init(sample: sample, angle: CGFloat(frame.degrees) * .pi / 180, uprightSize: frame.uprightSize)
     }
+}
+
+extension RTCVideoFrame {
+    /// How far to turn it clockwise.
+    fileprivate var degrees: Int {
+        switch rotation {
+        case ._0: 0
+        case ._90: 90
+        case ._180: 180
+        case ._270: 270
+        @unknown default: 0
+        }
+    }
+
+    /// The size after turning.
+    var uprightSize: PixelSize { PixelSize(width: Int(width), height: Int(height)).turned(by: degrees) }
 }
 
 extension CMSampleBuffer {

@@ -8,16 +8,23 @@ import WebRTC
 
 /// The screen of this app. The system asks the person once per run.
 actor ScreenCapture: VideoCapture {
+    nonisolated let changes: AsyncStream<CaptureChange>
     nonisolated private let frames: ScreenFrames
-    private var isEnabled = true
+    /// The recorder holds its delegate weakly.
+    private let watcher: RecorderWatcher
 
-    init(source: RTCVideoSource) { frames = ScreenFrames(source) }
+    init(source: RTCVideoSource) {
+        frames = ScreenFrames(source)
+        let (changes, change) = AsyncStream.makeStream(of: CaptureChange.self, bufferingPolicy: .bufferingNewest(1))
+        self.changes = changes
+        watcher = RecorderWatcher(change)
+    }
 
     /// The frames have the size of the screen, which can turn.
     nonisolated var size: VideoSize? { nil }
 
     func start() async throws(ConfabError) {
-        let failure = await Self.record(into: frames)
+        let failure = await Self.record(into: frames, watcher)
         if let failure {
             throw ConfabError(
                 .mediaFailed, "The screen is not shared. Press Share screen again to allow it.", cause: failure)
@@ -28,13 +35,16 @@ actor ScreenCapture: VideoCapture {
 
     func stop() async { await Self.stopRecording() }
 
-    @MainActor private static func record(into frames: ScreenFrames) async -> (any Error)? {
+    @MainActor private static func record(
+        into frames: ScreenFrames, _ watcher: RecorderWatcher
+    ) async -> (any Error)? {
         let recorder = RPScreenRecorder.shared()
+        recorder.delegate = watcher
         // The microphone is a track of its own.
         recorder.isMicrophoneEnabled = false
         return await withCheckedContinuation { continuation in
-            recorder.startCapture { @Sendable sample, kind, _ in
-                if kind == .video { frames.send(sample) }
+            recorder.startCapture { @Sendable sample, kind, failure in
+                if failure != nil { watcher.ended() } else if kind == .video { frames.send(sample) }
             } completionHandler: { @Sendable error in
                 continuation.resume(returning: error)
             }
@@ -45,6 +55,27 @@ actor ScreenCapture: VideoCapture {
         await withCheckedContinuation { continuation in
             RPScreenRecorder.shared().stopCapture { @Sendable _ in continuation.resume() }
         }
+    }
+}
+
+/// Hears that the system has stopped the recording: for a call, another recording, or because the person did it elsewhere.
+private final class RecorderWatcher: NSObject, Sendable {
+    private let change: AsyncStream<CaptureChange>.Continuation
+
+    init(_ change: AsyncStream<CaptureChange>.Continuation) {
+        self.change = change
+        super.init()
+    }
+
+    func ended() { change.yield(.ended) }
+}
+
+extension RecorderWatcher: RPScreenRecorderDelegate {
+    func screenRecorder(
+        _ screenRecorder: RPScreenRecorder, didStopRecordingWith previewViewController: RPPreviewViewController?,
+        error: (any Error)?
+    ) {
+        ended()
     }
 }
 

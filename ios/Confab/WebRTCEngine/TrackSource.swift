@@ -1,3 +1,4 @@
+import AppModel
 import Confab
 import ConfabUI
 import WebRTC
@@ -5,8 +6,14 @@ import WebRTC
 /// A video track that views can show.
 final class TrackSource: SurfaceSource {
     let track: RTCVideoTrack
+    private let renderer = WebRTCEngine.renderer.value
 
     init(_ track: RTCVideoTrack) { self.track = track }
 
-    @MainActor func makeSurface() -> any VideoSurface { SampleBufferSurface(track) }
+    @MainActor func makeSurface(inBackground: Bool) -> any VideoSurface {
+        switch renderer.forSurface(inBackground: inBackground) {
+        case .sampleBuffer: SampleBufferSurface(track)
+        case .metal: MetalSurface(track)
+        }
+    }
 }

@@ -23,6 +23,9 @@ final class WebRTCEngine: MediaEngine {
             encoderFactory: encoders, decoderFactory: RTCDefaultVideoDecoderFactory())
     }()
 
+    /// How the pictures of sources are drawn that are made from now on. They are made on threads of WebRTC.
+    static let renderer = Locked(RendererChoice.sampleBuffer)
+
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {
         let observer = PeerObserver()
         let none = RTCMediaConstraints(mandatoryConstraints: nil, optionalConstraints: nil)
@@ -65,4 +68,8 @@ final class WebRTCEngine: MediaEngine {
         let source = factory.audioSource(with: nil)
         return factory.audioTrack(with: source, trackId: UUID().uuidString)
     }
+}
+
+extension WebRTCEngine: RenderingEngine {
+    func use(_ renderer: RendererChoice) { Self.renderer.value = renderer }
 }

@@ -7,6 +7,7 @@ import WebRTC
 protocol VideoCapture: Actor {
     /// The size in pixels that is captured; nil if it is not known.
     nonisolated var size: VideoSize? { get }
+    nonisolated var changes: AsyncStream<CaptureChange> { get }
     /// Captures again or pauses, so that a camera that is off shows no light.
     func setEnabled(_ enabled: Bool) async
     func stop() async
@@ -48,8 +49,15 @@ final class WebRTCMedia: LocalMedia {
     }
 }
 
+extension WebRTCMedia: WatchedMedia {
+    /// A microphone alone is not taken away.
+    var changes: AsyncStream<CaptureChange> { capture?.changes ?? AsyncStream { $0.finish() } }
+}
+
 extension WebRTCMedia: SwitchableCamera {
-    func switchCamera() async throws(ConfabError) { try await (capture as? CameraCapture)?.flip() }
+    func switchCamera() async throws(ConfabError) -> CameraFacing {
+        try await (capture as? CameraCapture)?.flip() ?? .front
+    }
     func change(to request: CameraRequest) async throws(ConfabError) {
         try await (capture as? CameraCapture)?.change(to: request)
     }

@@ -1,0 +1,73 @@
+import Confab
+
+/// A member of a room, with the picture that is shown.
+public struct RoomPerson: Sendable {
+    public var id: String
+    public var name: String
+    /// Nil without a camera, or while it is off.
+    public var video: (any VideoSource)?
+    public var aspect: Double?
+    public var isScreen = false
+    public var isMuted = false
+    public var hasHandUp = false
+    public var isAway = false
+    public var isHost = false
+    /// Whether the server sends no video, because the network does not carry it.
+    public var isPaused = false
+
+    public init(id: String, name: String) { (self.id, self.name) = (id, name) }
+}
+
+/// A person who waits to be let in.
+public struct WaitingPerson: Equatable, Identifiable, Sendable {
+    public var id: String
+    public var name: String
+
+    public init(id: String, name: String) { (self.id, self.name) = (id, name) }
+}
+
+public enum RoomRequest: Equatable, Sendable {
+    /// `video` is false if the camera stays closed until it is turned on.
+    case join(String, name: String, password: String?, video: Bool)
+    case cancel, leave
+    case mute(Bool), camera(Bool), hand(Bool), shareScreen(Bool)
+    case switchCamera
+    case react(String)
+    /// Answered by `sent` with the same id.
+    case say(String, id: Int)
+    case admit(String), deny(String)
+}
+
+public enum RoomEvent: Sendable {
+    case waitingForHost
+    case joined
+    /// The connection is lost, or it is back.
+    case reconnecting(Bool)
+    case refused(CallTrouble, isFull: Bool, needsPassword: Bool)
+    /// Connecting media with a member; nil if all have arrived.
+    case connecting(name: String?)
+    case members([RoomPerson])
+    /// People who wait, if this person may let them in.
+    case waitingPeople([WaitingPerson])
+    case speaker(String?)
+    case firstFrame(String)
+    case message(sender: String, text: String, isOwn: Bool)
+    case sent(id: Int, Bool)
+    /// `id` is nil for this person's own reaction.
+    case reacted(id: String?, String)
+    case mutedByHost
+    case ownVideo((any VideoSource)?)
+    case cameraFailed(CallTrouble)
+    /// Something that the person asked for did not work. The room goes on.
+    case trouble(CallTrouble)
+    case removed
+    case failed(CallTrouble)
+}
+
+/// A reaction that is shown for a moment.
+struct RoomReaction: Equatable, Sendable {
+    var number: Int
+    /// Nil for this person's own.
+    var member: String?
+    var text: String
+}

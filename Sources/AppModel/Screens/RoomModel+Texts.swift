@@ -1,0 +1,153 @@
+import Confab
+import Foundation
+
+/// What the screen of a room shows.
+extension RoomModel {
+    public var canJoin: Bool {
+        switch status {
+        case .ready, .full, .failed, .removed, .leftForOther: isConnected && !roomName.allSatisfy(\.isWhitespace)
+        case .joining, .lobby, .notConnected, .inRoom: false
+        }
+    }
+    public var isInRoom: Bool { status == .inRoom }
+    /// Whether the pictures are shown. They stay while the connection is lost: the SDK joins again by itself.
+    public var showsRoom: Bool { isInRoom || status == .notConnected }
+    public var offersCancel: Bool { status == .joining || status == .lobby }
+    public var isScreenAwake: Bool { showsRoom || status == .lobby }
+    /// Whether the person is in a room, or about to be.
+    var isBusy: Bool { showsRoom || offersCancel }
+    /// Sound goes on while only the connection to the server is lost.
+    var wantsSound: Bool { showsRoom }
+    public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
+    public var canSwitchCamera: Bool { !isCameraOff && own != nil && camera.works }
+    /// The own picture, while others see it.
+    public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
+    /// Opens the room in a browser or in this app.
+    public var link: URL? {
+        roomName.isEmpty ? nil : server?.appending(component: "room").appending(component: roomName)
+    }
+    /// Bars are hidden while somebody's picture runs.
+    public var hidesBars: Bool { showsRoom && members.contains { tiles.isShown($0.id) } }
+    /// Whether the settings of the system can help.
+    public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }
+
+    public func video(of id: String) -> (any VideoSource)? { members.first { $0.id == id }?.video }
+    public func row(of id: String) -> PeopleModel.Row? { rows.first { $0.id == id } }
+    public func isSpeaking(_ id: String) -> Bool { speaker == id }
+    /// The reactions on a tile; of this person, for nil.
+    public func reactionText(of id: String?) -> String { reactions.filter { $0.member == id }.map(\.text).joined() }
+
+    /// Where the pictures are in a viewport.
+    public func arrangement(width: Double, height: Double) -> LayoutOutput {
+        let all = members.map { Tile(id: $0.id, aspect: $0.aspect, isScreen: $0.isScreen) }
+        var input = LayoutInput(width: width, height: height, tiles: all)
+        (input.layout, input.page) = (layout, page)
+        input.focus = layout == .pinned ? pinned : [speaker].compactMap(\.self)
+        input.own = OwnPicture(aspect: ownAspect, corner: corner)
+        return input.layOut()
+    }
+
+    public var statusText: String {
+        switch status {
+        case .ready: "Others see and hear you after you press Join."
+        case .joining: "Joining…"
+        case .lobby: "Waiting to be let in. You join automatically when a host admits you."
+        case .full: "This room is full. Try again later."
+        case .notConnected: "Connection lost. You rejoin automatically when the network is back."
+        case .removed: "A host removed you from this room."
+        case .leftForOther: "You left the room for another conversation. Press “Join again” to return."
+        case .failed(let trouble): trouble.message
+        case .inRoom: roomText
+        }
+    }
+
+    private var roomText: String {
+        if let connectingTo { return "Connecting to \(isolated(connectingTo))…" }
+        let people = members.filter { !$0.isScreen }
+        return switch people.count {
+        case 0: "You are the only one here. Send the link of the room to the people you want to meet."
+        case 1: "You are in the room with \(isolated(people[0].name))."
+        case let count: "You are in the room with \(count) other people."
+        }
+    }
+
+    public var noticeText: String {
+        if let trouble { return trouble.message }
+        return isMutedByHost ? "A host muted you. Turn off Mute to be heard again." : ""
+    }
+
+    public var joinText: String {
+        switch status {
+        case .joining: "Joining…"
+        case .removed, .full, .failed, .leftForOther: "Join again"
+        case .ready, .lobby, .notConnected, .inRoom: "Join"
+        }
+    }
+
+    public static func text(of person: WaitingPerson) -> String { "\(isolated(person.name)) would like to come in." }
+
+    /// What VoiceOver says about the own picture.
+    public var ownText: String {
+        let marks = [
+            isMuted ? "Muted" : nil, isCameraOff ? "No video" : camera.isInterrupted ? "Camera paused" : nil,
+            hasHandUp ? "Raised hand" : nil,
+        ]
+        return (["You"] + marks.compactMap(\.self)).joined(separator: ", ")
+    }
+
+    public var rows: [PeopleModel.Row] {
+        members.map { member in
+            let hasPicture = member.video != nil && tiles.isShown(member.id)
+            let marks = [
+                member.isHost ? "Host" : nil, member.id == speaker ? "Speaking" : nil, member.isMuted ? "Muted" : nil,
+                member.hasHandUp ? "Raised hand" : nil, member.isAway ? "Reconnecting…" : nil,
+                pinned.contains(member.id) ? "Pinned" : nil, hasPicture ? nil : "No video",
+                member.isPaused ? "Video paused: the network is slow" : nil,
+            ]
+            return PeopleModel.Row(
+                id: member.id, title: member.isScreen ? "Screen of \(member.name)" : member.name,
+                detail: marks.compactMap(\.self).joined(separator: " · "))
+        }
+    }
+
+    public var lines: [ScreenLine] {
+        let lines: [ScreenLine] = [.title(roomName.isEmpty ? "Join a room" : roomName), .text(statusText)]
+        let notice: [ScreenLine] = noticeText.isEmpty ? [] : [.text(noticeText)]
+        let settings: [ScreenLine] = offersSettings ? [.button("Open Settings")] : []
+        return lines + notice + settings + (showsRoom ? insideLines : outsideLines)
+    }
+
+    private var insideLines: [ScreenLine] {
+        var lines: [ScreenLine] = waitingPeople.flatMap {
+            [ScreenLine.text(Self.text(of: $0)), .button("Admit"), .button("Deny")]
+        }
+        for row in rows {
+            lines.append(.row(row.title, detail: row.detail))
+            let reactions = reactionText(of: row.id)
+            if !reactions.isEmpty { lines.append(.text(reactions)) }
+        }
+        lines += chat.flatMap(\.screenLines)
+        return lines + [
+            .choice("Layout", value: layout.text), .toggle("Mute", isOn: isMuted),
+            .toggle("Camera off", isOn: isCameraOff), .button("Switch camera", isEnabled: canSwitchCamera),
+            .toggle("Share screen", isOn: isSharingScreen), .toggle("Raise hand", isOn: hasHandUp), .button("React"),
+            .field("Message", value: draft, hint: "Write to everyone…"), .button("Send", isEnabled: canSend),
+            .button("Leave"),
+        ]
+    }
+
+    private var outsideLines: [ScreenLine] {
+        if offersCancel { return [.button("Cancel")] }
+        var lines: [ScreenLine] = [
+            .field("Room", value: roomName, hint: "book club"), .field("Your name", value: yourName, hint: "none"),
+        ]
+        if needsPassword {
+            lines.append(
+                .field("Password", value: password.isEmpty ? "" : "••••", hint: "Ask the person who invited you."))
+        }
+        return lines + [
+            .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
+            .button(joinText, isEnabled: canJoin),
+        ]
+    }
+}

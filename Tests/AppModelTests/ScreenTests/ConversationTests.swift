@@ -1,0 +1,160 @@
+import Foundation
+import Testing
+
+@testable import AppModel
+
+/// What calls, rooms and the roulette have to do with each other, with the background and with the device.
+@Suite @MainActor struct ConversationTests {
+    private let device = FakeDevice()
+    private let url = URL(string: "https://chat.example.org")!
+
+    /// An app that is set up.
+    private func home() -> ApplicationModel {
+        let app = ApplicationModel(platform: device.platform, server: device.server, hasRoulette: true)
+        app.welcome.choose(url)
+        app.handle(.checked(url, .ok))
+        app.aboutYou?.isRulesAgreed = true
+        app.aboutYou?.submit()
+        return app
+    }
+
+    @Test func theBackgroundDoesNotEndARoomThatIsHeard() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.becameActive()
+        app.room.roomName = "book club"
+        app.room.join()
+        for event in [RoomEvent.ownVideo(FakeVideo()), .joined] { app.handle(.room(event)) }
+        _ = device.server.take()
+        app.enteredBackground()
+        device.clock.pass(600)
+        #expect(app.room.isInRoom && device.server.take() == [.room(.camera(false))])
+        app.handle(.room(.removed))
+        device.clock.pass(10)
+        #expect(device.server.take() == [.leave], "there is nothing to hear any more")
+    }
+
+    @Test func whoComesBackReadsWhyTheChatIsOver() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.handle(.roulette(.waiting(pause: nil)))
+        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        app.becameActive()
+        app.enteredBackground()
+        device.clock.pass(10)
+        app.becameActive()
+        app.handle(.line(.online(isNew: true)))
+        #expect(app.roulette.statusText == "The chat ended because you left the app.")
+    }
+
+    @Test func oneIsInOneConversationAtATime() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.room.roomName = "book club"
+        app.room.join()
+        #expect(app.roulette.isIdle, "the people in the room would hear the chat")
+        app.handle(.room(.joined))
+        app.roulette.start()
+        #expect(app.room.status == .leftForOther)
+        #expect(device.server.take().contains(.room(.leave)))
+        app.room.join()
+        app.handle(.room(.joined))
+        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        device.calls.carryOut()
+        #expect(app.room.isInRoom, "it only rings")
+        app.calls.accept()
+        device.calls.carryOut()
+        #expect(app.room.status == .leftForOther)
+        Golden.expect(app.room, "Room", "left for a call")
+    }
+
+    @Test func acceptingACallEndsTheRoulette() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        device.calls.carryOut()
+        #expect(!app.roulette.isIdle)
+        app.calls.accept()
+        device.calls.carryOut()
+        #expect(app.roulette.isIdle)
+    }
+
+    @Test func aVoiceCallIsHeardAtTheEar() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.calls.call(CallScript.ada, video: false)
+        app.handle(.media(.partnerSendsVideo(false)))
+        #expect(device.screen.isDarkAtEar && !app.calls.coordinator.audio.usesSpeaker)
+        app.calls.end()
+        device.calls.carryOut()
+        #expect(!device.screen.isDarkAtEar)
+        app.calls.call(CallScript.ada, video: true)
+        #expect(!device.screen.isDarkAtEar && app.calls.coordinator.audio.usesSpeaker)
+    }
+
+    @Test func whatTheSystemDoesToTheCameraIsToldToAllScreens() {
+        let app = home()
+        app.handle(.capture(.cameraInterrupted(true)))
+        app.handle(.capture(.cameraFaces(.back)))
+        for camera in [app.calls.camera, app.roulette.camera, app.room.camera] {
+            #expect(camera.isInterrupted && !camera.isMirrored)
+        }
+        #expect(!app.calls.coordinator.cameraWorks)
+    }
+
+    @Test func theServerSideLearnsThatTheDeviceIsHot() {
+        let app = home()
+        _ = device.server.take()
+        app.deviceChanged(.serious, isLowPower: true)
+        #expect(device.server.take() == [.deviceChanged(.serious, isLowPower: true)])
+    }
+
+    // MARK: Recent calls
+
+    @Test func aRecentCallIsCalledBackWhenTheServerCanPlaceIt() {
+        let app = home()
+        let id = String(repeating: "e", count: 32)
+        app.callBack(person: id, name: "Eve", video: false)
+        #expect(!app.calls.hasCall)
+        app.handle(.line(.online(isNew: true)))
+        #expect(app.calls.coordinator.current?.person == CallPerson(id: id, name: "Eve"))
+        #expect(app.calls.coordinator.current?.video == false)
+    }
+    @Test func aRecentCallHasTheNameOfTheContact() {
+        let app = home()
+        let id = String(repeating: "e", count: 32)
+        app.handle(.line(.online(isNew: true)))
+        app.handle(.people(.contacts([Contact(id: id, name: "Eve", isOnline: true)])))
+        app.callBack(person: id, name: "Confab", video: true)
+        #expect(app.calls.coordinator.current?.person?.name == "Eve")
+    }
+    @Test func aRecentCallOfSomethingElseIsIgnored() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.callBack(person: "+1 555 0100", name: "", video: true)
+        #expect(!app.calls.hasCall)
+    }
+    @Test func aRecentCallIsForgottenWithTheServer() {
+        let app = home()
+        app.callBack(person: String(repeating: "e", count: 32), name: "Eve", video: false)
+        app.handle(.line(.offline(.unreachable)))
+        app.becameActive()
+        app.enteredBackground()
+        device.clock.pass(10)
+        app.becameActive()
+        app.handle(.line(.online(isNew: true)))
+        #expect(!app.calls.hasCall)
+    }
+
+    @Test func contactsOfALinkedDeviceAreThoseOfTheOther() {
+        let app = home()
+        app.handle(.people(.contacts([Contact(id: "ada", name: "Ada", isOnline: true)])))
+        _ = device.server.take()
+        app.handle(.settings(.linked))
+        #expect(app.people.contacts == nil)
+        #expect(device.server.take().contains(.people(.contacts)))
+    }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import SwiftUI
+import UIKit
+import Vision
+import VisionKit
+
+/// Reads a QR code with the camera.
+struct CodeScanner: UIViewControllerRepresentable {
+    let found: @MainActor (String) -> Void
+
+    func makeUIViewController(context: Context) -> DataScannerViewController {
+        let scanner = DataScannerViewController(recognizedDataTypes: [.barcode(symbologies: [.qr])])
+        scanner.delegate = context.coordinator
+        return scanner
+    }
+
+    func updateUIViewController(_ scanner: DataScannerViewController, context: Context) {
+        // Without the camera it stays black, and the person cancels.
+        if !scanner.isScanning { try? scanner.startScanning() }
+    }
+
+    static func dismantleUIViewController(_ scanner: DataScannerViewController, coordinator: Reader) {
+        scanner.stopScanning()
+    }
+
+    func makeCoordinator() -> Reader { Reader(found) }
+
+    /// Hears which codes the camera sees.
+    @MainActor final class Reader {
+        fileprivate let found: @MainActor (String) -> Void
+
+        init(_ found: @escaping @MainActor (String) -> Void) { self.found = found }
+    }
+}
+
+extension CodeScanner.Reader: DataScannerViewControllerDelegate {
+    func dataScanner(
+        _ dataScanner: DataScannerViewController, didAdd addedItems: [RecognizedItem], allItems: [RecognizedItem]
+    ) {
+        for case .barcode(let code) in addedItems {
+            if let text = code.payloadStringValue { return found(text) }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import AppModel
+import Foundation
+import UIKit
+
+/// Tells the model when the device becomes hot or saves power.
+@MainActor final class HeatWatcher {
+    init(app: ApplicationModel) {
+        let tell: @Sendable () -> Void = { [weak app] in
+            Task { @MainActor in
+                let process = ProcessInfo.processInfo
+                app?.deviceChanged(ThermalState(process.thermalState), isLowPower: process.isLowPowerModeEnabled)
+            }
+        }
+        // Also because the system tells of changes only after the state was read.
+        tell()
+        for name in [ProcessInfo.thermalStateDidChangeNotification, .NSProcessInfoPowerStateDidChange] {
+            _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { @Sendable _ in tell() }
+        }
+    }
+}
+
+extension ThermalState {
+    fileprivate init(_ state: ProcessInfo.ThermalState) {
+        switch state {
+        case .nominal: self = .nominal
+        case .fair: self = .fair
+        case .serious: self = .serious
+        case .critical: self = .critical
+        @unknown default: self = .nominal
+        }
+    }
+}
