@@ -201,7 +201,9 @@ extension AppEndToEndTests {
 
 extension Events<Calls.Event>.Iterator {
     /// Waits until media of the other person arrives that fits.
-    fileprivate func arrival(_ fits: (MediaSubscriber) -> Bool = { _ in true }) async throws -> MediaSubscriber {
+    fileprivate func arrival(_ fits: @Sendable (MediaSubscriber) -> Bool = { _ in true }) async throws
+        -> MediaSubscriber
+    {
         try await first("arrival") { event -> MediaSubscriber? in
             if case .receiving(_, let subscriber) = event, fits(subscriber) { subscriber } else { nil }
         }

@@ -25,7 +25,7 @@ struct Missing: Error, CustomStringConvertible {
 
 extension Events.Iterator {
     /// Waits for the next event for which `pick` returns a value, and skips the others.
-    func first<Value>(_ what: String, _ pick: (Element) -> Value?) async throws -> Value {
+    func first<Value>(_ what: String, _ pick: @Sendable (Element) -> Value?) async throws -> Value {
         var skipped: [String] = []
         while let event = await next() {
             if let value = pick(event) { return value }
