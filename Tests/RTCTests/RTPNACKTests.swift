@@ -34,31 +34,6 @@ import Testing
         #expect(due(&generator, at: 1_000) == [])
     }
 
-    @Test func whereReorderingIsUsualRequestsWaitForIt() {
-        var generator = NACKGenerator()
-        /// Loses every second packet for some milliseconds. Returns what is requested meanwhile.
-        func lose(_ number: Int64, for milliseconds: Int64, isRetransmission: Bool = false) -> [UInt16] {
-            let start = number * 1_000
-            generator.receive(number + 1, at: .milliseconds(start))
-            let asked = (0..<milliseconds).flatMap { due(&generator, at: start + $0) }
-            generator.receive(number, at: .milliseconds(start + milliseconds), isRetransmission: isRetransmission)
-            return asked
-        }
-        generator.receive(0, at: .milliseconds(0))
-        #expect(lose(1, for: 24) == [1])
-        for number in stride(from: Int64(3), through: 21, by: 2) { #expect(lose(number, for: 24) == []) }
-        #expect(lose(23, for: 31) == [23])
-        #expect(lose(25, for: 38) == [])
-        // Nothing is reordered any longer.
-        for number in stride(from: Int64(27), through: 47, by: 2) {
-            #expect(lose(number, for: 50, isRetransmission: true) == [UInt16(number)])
-        }
-        #expect(lose(49, for: 16, isRetransmission: true) == [49])
-        // An outage is no reordering.
-        #expect(lose(51, for: 100).first == 51)
-        #expect(lose(53, for: 16, isRetransmission: true) == [53])
-    }
-
     @Test func aRetransmissionEndsTheRequests() {
         var generator = NACKGenerator()
         generator.receive(65_534, at: .milliseconds(0))

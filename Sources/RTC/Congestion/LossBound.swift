@@ -35,13 +35,12 @@ struct LossBound: Sendable {
         self.arrived += arrived
         self.lost += lost
         guard let since else { return self.since = now }
+        // Packets that came late were counted as lost before.
         let lost = max(0, self.lost)
         let count = self.arrived + lost
         guard now - since >= Self.window, count >= Self.packets else { return }
         let loss = Double(lost) / Double(count)
-        // Packets that came late were counted as lost before, perhaps in the previous window. Where packets are reordered, as many
-        // seem to be missing at the end of this one.
-        (self.arrived, self.lost, self.since) = (0, max(min(0, self.lost), -count), now)
+        (self.arrived, self.lost, self.since) = (0, 0, now)
         recent += (loss - recent) * 0.3
         if !hasQueue { withoutQueue += (loss - withoutQueue) * 0.3 }
         if recent < inherent {

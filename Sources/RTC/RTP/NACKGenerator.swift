@@ -15,10 +15,8 @@ public struct NACKGenerator: Sendable {
     public static let maxGap: Int64 = 1_000
     /// The maximum number of requests for one packet. After that, the network is assumed to be unable to deliver it.
     public static let maxTries = 10
-    /// How long to wait before the initial request, because the packet may only be reordered: at least, and at most where packets
-    /// were reordered lately.
+    /// How long to wait before the initial request, because the packet may only be reordered.
     public static let reorderTolerance = MediaInterval.milliseconds(15)
-    public static let longestReorderTolerance = MediaInterval.milliseconds(60)
     /// The minimum time between two requests for a packet, even if the round-trip time is shorter.
     public static let shortestInterval = MediaInterval.milliseconds(20)
     /// The maximum time between two requests for a packet. If the round-trip time is longer, the sender has already dropped the
@@ -32,8 +30,6 @@ public struct NACKGenerator: Sendable {
 
     private struct Missing {
         let number: Int64
-        /// When a later packet arrived.
-        let since: MediaTime
         /// When to send the next request for this packet.
         var due: MediaTime
         var tries = 0
@@ -47,8 +43,6 @@ public struct NACKGenerator: Sendable {
     private var needsKeyframe = false
     /// A moving average of the time from the first request for a packet to its retransmission; nil if it is unknown.
     private var average: MediaInterval?
-    /// How late reordered packets came lately.
-    private var lateness = MediaInterval.zero
 
     public init() { missing.reserveCapacity(Self.maxOutstanding) }
 
@@ -83,28 +77,14 @@ public struct NACKGenerator: Sendable {
         let excess = missing.count + new - Self.maxOutstanding
         if excess > 0 { missing.removeFirst(excess) }
         if excess > 0 || new < gap.count { needsKeyframe = true }
-        let due = now + tolerance
-        for number in gap.suffix(new) { missing.append(Missing(number: number, since: now, due: due)) }
-    }
-
-    /// How long to wait before the initial request. A quarter more than the lateness, for its variation.
-    private var tolerance: MediaInterval {
-        let usual = MediaInterval(nanoseconds: lateness.nanoseconds + lateness.nanoseconds / 4)
-        return min(max(usual, Self.reorderTolerance), Self.longestReorderTolerance)
+        for number in gap.suffix(new) { missing.append(Missing(number: number, due: now + Self.reorderTolerance)) }
     }
 
     private mutating func found(_ number: Int64, at now: MediaTime, isRetransmission: Bool) -> Bool {
         let index = position(of: number)
         guard index < missing.count, missing[index].number == number else { return false }
         let entry = missing.remove(at: index)
-        if isRetransmission, let requestedAt = entry.requestedAt {
-            measure(now - requestedAt)
-            // It was lost. Where most packets that are missing are lost, waiting is of no use.
-            lateness = MediaInterval(nanoseconds: lateness.nanoseconds / 8 * 7)
-        } else if now - entry.since <= Self.longestReorderTolerance {
-            // What comes still later was held back by an outage.
-            lateness = max(lateness, now - entry.since)
-        }
+        if isRetransmission, let requestedAt = entry.requestedAt { measure(now - requestedAt) }
         return true
     }
 

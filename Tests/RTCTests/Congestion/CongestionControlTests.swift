@@ -71,17 +71,6 @@ struct CongestionControlTests {
         follows(path, from: 20, to: 60, seed: seed)
     }
 
-    @Test("packets that arrive out of order are not lost", arguments: 1...3 as ClosedRange<UInt64>)
-    func reordered(seed: UInt64) throws {
-        var conditions = Conditions(5000)
-        conditions.jitter = 20
-        let path = try run("reordered", conditions, seconds: 30, seed: seed)
-        let control = path.control
-        #expect(path.lostPackets == 0 && control.estimate == nil, "seed \(seed)")
-        #expect(control.lossRatio < 0.01, "seed \(seed): \(control.lossRatio)")
-        #expect(control.inherentLossRatio < 0.01, "seed \(seed): \(control.inherentLossRatio)")
-    }
-
     @Test("a queue too short to show a delay is noticed by its losses", arguments: 1...3 as ClosedRange<UInt64>)
     func short(seed: UInt64) throws {
         var conditions = Conditions(1500)
