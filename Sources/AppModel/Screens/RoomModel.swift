@@ -91,8 +91,11 @@ import Observation
     }
 
     public func leave() {
-        if isBusy { request(showsRoom ? .leave : .cancel) }
+        guard isBusy else { return reset(to: .ready) }
+        let ending: RoomRequest = showsRoom ? .leave : .cancel
+        // First, because the request makes the app look at what goes on.
         reset(to: .ready)
+        request(ending)
     }
 
     /// A call or a chat begins.

@@ -88,6 +88,8 @@ final class Stay: Sendable {
 
     /// The longest pause between two attempts.
     private static let longestPause = Duration.seconds(30)
+    /// How long a signal waits for another person.
+    private static let longestWait = Duration.seconds(10)
     /// Reasons for which the same request fails every time.
     private static let final: Set<ConfabError.Code> = [
         .notPermitted, .mediaUnavailable, .init(.malformed), .noMediaEngine,
@@ -157,21 +159,35 @@ final class Stay: Sendable {
     /// join later.
     func signal(_ type: String, _ data: String) async throws(ConfabError) {
         try await waitForSession()
-        await waitForPerson()
+        try await waitForPerson()
         try await session.signal(type, data)
     }
 
     /// Returns at once if another person is in the session, or if nobody can come.
-    private func waitForPerson() async {
+    ///
+    /// - Throws: `not_matched` if nobody comes for a while.
+    private func waitForPerson() async throws(ConfabError) {
         // Begins with the people who are in the session.
         let events = session.events.makeAsyncIterator()
         guard [.connected, .reconnecting].contains(session.status) else { return }
-        while let event = await events.next() {
-            switch event {
-            case .connectionCreated, .disconnected: return
-            default: break
+        let isLate = Guarded(false)
+        let waiting = Task {
+            while let event = await events.next() {
+                switch event {
+                case .connectionCreated, .disconnected: return
+                default: break
+                }
             }
         }
+        let clock = session.core.core.surroundings.clock
+        let stopTimer = clock.schedule(at: clock.now + Self.longestWait) {
+            isLate.withLock { $0 = true }
+            waiting.cancel()
+        }
+        await withTaskCancellationHandler { await waiting.value } onCancel: { waiting.cancel() }
+        stopTimer()
+        if Task.isCancelled { throw .cancelled }
+        if isLate.withLock(\.self) { throw .nobodyThere }
     }
 
     private func waitForSession() async throws(ConfabError) {
@@ -342,4 +358,9 @@ final class Stay: Sendable {
         }
         return false
     }
+}
+
+extension ConfabError {
+    fileprivate static let nobodyThere = ConfabError(
+        .notMatched, "Your partner has not entered the chat yet. Write again in a moment.", isRetryable: true)
 }

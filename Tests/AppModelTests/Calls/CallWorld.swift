@@ -255,6 +255,8 @@ struct CallWorld {
         switch effect {
         case .setVideo(let id, let isOn): runsCamera[id] = isOn
         case .send(.update(let callID, let isOn)), .send(.accept(let callID, let isOn)): toldVideo[callID] = isOn
+        // The same id may be used by a later call of this model.
+        case .send(.end(let callID)), .send(.decline(let callID)): toldVideo[callID] = nil
         case .report(let id, _, _, let push):
             openReports.append((id, push))
             if let push, !reportedPushes.insert(push).inserted { fail("push \(push) was reported twice") }
