@@ -145,6 +145,7 @@ extension AppEndToEndTests {
     func sharedScreenInACall() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in
             let (ada, guest) = (phones[0], Guest(server, media: FileEngine()))
+            await guest.client.calls.use(EncodedMedia(audio: true, video: nil))
             let events = guest.client.calls.events.makeAsyncIterator()
             let bob = try await guest.appear("Bob")
             ada.app.calls.call(CallPerson(id: "\(bob)", name: "Bob"), video: true)

@@ -12,7 +12,7 @@ import Testing
         "SRTPReceiver.maxControlSources",
     ]
     /// Constants that limit nothing that a client does.
-    private static let internals: Set = ["maxAddresses", "maxAnswering", "maxIdentities", "maxTextSize"]
+    private static let internals: Set = ["maxAddresses", "maxAnswering", "maxIdentities", "maxReads", "maxTextSize"]
 
     private static let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
