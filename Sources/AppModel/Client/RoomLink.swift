@@ -94,7 +94,8 @@ import Foundation
 
     private func refused(_ error: ConfabError) {
         server.media.release(.room)
-        tell(.refused(CallTrouble(error), isFull: error.code == .roomFull, needsPassword: error.code == .roomPassword))
+        let trouble = error.code == .roomMesh ? .addressesAreSeen : CallTrouble(error)
+        tell(.refused(trouble, isFull: error.code == .roomFull, needsPassword: error.code == .roomPassword))
     }
 
     private func entered(_ room: Room) {
