@@ -184,7 +184,11 @@ final class Stay: Sendable {
             isLate.withLock { $0 = true }
             waiting.cancel()
         }
-        await withTaskCancellationHandler { await waiting.value } onCancel: { waiting.cancel() }
+        await withTaskCancellationHandler {
+            await waiting.value
+        } onCancel: {
+            waiting.cancel()
+        }
         stopTimer()
         if Task.isCancelled { throw .cancelled }
         if isLate.withLock(\.self) { throw .nobodyThere }

@@ -53,9 +53,9 @@ const handlers = {
 
   'session.mediaModeChanged': (core, { mediaMode }) => core.mediaModeChanged(mediaMode),
   'session.subscriptionChanged': (core, message) => {
-    const { streamId, videoPaused, reason, warning } = message;
+    const { streamId, videoPaused, reason, warning, ...layer } = message;
     for (const sink of core.subscriptions.sinksOf(streamId)) {
-      sink.limited(message);
+      sink.limited({ ...layer, videoPaused, reason });
       if (warning !== undefined) sink.warned(warning);
       sink.videoPaused(videoPaused, pauseReason(reason));
     }
