@@ -189,7 +189,9 @@ extension Hostile {
                 }
                 let floodings = try attackers.flatMap { try $0.join(within: .seconds(120)) }
                 let heard = try victim.join()
-                #expect(!floodings.isEmpty && floodings.allSatisfy { $0.close == 4429 }, "\(floodings.map(\.close))")
+                // What is still on its way when the server closes makes TCP reset, which can take the close frame with it.
+                let isClosed = floodings.allSatisfy { $0.close == 4429 || $0.close == 1006 && $0.refusals > 0 }
+                #expect(!floodings.isEmpty && isClosed, "\(floodings.map(\.close))")
                 if flood.isAnswered {
                     #expect(floodings.allSatisfy { $0.refusals > 0 }, "\(floodings.map(\.refusals))")
                 }
