@@ -251,7 +251,16 @@ struct CallWorld {
 
     // MARK: Effects
 
+    /// A call of this model may have the id of one that is over.
+    private mutating func forgetVideo(of effect: CallEffect) {
+        guard let id = effect.begunOrEnded else { return }
+        runsCamera[id] = nil
+        let digits = "\(id)".lowercased().filter { $0 != "-" }
+        toldVideo = toldVideo.filter { !digits.contains($0.key) }
+    }
+
     private mutating func apply(_ effect: CallEffect) {
+        forgetVideo(of: effect)
         switch effect {
         case .setVideo(let id, let isOn): runsCamera[id] = isOn
         case .send(.update(let callID, let isOn)), .send(.accept(let callID, let isOn)): toldVideo[callID] = isOn
@@ -332,6 +341,16 @@ struct CallWorld {
         if isAudioEnabled { fail("audio is still enabled") }
         if !coordinator.abandoned.isEmpty || !coordinator.reports.isEmpty {
             fail("the coordinator remembers old calls")
+        }
+    }
+}
+
+extension CallEffect {
+    /// The call whose report or end this is.
+    fileprivate var begunOrEnded: SystemCallID? {
+        switch self {
+        case .report(let id, _, _, _), .reportEnded(let id, _), .leave(let id): id
+        default: nil
         }
     }
 }
