@@ -77,7 +77,7 @@ final class RouletteMedia: Sendable {
     }
 
     func say(_ text: String, in match: MatchID) async throws(ConfabError) {
-        // An application may write as soon as it is told of the match, which is before its sessions begin.
+        // The application hears of a match before the sessions of the match exist, and may send a line at once.
         await way?.settle()
         guard let stay = state.withLock({ $0.match == match ? $0.theirs : nil }) else {
             throw ConfabError(.notMatched, "This chat is over.")

@@ -56,7 +56,7 @@ extension HubRunner {
         afterCommit {
             let start = runner.value.roomChanges.number
             Task {
-                // Without an answer, the rooms stay: to end them would give their names to whoever comes first.
+                // If storage cannot be read, keep the rooms. Ending them would let anyone take their names.
                 guard let stored = await handler.rooms() else { return }
                 eventLoop.execute { runner.value.reload(rooms, from: stored, since: start, reads: reads) }
             }
