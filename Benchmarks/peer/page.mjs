@@ -15,6 +15,8 @@ import { NotYet } from '../../web/test/browser/wait.mjs';
 /** Browsers give a camera to every page under `localhost`, and not to an address. */
 const trusted = 'confab.localhost';
 const joining = 60_000;
+/** How long a page looks for a network, and how many browsers are started until one finds it. */
+const [networkMs, maxStarts] = [2000, 5];
 
 const [task, server, ...rest] = process.argv.slice(2);
 const tasks = { publish: showCamera, watch: printSeconds };
@@ -24,16 +26,34 @@ if (!tasks[task]) {
 }
 await tasks[task](...rest);
 
-/** Opens a page of the server, to be filled by the functions below. */
+/**
+ * Opens a page of the server, to be filled by the functions below. Sometimes Chromium finds no network for WebRTC in a namespace
+ * that was made just before it started, and then never does, not even for a new connection. So this starts another one.
+ */
 async function open(label, sound) {
   const url = new URL(server);
-  const browser = await launchChromium({
-    sound, flags: [`--host-resolver-rules=MAP ${trusted} ${url.hostname}`, '--autoplay-policy=no-user-gesture-required'],
-  });
+  const flags = [`--host-resolver-rules=MAP ${trusted} ${url.hostname}`, '--autoplay-policy=no-user-gesture-required'];
   url.hostname = trusted;
-  const page = await browser.newPage({ label });
-  await page.goto(new URL('/try', url).href);
-  return { browser, page };
+  for (let attempt = 1; attempt <= maxStarts; attempt += 1) {
+    const browser = await launchChromium({ sound, flags });
+    const page = await browser.newPage({ label });
+    await page.goto(new URL('/try', url).href);
+    if (await page.evaluate(findsNetwork, networkMs)) return { browser, page };
+    console.error(`Chromium found no network (attempt ${attempt} of ${maxStarts}).`);
+    await browser.close();
+  }
+  throw new Error('Chromium found no network for WebRTC.');
+}
+
+/** Runs in the page: whether a connection finds an address of this computer within so many milliseconds. */
+function findsNetwork(limit) {
+  const connection = new RTCPeerConnection();
+  connection.createDataChannel('');
+  return new Promise((resolve) => {
+    connection.onicecandidate = ({ candidate }) => { if (candidate?.candidate) resolve(true); };
+    connection.setLocalDescription();
+    setTimeout(resolve, limit, false);
+  }).finally(() => connection.close());
 }
 
 async function showCamera(session, token, sound) {

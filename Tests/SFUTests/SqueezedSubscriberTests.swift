@@ -141,7 +141,7 @@ struct SqueezedSubscriberTests {
         print("\(kilobits) kbit/s: \(queue), \(late * 100) % late")
         // Audio alone takes 265 kbit/s. A link that carries hardly more is still taken for a shared one for some seconds.
         let isTight = kilobits < 500
-        #expect(waits[275] < 80 && waits[522] < (isTight ? 400 : 200))
+        #expect(waits[275] < 80 && waits[522] < (isTight ? 400 : 100))
         #expect(late < (isTight ? 0.1 : 0.01))
         try gallery.squeeze(0, to: nil)
         var tenths = 0

@@ -85,6 +85,7 @@ struct Probing: Sendable {
     private struct Verification: Sendable {
         /// The estimate before the probe.
         let former: Bitrate
+        let result: Bitrate
         let until: MediaTime
         /// How many reports in a row have shown a queue.
         var queued = 0
@@ -95,15 +96,22 @@ struct Probing: Sendable {
     private static let verification = MediaInterval.milliseconds(700)
     /// How long after a verified result the next probe starts.
     private static let next = MediaInterval.milliseconds(100)
-    /// Queues that refute a result: in one report, and in three in a row. A path that carries the result shows none. Jitter and a
+    /// Queues that refute a result: in one report, and in several in a row. A path that carries the result shows none. Jitter and a
     /// busy receiver show in single reports.
     private static let (long, short) = (MediaInterval.milliseconds(60), MediaInterval.milliseconds(20))
+    /// How many in a row: the first time, and after a result was refuted.
+    private static let (reports, fewReports) = (3, 2)
+    /// How far probes exceed the estimate, also after one succeeded, and after a result was refuted.
+    private static let (factor, nextFactor, carefulFactor) = (1.5, 2.0, 1.15)
 
     private(set) var probe: Probe?
     private var interval = Self.shortest
     private var dueAt: MediaTime?
     private var verification: Verification?
     private var succeeded = false
+    /// The last result that a queue refuted. A link that lets bursts pass (a token bucket) seems to carry more each time, and each
+    /// verification fills its queue. So probes exceed the estimate by little until a result of this size is verified.
+    private var refuted: Bitrate?
 
     /// Whether padding should fill the estimate now.
     func isVerifying(now: MediaTime) -> Bool { verification.map { now < $0.until } ?? false }
@@ -124,11 +132,15 @@ struct Probing: Sendable {
         guard var verification else { return nil }
         verification.queued = queue > Self.short ? verification.queued + 1 : 0
         self.verification = verification
-        if queue > Self.long || verification.queued >= 3 {
+        if queue > Self.long || verification.queued >= (refuted == nil ? Self.reports : Self.fewReports) {
+            refuted = verification.result
             congested(now: now)
             return verification.former
         }
-        if now >= verification.until, verification.queued == 0 { self.verification = nil }
+        if now >= verification.until, verification.queued == 0 {
+            if let refuted, verification.result >= refuted { self.refuted = nil }
+            self.verification = nil
+        }
         return nil
     }
 
@@ -139,7 +151,7 @@ struct Probing: Sendable {
         guard probe == nil, !isUnverified else { return }
         guard let dueAt else { return self.dueAt = now + Self.shortest }
         guard now >= dueAt else { return }
-        let factor = succeeded ? 2.0 : 1.5
+        let factor = refuted != nil ? Self.carefulFactor : succeeded ? Self.nextFactor : Self.factor
         probe = Probe(
             target: min(wanted, max(estimate * factor, Probe.slowest)), estimate: estimate, first: number, now: now)
     }
@@ -149,7 +161,7 @@ struct Probing: Sendable {
     mutating func endIfDue(before number: Int64, now: MediaTime) { probe?.endIfDue(before: number, now: now) }
 
     /// Starts the next probe soon, because earlier results say nothing any more.
-    mutating func retry(now: MediaTime) { (interval, dueAt) = (Self.shortest, now) }
+    mutating func retry(now: MediaTime) { (interval, dueAt, refuted) = (Self.shortest, now, nil) }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
         if probe != nil { probe?.add(number, packet, arrival: arrival) }
@@ -165,7 +177,7 @@ struct Probing: Sendable {
         self.probe = nil
         interval = Self.shortest
         succeeded = true
-        verification = Verification(former: estimate, until: now + Self.verification)
+        verification = Verification(former: estimate, result: result, until: now + Self.verification)
         dueAt = now + Self.verification + Self.next
         return result
     }
