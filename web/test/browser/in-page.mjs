@@ -136,8 +136,9 @@ export function failMedia(errorName) {
 
 /**
  * Returns the average color in the middle of a playing video as `{rgb}`, or the reason why there is no color as `{missing}`.
+ * `top` chooses another height: 0 is the top of the video, and 0.75 the bottom.
  */
-export function middleColor(selector) {
+export function middleColor(selector, top = 3 / 8) {
   const video = document.querySelector(selector);
   if (!video) return { missing: `no element ${selector}` };
   if (video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA || !video.videoWidth) return { missing: 'no frame' };
@@ -148,7 +149,7 @@ export function middleColor(selector) {
   canvas.height = size;
   const context = canvas.getContext('2d', { willReadFrequently: true });
   const { videoWidth: width, videoHeight: height } = video;
-  context.drawImage(video, width * 3 / 8, height * 3 / 8, width / 4, height / 4, 0, 0, size, size);
+  context.drawImage(video, width * 3 / 8, height * top, width / 4, height / 4, 0, 0, size, size);
   const { data } = context.getImageData(0, 0, size, size);
   const sum = [0, 0, 0];
   for (let pixel = 0; pixel < data.length; pixel += 4) {

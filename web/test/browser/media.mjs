@@ -32,18 +32,18 @@ export function colorName([red, green, blue]) {
 
 /**
  * Returns the name of the color in the middle of the other person's video, or the reason why there is none, such as "no
- * frame".
+ * frame". `top` chooses another height, as in `middleColor`.
  */
-export async function remoteColor(page, selector = remoteVideo) {
-  const { rgb, missing } = await page.evaluate(middleColor, selector);
+export async function remoteColor(page, selector = remoteVideo, top = undefined) {
+  const { rgb, missing } = await page.evaluate(middleColor, selector, top);
   return missing ?? colorName(rgb);
 }
 
 /** Waits until the page shows a partner with this color, or with one of several, and returns the color. */
-export function seesColor(page, expected, { selector = remoteVideo, timeout } = {}) {
+export function seesColor(page, expected, { selector = remoteVideo, top, timeout } = {}) {
   const wanted = [expected].flat();
   return page.until(`the partner's picture is ${wanted.join(' or ')}`, async () => {
-    const color = await remoteColor(page, selector);
+    const color = await remoteColor(page, selector, top);
     if (!wanted.includes(color)) throw new NotYet(`it is ${color}`);
     return color;
   }, { timeout });

@@ -1,5 +1,5 @@
 // WHIP and WHEP with clients that know only an address and a token: aiortc publishes and subscribes with HTTP requests, with a
-// page in Chromium or another aiortc client at the other end. The Python side is `../peers/whip_client.py` and
+// page or another aiortc client at the other end. The Python side is `../peers/whip_client.py`, `../peers/whip_phone.py` and
 // `../peers/whep_client.py`.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -8,13 +8,13 @@ import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { promisify } from 'node:util';
 import { sharedBrowsers } from './browsers.mjs';
-import { colorName, colors, framesRise, seesColor, soundArrives } from './media.mjs';
+import { colorName, colors, framesRise, remoteVideo, seesColor, soundArrives } from './media.mjs';
 import { repository } from './server.mjs';
 import { assertNoComplaints, serve } from './stranger.mjs';
 import { testInFull } from './tier.mjs';
 import { NotYet, stopwatch, until } from './wait.mjs';
 
-const { chromium } = sharedBrowsers();
+const { chromium, firefox } = sharedBrowsers();
 
 /** Tones that are far enough apart. A tone is detected for each second, and a second may begin or end in silence. */
 const hertzNear = 25;
@@ -39,6 +39,11 @@ async function publisher(t, { server, session, token }, label = 'the publisher')
   return client(t, 'whip_client.py', [`${server.url}/whip/${session}`, await token('publisheronly')], label);
 }
 
+/** A phone that is held upright. It offers what Safari offers. */
+async function phone(t, { server, session, token }) {
+  return client(t, 'whip_phone.py', [`${server.url}/whip/${session}`, await token('publisheronly')], 'the phone');
+}
+
 async function viewer(t, { server, session, token }, label = 'the viewer') {
   return client(t, 'whep_client.py', [`${server.url}/whep/${session}`, await token('subscriber')], label);
 }
@@ -51,9 +56,9 @@ async function client(t, script, args, label) {
 }
 
 /** The page `/try` in that session. */
-async function open(t, { server, session, token }, role, color, tone) {
-  const browser = await chromium();
-  const page = await browser.newPage({ color, tone });
+async function open(t, { server, session, token }, role, { launch = chromium, ...options } = {}) {
+  const browser = await launch();
+  const page = await browser.newPage(options);
   t.after(() => page.close());
   await page.goto(`${server.url}/try#session=${session}&token=${await token(role)}`);
   // Without a user gesture, the page's microphone stays silent.
@@ -147,6 +152,38 @@ test('H264 published by a WHIP client is seen and heard on a page', (t) => isSee
 testInFull('VP8 published by a WHIP client is seen and heard on a page', 'peers-aiortc.test.mjs "VP8 published by aiortc"',
   (t) => isSeenAndHeard(t, 'VP8'));
 
+test('a phone that offers H264 in the high profile first is seen and heard in Chromium and in Firefox', async (t) => {
+  const room = await routed(t);
+  const pages = await Promise.all([chromium, firefox].map((launch) => open(t, room, 'subscriber', { launch })));
+  const peer = await phone(t, room);
+  peer.do('publish', { sky: colors.magenta, ground: colors.green, hertz: 440 });
+  const { codec, profile } = await peer.tells('answered');
+  t.diagnostic(`the phone sends ${codec} ${profile ?? ''}`);
+  for (const page of pages) {
+    await seesColor(page, 'magenta', { top: 0 });
+    await soundArrives(page);
+    await framesRise(page);
+  }
+  assertNoComplaints(...pages);
+});
+
+test('the picture of a phone that is held upright stands upright in Firefox, which turns no pictures', async (t) => {
+  const room = await routed(t);
+  const page = await open(t, room, 'subscriber', { launch: firefox });
+  const peer = await phone(t, room);
+  peer.do('publish', { sky: colors.cyan, ground: colors.yellow, hertz: 440 });
+  const { orientation } = await peer.tells('answered');
+  assert.equal(orientation, false, 'the answer lets publishers leave the turning to subscribers');
+  await seesColor(page, 'cyan', { top: 0 });
+  await seesColor(page, 'yellow', { top: 0.75 });
+  const [width, height] = await page.evaluate((selector) => {
+    const { videoWidth, videoHeight } = document.querySelector(selector);
+    return [videoWidth, videoHeight];
+  }, remoteVideo);
+  assert.ok(width < height, `${width} × ${height}`);
+  assertNoComplaints(page);
+});
+
 testInFull('a WHIP client restarts ICE, and the video continues on another path',
   'SignalingTests WHIPTests.newCredentialsRestartICEAndChangeTheTag; '
   + 'SFUTests ConnectionTests.anICERestartLosesNothing', async (t) => {
@@ -185,7 +222,7 @@ testInFull('a WHIP client ends its stream, and its address is gone',
 
 test('a page\'s stream is seen and heard by a WHEP client, also after an ICE restart', async (t) => {
   const room = await routed(t);
-  const page = await open(t, room, 'publisher', 'yellow', 600);
+  const page = await open(t, room, 'publisher', { color: 'yellow', tone: 600 });
   await page.waitFor('the page publishes', "document.querySelector('.OT_publisher video')?.videoWidth > 0");
   const peer = await viewer(t, room);
   const time = stopwatch();

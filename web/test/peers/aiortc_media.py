@@ -34,6 +34,16 @@ class Paced(MediaStreamTrack):
         return frame
 
 
+def picture(width, height, pixels, count):
+    """The frame with this number: `pixels` has red, green and blue of each pixel."""
+    frame = VideoFrame(width, height, "rgb24")
+    frame.planes[0].update(pixels)
+    frame = frame.reformat(format="yuv420p")
+    frame.pts = count * VIDEO_CLOCK // PICTURES_PER_SECOND
+    frame.time_base = fractions.Fraction(1, VIDEO_CLOCK)
+    return frame
+
+
 class Picture(Paced):
     """A video of one color with a white block that moves near the top, as the tests' pages send."""
 
@@ -47,12 +57,7 @@ class Picture(Paced):
         block, left = 20, count * 4 % (WIDTH - 20)
         plain = self.color * WIDTH
         marked = self.color * left + b"\xff\xff\xff" * block + self.color * (WIDTH - block - left)
-        frame = VideoFrame(WIDTH, HEIGHT, "rgb24")
-        frame.planes[0].update(plain * 8 + marked * block + plain * (HEIGHT - 8 - block))
-        frame = frame.reformat(format="yuv420p")
-        frame.pts = count * VIDEO_CLOCK // PICTURES_PER_SECOND
-        frame.time_base = fractions.Fraction(1, VIDEO_CLOCK)
-        return frame
+        return picture(WIDTH, HEIGHT, plain * 8 + marked * block + plain * (HEIGHT - 8 - block), count)
 
 
 class Tone(Paced):

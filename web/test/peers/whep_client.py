@@ -14,8 +14,8 @@ from aiortc import RTCPeerConnection
 from aiortc.mediastreams import MediaStreamError
 
 import aiortc_media
-from driven import obey, tell
-from whip_resource import Resource
+from driven import tell
+from whip_resource import Resource, run
 
 
 class Viewer(Resource):
@@ -38,15 +38,4 @@ class Viewer(Resource):
             tell("fault", f"{type(error).__name__}: {error}")
 
 
-async def main(endpoint, token):
-    resource, loop = Viewer(endpoint, token), asyncio.get_running_loop()
-
-    def command(function):
-        # The thread that reads commands waits for the result and reports an error.
-        return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
-
-    obey({name: command(getattr(resource, name)) for name in ["watch", "trickle", "restart", "delete", "ask"]})
-    await asyncio.Event().wait()
-
-
-asyncio.run(main(*sys.argv[1:]))
+run(Viewer(*sys.argv[1:]), ["watch", "trickle", "restart", "delete", "ask"])

@@ -7,14 +7,12 @@ method).
 Events: created (address, tag, links), connecting, connected, failed, trickled, restarted, deleted, status, fault.
 """
 
-import asyncio
 import sys
 
 from aiortc import RTCPeerConnection, RTCRtpSender
 
 from aiortc_media import Picture, Tone
-from driven import obey
-from whip_resource import Resource
+from whip_resource import Resource, run
 
 
 class Publisher(Resource):
@@ -27,16 +25,4 @@ class Publisher(Resource):
         await self.create(connection)
 
 
-async def main(endpoint, token):
-    resource, loop = Publisher(endpoint, token), asyncio.get_running_loop()
-
-    def command(function):
-        # The thread that reads commands waits for the result and reports an error.
-        return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
-
-    names = ["publish", "trickle", "restart", "delete", "ask"]
-    obey({name: command(getattr(resource, name)) for name in names})
-    await asyncio.Event().wait()
-
-
-asyncio.run(main(*sys.argv[1:]))
+run(Publisher(*sys.argv[1:]), ["publish", "trickle", "restart", "delete", "ask"])

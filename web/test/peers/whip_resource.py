@@ -13,7 +13,7 @@ import urllib.request
 import aioice
 from aiortc import RTCSessionDescription
 
-from driven import tell
+from driven import obey, tell
 
 # Do not use the user's HTTP proxies for the local server.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -121,3 +121,19 @@ class Resource:
                  f"a=mid:{self.connection.getTransceivers()[0].mid}"]
         lines += [f"a=candidate:{candidate.to_sdp()}" for candidate in ice.local_candidates]
         return "\r\n".join([*lines, "a=end-of-candidates", ""])
+
+
+def run(resource, names):
+    """Runs the commands with these names, which are methods of the resource, until the test ends."""
+
+    async def main():
+        loop = asyncio.get_running_loop()
+
+        def command(function):
+            # The thread that reads commands waits for the result and reports an error.
+            return lambda **members: asyncio.run_coroutine_threadsafe(function(**members), loop).result()
+
+        obey({name: command(getattr(resource, name)) for name in names})
+        await asyncio.Event().wait()
+
+    asyncio.run(main())
