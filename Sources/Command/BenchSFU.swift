@@ -25,11 +25,18 @@ struct BenchSFU: AsyncParsableCommand {
               confab bench sfu --subscribers 50
               confab bench sfu --rooms 10 --size 10 --seconds 20 --json
               confab bench sfu --rooms 1 --size 30 --by-name
+
+            With --crowd, a publisher sends one large keyframe every second to that many subscribers. The command measures
+            the delay in a second room, of one publisher and one subscriber: first alone, then beside the crowd.
+
+              confab bench sfu --crowd 500 --keyframe-packets 60
             """
     )
 
     /// Maximum simulated clients per process. Each client needs one or two file descriptors on its own side and in the server.
     static let maxRobots = 5000
+    /// A keyframe of a 720p camera.
+    private static let defaultKeyframePackets = 60
 
     @OptionGroup var data: DataOptions
 
@@ -51,7 +58,13 @@ struct BenchSFU: AsyncParsableCommand {
                 + "everyone."))
     var byName = false
 
-    @Option(help: "Duration of the measurement in seconds.")
+    @Option(help: "Number of subscribers to large keyframes. Measures how long another room waits for them.")
+    var crowd: Int?
+
+    @Option(help: "Packets of 1200 bytes in each keyframe for --crowd (default: \(defaultKeyframePackets)).")
+    var keyframePackets: Int?
+
+    @Option(help: "Duration of the measurement in seconds. With --crowd, of each of the two measurements.")
     var seconds = 10
 
     @Option(help: "URL of a running server. Sessions are created with the project in --data-dir.")
@@ -79,18 +92,37 @@ struct BenchSFU: AsyncParsableCommand {
         guard server == nil || janus == nil else {
             throw ValidationError("Specify either --server or --janus, not both.")
         }
-        guard (subscribers != nil) != (rooms != nil) else {
-            throw ValidationError("Specify either --subscribers or --rooms.")
+        guard [subscribers, rooms, crowd].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("Specify either --subscribers, --rooms or --crowd.")
         }
+        try validateCrowd()
         guard !byName || rooms != nil && janus == nil && (2..<Limits.routedRoom).contains(size) else {
             throw ValidationError(
                 "--by-name needs --rooms, and a --size from 2 to \(Limits.routedRoom - 1). Janus has no such rooms.")
         }
-        guard shape.receivers > 0, shape.senders > 0, shape.receivers + shape.senders <= Self.maxRobots else {
+        guard
+            crowd != nil
+                || shape.receivers > 0 && shape.senders > 0 && shape.receivers + shape.senders <= Self.maxRobots
+        else {
             throw ValidationError(
                 "Use at least one publisher and one subscriber, and at most \(Self.maxRobots) clients in total.")
         }
         guard (1...3600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 3600.") }
+    }
+
+    private func validateCrowd() throws {
+        guard let crowd else {
+            guard keyframePackets == nil else { throw ValidationError("--keyframe-packets needs --crowd.") }
+            return
+        }
+        guard crowd > 0, crowd <= Self.maxRobots - KeyframeRun.clients(crowd: 0) else {
+            let most = Self.maxRobots - KeyframeRun.clients(crowd: 0)
+            throw ValidationError("--crowd must be from 1 to \(most).")
+        }
+        let sizes = KeyframeRun.keyframeSizes
+        guard keyframePackets.map(sizes.contains) ?? true else {
+            throw ValidationError("--keyframe-packets must be from \(sizes.lowerBound) to \(sizes.upperBound).")
+        }
     }
 
     private var shape: LoadShape {
@@ -101,49 +133,84 @@ struct BenchSFU: AsyncParsableCommand {
     func run() async throws {
         raiseDescriptorLimit()
         do {
-            let report = try await measure()
-            if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys]
-                encoder.nonConformingFloatEncodingStrategy = .convertToString(
-                    positiveInfinity: "inf", negativeInfinity: "-inf", nan: "unknown")
-                print(String(decoding: try encoder.encode(report), as: UTF8.self))
+            if let crowd {
+                let report = try await measure(crowd: crowd)
+                try show(report, as: report.text)
             } else {
-                print(report.text)
+                let report = try await measure()
+                try show(report, as: report.text)
             }
         } catch let error as WireError {
             throw CommandError(description: "\(error.message) (\(error.code.rawValue))")
         }
     }
 
+    private func show(_ report: some Encodable, as text: String) throws {
+        guard json else { return print(text) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "unknown")
+        print(String(decoding: try encoder.encode(report), as: UTF8.self))
+    }
+
     private func measure() async throws -> LoadReport {
-        if let janus { return try await load(process: pid).run(janus: janus) }
+        var load = LoadRun(shape: shape, seconds: seconds, process: pid)
+        load.progress = Self.say
+        if let janus { return try await load.run(janus: janus) }
+        return try await withServer { [load] target in
+            var load = load
+            (load.process, load.metrics) = (target.process, target.metrics)
+            if byName { return try await load.run(rooms: target.server) }
+            return try await load.run(confab: target.server, admit: Self.admission(target.project, rooms: shape.rooms))
+        }
+    }
+
+    private func measure(crowd: Int) async throws -> KeyframeReport {
+        var load = KeyframeRun(
+            crowd: crowd, keyframePackets: keyframePackets ?? Self.defaultKeyframePackets, seconds: seconds,
+            process: pid)
+        load.progress = Self.say
+        if let janus { return try await load.run(janus: janus) }
+        return try await withServer { [load] target in
+            var load = load
+            (load.process, load.metrics) = (target.process, target.metrics)
+            let admit = Self.admission(target.project, rooms: KeyframeRun.rooms)
+            return try await load.run(confab: target.server, admit: admit)
+        }
+    }
+
+    private static let say: @Sendable (String) -> Void = { line in
+        FileHandle.standardError.write(Data((line + "\n").utf8))
+    }
+
+    /// A Confab server to measure.
+    private struct Target {
+        var server: String
+        var project: Project
+        var process: Int32?
+        var metrics: String?
+    }
+
+    /// Runs `body` with the given server, or with a temporary one.
+    private func withServer<Report>(_ body: (Target) async throws -> Report) async throws -> Report {
         if let server {
             let (project, _) = try data.project()
-            return try await measure(server, project, process: pid, metrics: metrics)
+            return try await body(Target(server: server, project: project, process: pid, metrics: metrics))
         }
         let child = try MeasuredServer.start()
         defer { child.stop() }
-        return try await measure(child.url, child.project, process: child.id, metrics: child.metrics)
+        return try await body(
+            Target(server: child.url, project: child.project, process: child.id, metrics: child.metrics))
     }
 
-    private func load(process: Int32?) -> LoadRun {
-        var load = LoadRun(shape: shape, seconds: seconds, process: process)
-        load.progress = { line in FileHandle.standardError.write(Data((line + "\n").utf8)) }
-        return load
-    }
-
-    private func measure(
-        _ server: String, _ project: Project, process: Int32?, metrics: String?
-    ) async throws -> LoadReport {
-        var load = load(process: process)
-        load.metrics = metrics
-        if byName { return try await load.run(rooms: server) }
+    /// Makes sessions for the rooms, and returns what admits members to them.
+    private static func admission(_ project: Project, rooms: Int) -> @Sendable (_ room: Int) throws -> Admission {
         var generator = SystemRandomNumberGenerator()
-        let sessions = (0..<shape.rooms).map { _ in
+        let sessions = (0..<rooms).map { _ in
             project.makeSessionID(mediaMode: .routed, now: .now, using: &generator)
         }
-        return try await load.run(confab: server) { room in
+        return { room in
             var generator = SystemRandomNumberGenerator()
             let token = project.makeSessionToken(
                 SessionTokenClaims(session: sessions[room], role: .publisher, lifetime: .seconds(3600)), now: .now,

@@ -44,7 +44,7 @@ struct Serve: AsyncParsableCommand {
         LoggingSystem.bootstrap { label in
             ServerLogHandler(label: label, format: configuration.log.format, settings: log)
         }
-        let metrics = PrometheusMetrics(help: ConfabServer.metricsHelp)
+        let metrics = PrometheusMetrics(help: ConfabServer.metricsHelp, buckets: ConfabServer.metricsBuckets)
         MetricsSystem.bootstrap(metrics)
         let logger = Logger(label: "confab")
         let environment = ProcessInfo.processInfo.environment

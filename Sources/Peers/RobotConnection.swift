@@ -53,6 +53,8 @@ public final class RobotConnection: @unchecked Sendable {
     }
     /// Notifies the connection's owner that `nextTimeout` has changed.
     var onTimeoutChange: ((MediaTime?) -> Void)?
+    /// When the datagram that is being processed arrived.
+    private var arrivedAt = MediaTime(nanoseconds: 0)
     /// The number of packets with an SSRC that was not announced.
     public private(set) var strayPackets = 0
     /// The number of malformed packets, and of datagrams that were not addressed to this connection.
@@ -104,8 +106,13 @@ public final class RobotConnection: @unchecked Sendable {
     // MARK: Datagrams
 
     /// Handles one datagram, which is decrypted in place.
-    public func receive(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
+    ///
+    /// - Parameter arrivedAt: when the datagram arrived, if that was before `now`. Handlers get this time.
+    public func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, arrivedAt: MediaTime? = nil
+    ) {
         guard let transport else { return }
+        self.arrivedAt = arrivedAt ?? now
         switch transport.receive(datagram, on: path, now: now, sink: sink) {
         case .rtp(let length):
             take(UnsafeMutableRawBufferPointer(rebasing: datagram[..<length]), now)
@@ -125,8 +132,8 @@ public final class RobotConnection: @unchecked Sendable {
         let number = reception.take(header, length: bytes.count, at: now)
         if reception.nacks != nil { updateFeedback(reception, header, whole, number, now) }
         handler?.received(
-            RobotPacket(header: header, bytes: whole, number: number, isRetransmission: false, at: now), of: reception,
-            over: self
+            RobotPacket(header: header, bytes: whole, number: number, isRetransmission: false, at: arrivedAt),
+            of: reception, over: self
         )
     }
 
@@ -163,8 +170,8 @@ public final class RobotConnection: @unchecked Sendable {
         guard let original = RTPPacket(whole) else { return malformed += 1 }
         let number = reception.takeRetransmission(sequence, at: now)
         handler?.received(
-            RobotPacket(header: original, bytes: whole, number: number, isRetransmission: true, at: now), of: reception,
-            over: self
+            RobotPacket(header: original, bytes: whole, number: number, isRetransmission: true, at: arrivedAt),
+            of: reception, over: self
         )
     }
 

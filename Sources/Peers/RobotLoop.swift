@@ -32,6 +32,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     private let poller: any Poller
     private let io: any DatagramIO
     private let takesPieces: Bool
+    private let stampsArrivals: Bool
     private var sockets: [DatagramSocket] = []
     private var connections: [RobotConnection?] = []
     private var free: [Int] = []
@@ -47,12 +48,14 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
     ///   - certificate: the certificate for all connections. If nil, a new one is created.
     ///   - givesWay: if true, an arriving datagram never makes this thread preempt another one. Otherwise a load test would
     ///     interrupt the server while it sends, and the load test's work would be counted as the server's.
+    ///   - stampsArrivals: if true, packets have the time at which the kernel got them, and not that at which this thread read
+    ///     them. This keeps the thread's own delays out of measurements.
     /// - Throws: `RobotError` if the system is out of descriptors or OpenSSL fails.
-    public init(certificate: DTLSCertificate? = nil, givesWay: Bool = false) throws {
+    public init(certificate: DTLSCertificate? = nil, givesWay: Bool = false, stampsArrivals: Bool = false) throws {
         guard let certificate = certificate ?? DTLSCertificate.make() else {
             throw RobotError("OpenSSL could not create a certificate. Version 3.0 or newer is required.")
         }
-        self.certificate = certificate
+        (self.certificate, self.stampsArrivals) = (certificate, stampsArrivals)
         inbox = try RobotInbox()
         #if os(Linux)
         poller = EpollPoller()
@@ -105,6 +108,7 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         let address = ipv6 ? TransportAddress(high: 0, low: 0, port: 0) : TransportAddress(v4: 0, port: 0)
         let descriptor = try SocketOptions.datagram(address)
         if takesPieces { SocketOptions.joinSegments(descriptor) }
+        if stampsArrivals { SocketOptions.stampArrivals(descriptor) }
         let index = free.popLast() ?? connections.count
         let connection = RobotConnection(
             certificate: certificate, sink: self, socket: UInt32(index), clockOrigin: clockOrigin)
@@ -184,8 +188,10 @@ public final class RobotLoop: DatagramSink, @unchecked Sendable {
         now = .monotonic
         for _ in 0..<Self.readsPerTurn {
             let now = now
-            let count = io.receive(socket) { datagram, source, _ in
-                connection.receive(datagram, on: Path(socket: UInt32(index), remote: source), now: now)
+            let count = io.receive(socket) { datagram, source, arrivedAt in
+                connection.receive(
+                    datagram, on: Path(socket: UInt32(index), remote: source), now: now,
+                    arrivedAt: stampsArrivals ? arrivedAt : nil)
             }
             if count < io.burst { break }
         }

@@ -35,6 +35,7 @@ public struct RobotPacket {
     public let number: Int64
     /// Whether the packet arrived in an RTX stream (RFC 4588).
     public let isRetransmission: Bool
+    /// When the packet arrived.
     public let at: MediaTime
 
     public var payload: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[header.payloadRange]) }

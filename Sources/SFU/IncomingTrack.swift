@@ -135,6 +135,8 @@ final class IncomingEncoding {
     var arrivedAudio = ArrivedAudio()
     /// The packets that arrived since the previous flush, in order of arrival.
     var pending: [PendingPacket] = []
+    /// When the first of the pending packets arrived; nil once a subscriber has got it.
+    var waitingSince: MediaTime?
     /// How far the pending packets were forwarded, if the previous flush ended before all subscribers had got them.
     var turn: Turn?
     /// Whether pending packets refer to the history.
@@ -183,7 +185,7 @@ final class IncomingEncoding {
     /// Drops the packets that were not forwarded yet.
     func forgetPending() {
         pending.removeAll(keepingCapacity: true)
-        (turn, isHeld) = (nil, false)
+        (turn, isHeld, waitingSince) = (nil, false, nil)
     }
 
     func isAlive(at now: MediaTime) -> Bool {

@@ -116,10 +116,10 @@ extension Router {
             let start = pending.packet.payloadRange.lowerBound
             let range = start + block.range.lowerBound..<start + block.range.upperBound
             let packet = pending.packet.carried(in: range, timestamp: timestamp)
-            if encoding.pending.isEmpty { touched.append(encoding) }
-            encoding.pending.append(
+            append(
                 PendingPacket(
-                    bytes: pending.bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false))
+                    bytes: pending.bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false),
+                to: encoding)
             counters.packetsRecovered &+= 1
         }
         return true

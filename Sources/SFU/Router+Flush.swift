@@ -26,22 +26,48 @@ extension Router {
     /// Whether packets wait for the next flush.
     public var hasMore: Bool { !touched.isEmpty }
 
+    /// Adds a packet that has just arrived to those that the next flush forwards.
+    func append(_ pending: PendingPacket, to encoding: IncomingEncoding) {
+        if encoding.pending.isEmpty {
+            touched.append(encoding)
+            encoding.waitingSince = arrivedAt
+        }
+        encoding.pending.append(pending)
+    }
+
+    /// Returns when the oldest of the packets arrived that were forwarded to a first subscriber since the previous call; nil if
+    /// there are none. Packets that had to wait for earlier ones of the same encoding do not count: this shows how long a
+    /// stream waits for the others.
+    public func takeOldestArrival() -> MediaTime? {
+        defer { oldestArrival = nil }
+        return oldestArrival
+    }
+
+    private func waitEnds(of encoding: IncomingEncoding) {
+        guard let since = encoding.waitingSince else { return }
+        encoding.waitingSince = nil
+        oldestArrival = min(oldestArrival ?? since, since)
+    }
+
     /// Forwards the pending packets of an encoding to its subscribers, as far as the budget allows.
     /// - Returns: true if all were forwarded.
     private func forward(_ encoding: IncomingEncoding, _ budget: inout Int, now: MediaTime) -> Bool {
         let track = encoding.track
         while !encoding.pending.isEmpty {
             let turn = encoding.turn ?? IncomingEncoding.Turn(packets: encoding.pending.count)
-            var end = track.subscribers.count
+            var (end, isServing) = (track.subscribers.count, true)
             // Audio is small, and late audio is heard.
             if track.kind == .video {
                 // The first turn of a flush serves one subscriber at least.
                 let most = max(budget / turn.packets, budget == settings.longestFlush ? 1 : 0)
                 let served = track.end(of: turn, of: encoding, most)
-                end = served.end
+                (end, isServing) = (served.end, served.count > 0)
                 budget -= served.count * turn.packets
             }
-            if turn.subscriber < end { forward(turn, upTo: end, of: encoding, now: now) }
+            if turn.subscriber < end {
+                if isServing { waitEnds(of: encoding) }
+                forward(turn, upTo: end, of: encoding, now: now)
+            }
             guard end == track.subscribers.count else {
                 encoding.turn = IncomingEncoding.Turn(packets: turn.packets, subscriber: end)
                 return false

@@ -81,8 +81,7 @@ extension Router {
             return
         }
         encoding.keep(bytes, packet, sequence: sequence, now: now)
-        if encoding.pending.isEmpty { touched.append(encoding) }
-        encoding.pending.append(pending)
+        append(pending, to: encoding)
     }
 
     private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {

@@ -39,6 +39,8 @@ public final class Router {
     var capacity = CapacityMeter()
     /// When the datagram that is being processed arrived.
     var arrivedAt = MediaTime(nanoseconds: 0)
+    /// When the oldest of the packets arrived that were forwarded since `takeOldestArrival`; nil if there are none.
+    var oldestArrival: MediaTime?
     /// The sum of the values read in `warm`. It has no meaning, but keeps the compiler from removing the reads.
     var warmth: UInt64 = 0
     /// Encodings with packets that have not been forwarded yet.

@@ -348,6 +348,9 @@ extension ConfabServer.Ready {
 }
 
 extension ConfabServer {
+    /// Upper bounds of the histograms whose buckets are not the usual ones, by name.
+    public static var metricsBuckets: [String: [Double]] { [MediaWait.label: MediaWait.buckets] }
+
     /// Help texts of all metrics, by name.
     public static var metricsHelp: [String: String] {
         [GatewayMetrics.help, PushMetrics.help, OperatingMetrics.help].reduce([:]) { all, help in

@@ -69,12 +69,29 @@ import Testing
         #expect(counters.dropped == 1000 && counters.unsent == 2)
     }
 
+    private static func waits(_ counts: [Int]) -> LoadCounters {
+        let bounds = ["0.001", "0.01", "+Inf"]
+        let lines = zip(bounds, counts).map { "confab_media_wait_seconds_bucket{le=\"\($0)\"} \($1)" }
+        return LoadCounters(exposition: (lines + ["confab_media_wait_seconds_count 9"]).joined(separator: "\n"))
+    }
+
+    @Test("show how long media waited between two readings") func waits() {
+        let (start, end) = (Self.waits([5, 6, 6]), Self.waits([25, 29, 30]))
+        #expect(end.waits.map(\.bound) == [0.001, 0.01, .infinity])
+        #expect(end.waits(since: start).map(\.count) == [20, 3, 1])
+        #expect(end.waits(since: LoadCounters()).map(\.count) == [25, 4, 1])
+        #expect(LoadCounters().waits(since: LoadCounters()).isEmpty)
+    }
+
     @Test(
         "cannot be read from other text",
-        arguments: ["", "x", "\n\n", "confab_media_packets_received NaN"])
+        arguments: [
+            "", "x", "\n\n", "confab_media_packets_received NaN", "confab_media_wait_seconds_bucket 1",
+            "confab_media_wait_seconds_bucket{le=\"x\"} 1",
+        ])
     func other(text: String) {
         let counters = LoadCounters(exposition: text)
-        #expect(counters.taken == 0 && counters.unsent == 0)
+        #expect(counters.taken == 0 && counters.unsent == 0 && counters.waits.isEmpty)
     }
 }
 
@@ -89,6 +106,15 @@ import Testing
             #expect(abs(found - expected) <= 0.035 * expected, "\(share)")
         }
         #expect(delays.quantile(1).nanoseconds <= delays.most.nanoseconds)
+    }
+
+    @Test("counts each delay in one band") func bands() {
+        var delays = DelayHistogram()
+        for microseconds: Int64 in [0, 999, 1000, 1999, 2000, 9999, 10_000, 19_999, 20_000, 60_000_000] {
+            delays.add(MediaInterval(nanoseconds: microseconds * 1000 + 999))
+        }
+        #expect(DelayHistogram.bandBounds == [1, 2, 5, 10, 20])
+        #expect(delays.bands == [2, 2, 1, 1, 2, 2])
     }
 
     @Test("without packets returns zero") func none() { #expect(DelayHistogram().quantile(0.5) == .zero) }

@@ -59,6 +59,29 @@ struct FlushTests {
         #expect(publisher.camera?.keyframesMade ?? 0 < 10)
     }
 
+    @Test("a stream's wait for the others is measured, from the arrival of its oldest packet")
+    func waits() throws {
+        let (room, _, _) = try busyRoom(watchers: 30)
+        let other = room.client()
+        try other.publish()
+        let viewer = room.client()
+        try viewer.watch(slots: 1)
+        room.run(2000)
+        viewer.subscribe(to: other)
+        _ = room.router.takeOldestArrival()
+        var (longest, measured) = (MediaInterval.zero, 0)
+        room.server.flushed = { [router = room.router, network = room.network] _ in
+            guard let arrivedAt = router.takeOldestArrival() else { return }
+            measured += 1
+            longest = max(longest, network.now - arrivedAt)
+            #expect(router.takeOldestArrival() == nil)
+        }
+        room.run(4000)
+        #expect(measured > 200, "\(measured)")
+        // A frame for 30 takes many flushes, 1 ms apart. The other room's frames wait for a few of them, and not for all.
+        #expect(longest >= .milliseconds(1) && longest <= .milliseconds(10), "\(longest)")
+    }
+
     @Test("losses are repaired with the right picture ids", arguments: 1...3 as ClosedRange<UInt64>)
     func losses(seed: UInt64) throws {
         let (room, _, watching) = try busyRoom(seed: seed)

@@ -1,6 +1,7 @@
 import CSockets
 import Datagrams
 import Foundation
+import Metrics
 import NIOConcurrencyHelpers
 import RTC
 import SFU
@@ -92,8 +93,10 @@ struct MediaLoopTests {
         let (sockets, settings) = (
             opened.sockets, RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
         )
+        let prometheus = PrometheusMetrics(help: ConfabServer.metricsHelp, buckets: ConfabServer.metricsBuckets)
+        let wait = withMetricsFactory(prometheus) { MediaWait() }
         Thread.detachNewThread {
-            MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable).run { sink in
+            MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable, wait: wait).run { sink in
                 Router(
                     settings: settings, certificate: certificate, sink: sink, generator: SystemRandomNumberGenerator())
             }
@@ -122,6 +125,11 @@ struct MediaLoopTests {
         }
         #expect(lines[1].packets >= 200)
         #expect(inbox.counters.router.packetsForwarded >= 200)
+        let text = prometheus.exposition()
+        let waits = try #require(text.firstMatch(of: /confab_media_wait_seconds_count (\d+)/).flatMap { Int($0.1) })
+        // Several packets may have been waiting when the loop woke up.
+        #expect((1...Int(sequence)).contains(waits))
+        #expect(text.contains("confab_media_wait_seconds_bucket{le=\"0.01\"}"))
         for line in lines { line.transport.close(sink: line) }
     }
 

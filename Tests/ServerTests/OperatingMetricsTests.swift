@@ -14,6 +14,7 @@ import Testing
         await withMetricsFactory(prometheus) {
             let metrics = GatewayMetrics()
             body(metrics)
+            _ = MediaWait()
             _ = PushMetrics()
             let operating = OperatingMetrics(disk: DiskSpace(directory: "/", minimum: 0) { _ in 12_345 })
             await operating.record(Readiness(failing: [.media]))

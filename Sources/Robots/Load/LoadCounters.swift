@@ -6,6 +6,9 @@ struct LoadCounters: Sendable {
     /// The number of packets the server could not use, and of datagrams that its kernel did not accept for sending.
     var dropped: Int64 = 0
     var unsent: Int64 = 0
+    /// How long media waited in the server: the upper bounds of the histogram's buckets in seconds, ascending, and the counts up
+    /// to each of them.
+    var waits: [(bound: Double, count: Int64)] = []
 
     init() {}
 
@@ -22,8 +25,24 @@ struct LoadCounters: Sendable {
             case "confab_media_packets_forwarded": forwarded = count
             case "confab_media_packets_dropped": dropped = count
             case "confab_media_datagrams_unsent": unsent = count
-            default: break
+            default:
+                if let bound = fields[0].wholeMatch(of: /confab_media_wait_seconds_bucket\{le="([^"]+)"\}/).flatMap({
+                    Double($0.1)
+                }) {
+                    waits.append((bound, count))
+                }
             }
+        }
+    }
+
+    /// Returns how many waits there were in each bucket since earlier counters. The last bucket has no bound.
+    func waits(since earlier: LoadCounters) -> [(bound: Double, count: Int64)] {
+        var below: Int64 = 0
+        return waits.enumerated().map { index, bucket in
+            let before = earlier.waits.indices.contains(index) ? earlier.waits[index].count : 0
+            let total = bucket.count - before
+            defer { below = total }
+            return (bucket.bound, total - below)
         }
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import Peers
 import RTC
 
-/// All clients of a load test.
+/// All clients of a load test, or some of them whose connections share a thread.
 final class LoadCrowd: @unchecked Sendable {
     /// The timeout for all clients to connect, and also for all subscribers to receive media.
     private static let stepTimeout: Duration = .seconds(60)
@@ -19,26 +19,33 @@ final class LoadCrowd: @unchecked Sendable {
     private let box = LoadMeterBox()
     /// Changed only between phases, by the task that runs the load test.
     private var seats: [Seat] = []
-    private var streams: [Int: [(seat: Int, stream: LoadStream)]] = [:]
+    /// The streams of each room. The seat is nil if the publisher belongs to another crowd.
+    private var streams: [Int: [(seat: Int?, stream: LoadStream)]] = [:]
     private var senders: [RobotConnection] = []
     private var receivers: [RobotConnection] = []
     private var ports: Set<UInt16> = []
 
-    init(loop: RobotLoop) { self.loop = loop }
+    /// The numbers of the first room and the first client, if there are several crowds.
+    private let firstRoom: Int
+    private let firstNumber: Int
+
+    init(loop: RobotLoop, firstRoom: Int = 0, firstNumber: Int = 0) {
+        (self.loop, self.firstRoom, self.firstNumber) = (loop, firstRoom, firstNumber)
+    }
 
     // MARK: Coming and going
 
     func fill(_ shape: LoadShape, by target: some LoadTarget, atOnce: Int) async throws {
         var wanted: [(room: Int, publishes: Bool, watches: Bool)] = []
-        for room in 0..<shape.rooms {
+        for room in firstRoom..<firstRoom + shape.rooms {
             wanted += Array(repeating: (room, true, false), count: shape.publishers)
             wanted += Array(repeating: (room, true, true), count: shape.members)
             wanted += Array(repeating: (room, false, true), count: shape.subscribers)
         }
         let plan = wanted
-        seats = try await each(plan.indices, atOnce: atOnce) { number in
+        seats = try await each(plan.indices, atOnce: atOnce) { [firstNumber] number in
             let (room, publishes, watches) = plan[number]
-            let seat = try await target.enter(room: room, number: number)
+            let seat = try await target.enter(room: room, number: firstNumber + number)
             return Seat(room: room, publishes: publishes, watches: watches, seat: seat)
         }
     }
@@ -57,7 +64,19 @@ final class LoadCrowd: @unchecked Sendable {
         }
     }
 
-    func watch(_ shape: LoadShape, atOnce: Int) async throws {
+    /// Makes the publishers send regular keyframes of this many packets.
+    func sendKeyframes(of packets: Int) async throws {
+        try await loop.run { [senders] in
+            for sender in senders { (sender.source as? LoadSource)?.sendKeyframes(of: packets) }
+        }
+    }
+
+    /// Makes the streams of another crowd visible to this one's subscribers.
+    func see(_ other: LoadCrowd) {
+        for (room, some) in other.streams { streams[room, default: []] += some.map { (nil, $0.stream) } }
+    }
+
+    func watch(atOnce: Int) async throws {
         let (seats, streams, loop, box) = (seats, streams, loop, box)
         let numbers = seats.indices.filter { seats[$0].watches }
         receivers = try await each(numbers, atOnce: atOnce) { number in
@@ -165,7 +184,10 @@ final class LoadCrowd: @unchecked Sendable {
         }
         sample.expected = sample.received + sample.lost
         for track in senders.lazy.flatMap(\.tracks) { sample.sent += Int64(track.packetsSent) }
-        sample.pauses = senders.reduce(0) { $0 + (($1.source as? LoadSource)?.pauses ?? 0) }
+        for source in senders.lazy.compactMap({ $0.source as? LoadSource }) {
+            sample.pauses += source.pauses
+            sample.keyframes += source.keyframes
+        }
         sample.robotUnsent = loop.unsent
         sample.broken = meter.failures.count
         if isBeginning { meter.delays = DelayHistogram() }

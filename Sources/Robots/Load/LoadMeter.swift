@@ -9,11 +9,17 @@ struct DelayHistogram: Sendable {
     private var counts = [UInt64](repeating: 0, count: steps * doublings)
     private(set) var count: UInt64 = 0
     private(set) var most = MediaInterval.zero
+    /// The upper bounds of `bands` in milliseconds.
+    static let bandBounds: [Int64] = [1, 2, 5, 10, 20]
+    /// The number of packets in a few bands, for people to read: below each bound and not below the previous one, and at last
+    /// those above all bounds.
+    private(set) var bands = [UInt64](repeating: 0, count: bandBounds.count + 1)
 
     mutating func add(_ delay: MediaInterval) {
         counts[Self.index(delay.nanoseconds / 1000)] &+= 1
         count &+= 1
         if delay > most { most = delay }
+        bands[Self.bandBounds.firstIndex { delay < .milliseconds($0) } ?? Self.bandBounds.count] &+= 1
     }
 
     private static func index(_ microseconds: Int64) -> Int {

@@ -101,5 +101,5 @@ extension LoadReport {
 }
 
 extension MediaInterval {
-    fileprivate var inMilliseconds: Double { Double(nanoseconds) / 1e6 }
+    var inMilliseconds: Double { Double(nanoseconds) / 1e6 }
 }

@@ -68,7 +68,7 @@ public struct LoadRun: Sendable {
         try await Task.sleep(for: settling)
         let before = server?.residentBytes() ?? .nan
         progress("Connecting subscribers: \(shape.receivers)")
-        try await crowd.watch(shape, atOnce: Self.maxAtOnce)
+        try await crowd.watch(atOnce: Self.maxAtOnce)
         try await crowd.connected(shape.senders + shape.receivers)
         try await crowd.flowing(shape.receivers)
         try await Task.sleep(for: settling)

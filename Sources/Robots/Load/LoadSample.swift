@@ -7,6 +7,7 @@ struct LoadSample: Sendable {
     var received: Int64 = 0
     var lost: Int64 = 0
     var sent: Int64 = 0
+    var keyframes = 0
     var pauses = 0
     var broken = 0
     var delays = DelayHistogram()

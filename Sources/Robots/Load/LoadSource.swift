@@ -5,15 +5,16 @@ import RTC
 /// audio packets of 100 bytes. Each packet contains the time at which it was sent.
 ///
 /// Without decoding, the video looks like VP8: it consists of frames of four packets with picture ids, and of keyframes on
-/// request.
+/// request. A source can also send larger keyframes, each in one burst, about once a second.
 final class LoadSource: RobotSource {
     static let videoBytes = 1200
     static let audioBytes = 100
     static let packetsPerFrame = 4
-    static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / 26)
+    private static let framesPerSecond = 26
+    static let frameInterval = MediaInterval(nanoseconds: 1_000_000_000 / Int64(framesPerSecond))
     static let audioInterval = MediaInterval.milliseconds(20)
     /// The number of packets that one source sends per second.
-    static let packetsPerSecond = 26 * packetsPerFrame + 50
+    static let packetsPerSecond = framesPerSecond * packetsPerFrame + 50
     /// The longest pause that the source catches up. After a longer pause it continues from the current time.
     private static let longestPause = MediaInterval.milliseconds(200)
     /// The offset of the sending time in a packet: after the descriptor and the header of a keyframe, or after the first byte
@@ -21,16 +22,25 @@ final class LoadSource: RobotSource {
     private static let videoMark = 14
     private static let audioMark = 1
 
+    /// The time that regular keyframes are later than once a second. Otherwise each of them would meet the packets of other
+    /// sources at the same moment.
+    private static let keyframeDrift = MediaInterval.milliseconds(7)
+
+    /// The number of packets of a keyframe.
+    private var keyframePackets = packetsPerFrame
+    private var hasRegularKeyframes = false
     private let audio: RobotTrack?
     private let video: RobotTrack?
     private var audioDue: MediaTime
     private var frameDue: MediaTime
     private var wantsKeyframe = true
+    private var framesSinceKeyframe = 0
     private var picture: UInt16 = 0
     private let origin: MediaTime
     private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: videoBytes, alignment: 16)
     /// The number of times that the source had to skip packets.
     private(set) var pauses = 0
+    private(set) var keyframes = 0
 
     /// - Parameters:
     ///   - connection: a connection that has already offered the sections "a" and "v", or one of them.
@@ -43,6 +53,11 @@ final class LoadSource: RobotSource {
     }
 
     deinit { memory.deallocate() }
+
+    /// Sends a keyframe of this many packets now, and then one about every second.
+    func sendKeyframes(of packets: Int) {
+        (keyframePackets, hasRegularKeyframes, wantsKeyframe) = (packets, true, true)
+    }
 
     var nextDue: MediaTime? { min(audioDue, frameDue) }
 
@@ -80,16 +95,21 @@ final class LoadSource: RobotSource {
 
     private func show(over connection: RobotConnection, _ now: MediaTime) {
         guard let video else { return }
-        let isKeyframe = wantsKeyframe
+        let isDue = hasRegularKeyframes && framesSinceKeyframe >= Self.framesPerSecond
+        if isDue { frameDue = frameDue + Self.keyframeDrift }
+        let isKeyframe = wantsKeyframe || isDue
         wantsKeyframe = false
+        framesSinceKeyframe = isKeyframe ? 1 : framesSinceKeyframe + 1
+        if isKeyframe { keyframes += 1 }
+        let packets = isKeyframe ? keyframePackets : Self.packetsPerFrame
         picture = (picture &+ 1) & 0x7fff
         let timestamp = timestamp(now, rate: 90_000)
-        for part in 0..<Self.packetsPerFrame {
+        for part in 0..<packets {
             describe(isStart: part == 0, isKeyframe: isKeyframe)
             mark(at: Self.videoMark, now)
             connection.send(
                 UnsafeRawBufferPointer(memory), of: video, timestamp: timestamp,
-                marker: part == Self.packetsPerFrame - 1, now: now
+                marker: part == packets - 1, now: now
             )
         }
     }

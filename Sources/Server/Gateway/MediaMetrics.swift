@@ -1,4 +1,5 @@
 import Metrics
+import RTC
 import SFU
 import Signaling
 
@@ -26,6 +27,7 @@ struct MediaMetrics: Sendable {
         changes + "_total": "Changes of what subscribers get of a video, by reason.",
         refusals + "_total": "Requests refused because the session or the server has reached its bandwidth limit.",
         fullSessions: "Sessions that have reached their bandwidth limit or that of the server.",
+        MediaWait.label: "Time from a media packet's arrival until it was sent on: the oldest packet of each wake-up.",
     ]
 
     /// Help texts, by metric name.
@@ -74,4 +76,15 @@ struct MediaMetrics: Sendable {
         let counts = [refusals.streams, refusals.subscriptions, refusals.connections]
         for (total, count) in zip(refused, counts) { total.record(UInt64(clamping: count)) }
     }
+}
+
+/// How long media waits in the server. The media loop measures it once each time it sends, and not for each packet.
+struct MediaWait: Sendable {
+    static let label = "confab_media_wait_seconds"
+    /// Upper bounds of the buckets in seconds. More than 20 ms can be heard as a gap.
+    static let buckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1]
+
+    private let timer = Timer(label: label)
+
+    func record(_ wait: MediaInterval) { timer.recordNanoseconds(max(0, wait.nanoseconds)) }
 }

@@ -30,6 +30,7 @@ final class MediaLoop: MediaSink {
     private static let listenerTag: UInt32 = 1 << 15
 
     private let inbox: MediaInbox
+    private let wait: MediaWait
     private let poller: any Poller
     private let io: any DatagramIO
     private let sockets: [DatagramSocket]
@@ -48,8 +49,8 @@ final class MediaLoop: MediaSink {
     private var tickAt: MediaTime?
     private var lost: UInt64 = 0
 
-    init(inbox: MediaInbox, sockets: Sockets, portable: Bool) {
-        self.inbox = inbox
+    init(inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait) {
+        (self.inbox, self.wait) = (inbox, wait)
         self.sockets = sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
         listeners = sockets.listeners
         #if os(Linux)
@@ -264,6 +265,11 @@ final class MediaLoop: MediaSink {
 
     private func sendAll() {
         sendDatagrams()
+        sendStreams()
+        if let arrivedAt = router?.takeOldestArrival() { wait.record(.monotonic - arrivedAt) }
+    }
+
+    private func sendStreams() {
         guard !dirty.isEmpty, let router else { return }
         for number in dirty {
             guard let connection = connections[number] else { continue }

@@ -57,8 +57,9 @@ final class MediaPlane: Sendable {
         router.controlsCongestion = settings.controlsCongestion
         (router.sessionBitrate, router.totalBitrate) = (settings.sessionBitrate, settings.totalBitrate)
         if let loudestStreams = settings.loudestStreams { router.loudestStreams = loudestStreams }
+        let wait = MediaWait()
         let thread = Thread { [router] in
-            let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable)
+            let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable, wait: wait)
             loop.run { sink in
                 Router(
                     settings: router, certificate: certificate, sink: sink, generator: SystemRandomNumberGenerator()

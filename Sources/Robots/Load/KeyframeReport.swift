@@ -1,0 +1,91 @@
+import RTC
+
+/// How long a room of two waited, alone and beside a room whose keyframes go to a crowd.
+public struct KeyframeReport: Codable, Sendable {
+    /// What one of the two windows showed.
+    public struct Delays: Codable, Sendable {
+        /// The number of packets that the room's subscriber received, and of those that it missed.
+        public var packets: Int64 = 0
+        public var lost: Int64 = 0
+        /// From sending a packet to its arrival at the subscriber's socket, in milliseconds.
+        public var median = 0.0
+        public var late = 0.0
+        public var most = 0.0
+        /// The number of packets with a delay below each of `bounds`, but not below the previous one, and at last of all others.
+        public var counts: [Int64] = []
+        /// The server's own measurements, from its metrics: how often the oldest packet that it sent on had waited no longer
+        /// than each of `serverBounds`, but longer than the previous one, and at last all others. Empty without metrics.
+        public var serverCounts: [Int64] = []
+        /// The CPU usage of the server; 1 is one core.
+        public var serverLoad = 0.0
+
+        public init() {}
+    }
+
+    /// What was tested, such as Confab or Janus.
+    public var target = ""
+    /// The number of subscribers to the keyframes, and of packets in each.
+    public var crowd = 0
+    public var keyframePackets = 0
+    /// The length of the second window in seconds, and the number of keyframes that were sent in it.
+    public var seconds = 0.0
+    public var keyframes = 0
+    /// The number of packets that the crowd should have received in the second window, and did receive. What is missing had no
+    /// influence on the other room.
+    public var expected: Int64 = 0
+    public var received: Int64 = 0
+    /// The upper bounds of `counts`, in milliseconds, and of `serverCounts`, in seconds.
+    public var bounds: [Int64] = DelayHistogram.bandBounds
+    public var serverBounds: [Double] = []
+    /// The room of two alone, and beside the crowd.
+    public var alone = Delays()
+    public var beside = Delays()
+    /// The number of connections that failed.
+    public var broken = 0
+    /// The number of times that the load test itself was too late to send.
+    public var pauses = 0
+}
+
+extension KeyframeReport {
+    /// The values of all counters at one moment. Those of the server are in `pair`.
+    struct Sample: Sendable {
+        var publisher = LoadSample()
+        var crowd = LoadSample()
+        var pair = LoadSample()
+    }
+
+    /// The begin and the end of a measurement.
+    struct Window: Sendable {
+        var start: Sample
+        var end = Sample()
+    }
+
+    init(crowd: Int, keyframePackets: Int, alone: Window, beside: Window) {
+        (self.crowd, self.keyframePackets) = (crowd, keyframePackets)
+        let (start, end) = (beside.start, beside.end)
+        seconds = Double((end.pair.at - start.pair.at).nanoseconds) / 1e9
+        keyframes = end.publisher.keyframes - start.publisher.keyframes
+        expected = (end.publisher.sent - start.publisher.sent) * Int64(crowd)
+        received = end.crowd.received - start.crowd.received
+        (self.alone, self.beside) = (Delays(alone), Delays(beside))
+        let counters = end.pair.counters
+        serverBounds = counters.waits.map(\.bound).filter(\.isFinite)
+        broken = end.publisher.broken + end.crowd.broken + end.pair.broken
+        let pauses = { (sample: Sample) in sample.publisher.pauses + sample.pair.pauses }
+        self.pauses = pauses(alone.end) - pauses(alone.start) + pauses(end) - pauses(start)
+    }
+}
+
+extension KeyframeReport.Delays {
+    init(_ window: KeyframeReport.Window) {
+        let (start, end) = (window.start.pair, window.end.pair)
+        (packets, lost) = (end.received - start.received, end.lost - start.lost)
+        (median, late, most) = (
+            end.delays.quantile(0.5).inMilliseconds, end.delays.quantile(0.99).inMilliseconds,
+            end.delays.most.inMilliseconds
+        )
+        counts = end.delays.bands.map { Int64(clamping: $0) }
+        serverCounts = end.counters.waits(since: start.counters).map(\.count)
+        serverLoad = (end.serverSeconds - start.serverSeconds) * 1e9 / Double((end.at - start.at).nanoseconds)
+    }
+}
