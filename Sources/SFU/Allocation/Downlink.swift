@@ -42,7 +42,9 @@ final class Downlink {
     /// shortest time. The others wait longer each time they were paused again soon, because each comes with a keyframe.
     static let (shortestResumeDelay, longestResumeDelay) = (MediaInterval.milliseconds(500), MediaInterval.seconds(16))
     /// How much the budget must have grown since the fall for the others not to wait: the path has changed.
-    static let recovery = 1.5
+    static let recovery = 2.0
+    /// The time between two resumes. Each comes with a keyframe, and only then the path shows what it carries.
+    static let resumeInterval = MediaInterval.seconds(1)
     /// How long after a raise no probe starts: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
     /// Bytes of each packet that the link carries in addition to the RTP packet: the SRTP tag and the headers of UDP and IP.
@@ -109,7 +111,8 @@ final class Downlink {
         else {
             return VideoGrowth(limit: .zero, resumesOne: false, tolerance: tolerance)
         }
-        let mustWait = hasVideo && sinceFall < resumeDelay && budget < loweredBudget * Self.recovery
+        let isTesting = sinceFall < resumeDelay || resumedAt.map { now - $0 < Self.resumeInterval } ?? false
+        let mustWait = hasVideo && isTesting && budget < loweredBudget * Self.recovery
         // What a probe has found is not used before it is verified. What was carried before may be.
         if mustWait || control.isVerifying { return VideoGrowth(limit: .zero, tolerance: tolerance) }
         return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay, tolerance: tolerance)
