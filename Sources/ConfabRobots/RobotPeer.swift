@@ -128,8 +128,8 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         await change(transceiver) { $0.direction = direction }
     }
 
-    func activate(_ rids: [String], on transceiver: TransceiverHandle) async {
-        await change(transceiver) { $0.activeRIDs = Set(rids) }
+    func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {
+        await change(transceiver) { $0.activeRIDs = rids.map { Set($0) } }
     }
 
     private func change(

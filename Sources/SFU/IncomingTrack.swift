@@ -24,7 +24,7 @@ final class IncomingTrack {
     /// Whether feedback may be sent without a report before it (RFC 5506).
     private(set) var hasReducedSizeRTCP = false
     /// Whether the description names the encodings (simulcast).
-    private var hasRIDs = false
+    private(set) var hasRIDs = false
     var clockRate: UInt32 { kind == .audio ? 48_000 : 90_000 }
     private(set) var encodings: [IncomingEncoding] = []
     /// For each encoding, in the order of `encodings`, the state that layer selection needs.
@@ -32,6 +32,9 @@ final class IncomingTrack {
     /// Whether layers must be selected again for all subscribers.
     var needsSelection = false
     var announcement = LayerAnnouncement()
+    /// Whether the codec advice may have to change.
+    var needsAdvice = false
+    var advice = CodecAdvice()
     var uplink = UplinkQuality()
     var judgedAt: MediaTime?
     /// For how many seconds too little has arrived to judge the uplink.

@@ -30,9 +30,8 @@ public enum RouterEvent: Equatable, Sendable {
     case subscriptionChanged(SubscriptionChange)
     /// How well a stream reaches the server has changed. The reason is nil if the level is good.
     case streamQuality(stream: Key, session: String, UplinkLevel, UplinkTrouble?)
-    /// The encodings of a stream that subscribers need, as RIDs in the publisher's order. The publisher may stop sending the
-    /// other encodings. Empty if the stream has no subscribers.
-    case layersWanted(stream: Key, session: String, client: Key, rids: [String])
+    /// What subscribers need of a stream's video has changed.
+    case layersWanted(LayersWanted)
     /// A session has reached its bandwidth limit or that of the server, or has room again.
     case full(session: String, Bool)
     /// The active speaker of a session changed. The stream is nil if the former speaker's stream ended.
@@ -44,6 +43,21 @@ public enum PeerFailure: Equatable, Sendable {
     case fingerprint
     /// The DTLS handshake failed or timed out.
     case handshake
+}
+
+/// What subscribers need of a stream's video. The publisher may stop sending anything else.
+public struct LayersWanted: Equatable, Sendable {
+    public var stream: Key
+    /// The id of the session that the stream is in.
+    public var session: String
+    /// The publisher.
+    public var client: Key
+    /// The needed encodings as RIDs in the publisher's order. Empty if the stream has no subscribers, or no RIDs.
+    public var rids: [String]
+    /// Whether subscribers need a video without RIDs; nil if it has RIDs.
+    public var isVideoWanted: Bool?
+    /// The payload type of the codec to send, because subscribers cannot decode the publisher's own choice; nil if they can.
+    public var payloadType: UInt8?
 }
 
 /// A pause, the end of a pause, another layer or a warning, for one subscription.

@@ -119,6 +119,9 @@ final class OutgoingTrack {
         return codecMap[codec].isDecodable
     }
 
+    /// Whether the subscriber decodes any codec that the source offers.
+    var decodesAny: Bool { codecMap.contains { $0.isDecodable } }
+
     /// Switches to another source. Video starts at the next keyframe of the new source.
     func attach(_ source: IncomingTrack?) {
         guard self.source !== source else {

@@ -25,6 +25,8 @@ final class Peer {
     var arrivals: TransportFeedback?
     var feedbackAt: MediaTime?
     var reportsAt: MediaTime?
+    /// When the client's last RTCP packet arrived.
+    var heardAt: MediaTime?
     /// Until this time, ticks have nothing to do for this subscriber.
     var idleUntil = MediaTime(nanoseconds: .min)
     /// The offset to add to the client's wall clock to get the server's wall clock.

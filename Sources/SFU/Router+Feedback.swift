@@ -8,6 +8,7 @@ extension Router {
             counters.malformed &+= 1
             return
         }
+        peer.heardAt = now
         for packet in compound {
             switch packet {
             case .senderReport(let report) where peer.side == .send: note(report.info, from: peer, now: now)

@@ -21,10 +21,12 @@ public final class Router {
     var peersByUfrag: [String: Peer] = [:]
     /// Peers by validated remote address.
     var peersByPath: [Path: Peer] = [:]
-    /// Publishers whose media came from an address that is not validated, until they answer a check there.
+    /// Clients whose media or reports came from an address that is not validated, until they answer a check there.
     var astray: [Path: Peer] = [:]
     /// When media from an unknown address was last looked at.
     var astrayAt: MediaTime?
+    /// The index of the last peer whose key was tried for a report from an unknown address.
+    var astrayTried = 0
     var clients: [Key: Client] = [:]
     /// All connections of all clients, for `tick`.
     var peers: [Peer] = []

@@ -39,8 +39,8 @@ public enum MediaEvent: Equatable, Sendable {
     case subscriptionChanged(SessionNotice.SubscriptionChanged, subscriber: ConnectionID)
     /// How well a stream reaches the server has changed.
     case streamQuality(SessionNotice.StreamQuality)
-    /// The simulcast layers (by rid) of a publisher that at least one subscriber needs.
-    case layersWanted(StreamID, SessionID, publisher: ConnectionID, rids: [String])
+    /// What subscribers need of a publisher's video has changed.
+    case layersWanted(SessionNotice.LayersWanted, publisher: ConnectionID)
     /// Whether a session has reached its bandwidth limit or that of the server.
     case full(SessionID, Bool)
     /// The active speaker of a session changed; nil if no one speaks.
@@ -61,8 +61,7 @@ public enum MediaEvent: Equatable, Sendable {
         case .subscriptionChanged(let news, let subscriber):
             .session(news.session, .subscriptionChanged(news, subscriber))
         case .streamQuality(let quality): .session(quality.session, .streamQuality(quality))
-        case .layersWanted(let stream, let session, let publisher, let rids):
-            .session(session, .layersWanted(stream, publisher, rids))
+        case .layersWanted(let wanted, let publisher): .session(wanted.session, .layersWanted(wanted, publisher))
         case .full(let session, let isFull): .session(session, .full(isFull))
         case .speaking(let session, let stream): .session(session, .speaking(stream))
         }

@@ -218,7 +218,7 @@ import Testing
     }
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async { sources.append(source) }
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {}
-    func activate(_ rids: [String], on transceiver: TransceiverHandle) async {}
+    func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {}
     func mid(of transceiver: TransceiverHandle) async -> String? { nil }
     func offer(restartingICE: Bool) async throws(ConfabError) -> PeerDescription { PeerDescription(.offer, sdp: "") }
     func answer() async throws(ConfabError) -> PeerDescription { PeerDescription(.answer, sdp: "") }

@@ -110,7 +110,10 @@ import Testing
         try #require(try SessionDescription(parsing: description).iceCredentials).ufrag
     }
 
-    @Test("sends nothing while no layer is wanted, and then continues with a keyframe") func pauses() async throws {
+    @Test(
+        "sends nothing while no layer is wanted, and then continues with a keyframe",
+        arguments: [["f"], nil] as [[String]?])
+    func pauses(wanted: [String]?) async throws {
         let pair = try await Pair()
         let media = EncodedMedia(audio: false, video: Frames.size)
         let video = try await pair.one.add(.video, .sendOnly, media)
@@ -120,7 +123,7 @@ import Testing
         #expect(await pictures.next()?.bytes == Frames.video(0).bytes)
         await pair.one.activate([], on: video)
         media.send(Frames.video(1))
-        await pair.one.activate(["f"], on: video)
+        await pair.one.activate(wanted, on: video)
         media.send(Frames.video(2))
         media.send(Frames.video(10))
         #expect(await pictures.next()?.bytes == Frames.video(10).bytes)

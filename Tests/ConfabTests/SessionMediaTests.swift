@@ -87,6 +87,19 @@ struct SessionMediaTests {
         try await until("the layers are active") { engine.open[0].activeRIDs == [["h", "q"]] }
     }
 
+    @Test("a video without layers is sent while somebody watches it")
+    func unwatched() async throws {
+        let (server, publisher, _, engine) = try await exchange(.routed)
+        defer { server.finish() }
+        let before = engine.open[0].activations
+        for (isWanted, codec) in [(false, nil), (true, 96)] as [(Bool, Int?)] {
+            let wanted = SessionNotice.LayersWanted(
+                session: id, stream: publisher.stream.id, rids: [], video: isWanted, codec: codec)
+            server.post(.tell(.layersWanted(wanted)))
+        }
+        try await until("the video is stopped and sent") { engine.open[0].activations == before + [[], nil] }
+    }
+
     @Test("media that is encoded already is sent in its own layers, whatever it shows")
     func ownLayers() async throws {
         let server = LoopbackServer(.routed)

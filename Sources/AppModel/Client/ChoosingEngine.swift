@@ -117,7 +117,7 @@ private actor ChoosingPeer: MediaPeer {
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {
         await peer.setDirection(direction, of: transceiver)
     }
-    func activate(_ rids: [String], on transceiver: TransceiverHandle) async {
+    func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {
         await peer.activate(rids, on: transceiver)
     }
     func mid(of transceiver: TransceiverHandle) async -> String? { await peer.mid(of: transceiver) }

@@ -12,8 +12,9 @@ public protocol MediaPeer: AnyObject, Sendable {
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async
     /// Changes the direction of a transceiver. It takes effect with the next negotiation.
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async
-    /// Sends exactly the layers with these RIDs, without a new negotiation.
-    func activate(_ rids: [String], on transceiver: TransceiverHandle) async
+    /// Sends exactly the layers with these RIDs, without a new negotiation; nil for all. None at all stops the video, also one
+    /// without layers.
+    func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async
     /// The `mid` of a transceiver (RFC 8829 §5.2.1); nil before the first description.
     func mid(of transceiver: TransceiverHandle) async -> String?
 

@@ -167,7 +167,7 @@ extension SessionMedia {
         case .connectionDestroyed(let notice): gone(notice.connection, Session.Reason(notice.reason))
         case .muted(let notice): muted(notice)
         case .mediaModeChanged: if isRouted { moveAll() }
-        case .layersWanted(let notice): layersWanted(notice.stream, notice.rids ?? [])
+        case .layersWanted(let notice): layersWanted(notice)
         case .subscriptionChanged(let notice): changed(notice)
         case .streamQuality(let notice):
             guard let level = Session.Quality(rawValue: notice.level.rawValue) else { return }
@@ -208,11 +208,17 @@ extension SessionMedia {
         if let audio { Task { await audio.media.setEnabled(audio: false, video: nil) } }
     }
 
-    private func layersWanted(_ stream: StreamID, _ rids: [String]) {
-        let (publication, link) = state.withLock { ($0.publications[stream], $0.link) }
+    /// The codec that the server advises is not used yet. Engines send VP8, unless the application has chosen another codec.
+    private func layersWanted(_ notice: SessionNotice.LayersWanted) {
+        let (publication, link) = state.withLock { ($0.publications[notice.stream], $0.link) }
         guard let publication, let pair = publication.state.withLock({ $0.pair }) else { return }
-        if !publication.layers.isEmpty { link?.want(rids, on: pair) }
-        publication.events.send(.layersWanted(rids))
+        if let isWanted = notice.video {
+            link?.want(isWanted ? nil : [], on: pair)
+        } else {
+            let rids = notice.rids ?? []
+            if !publication.layers.isEmpty { link?.want(rids, on: pair) }
+            publication.events.send(.layersWanted(rids))
+        }
     }
 
     private func changed(_ notice: SessionNotice.SubscriptionChanged) {

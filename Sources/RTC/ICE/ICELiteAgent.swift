@@ -2,8 +2,8 @@
 /// and does not look for paths. It ignores the client's candidates. It never sends media to an address until a check with the
 /// right password has arrived from there.
 ///
-/// It sends a check of its own in one case: if the client's media comes from an address that is not validated, because a NAT has
-/// assigned a new one. The client would notice only at its next check, seconds later. An answer shows that the client is there
+/// It sends a check of its own in one case: if the client's media or RTCP comes from an address that is not validated, because a NAT
+/// has assigned a new one. The client would notice only at its next check, seconds later. An answer shows that the client is there
 /// and consents (RFC 7675 §5.1), so it validates and selects the path.
 ///
 /// An authenticated check *validates* a path. A check with USE-CANDIDATE *selects* a path; the most recent one counts, because
@@ -122,8 +122,8 @@ public struct ICELiteAgent {
     static let ownCheckInterval = MediaInterval.milliseconds(200)
     static let longestAnswer = MediaInterval.seconds(2)
 
-    /// Checks whether the client is at the end of a path that is not validated. The request is shorter than the media that must
-    /// have arrived over the path before.
+    /// Checks whether the client is at the end of a path that is not validated. An authentic and new packet must have arrived
+    /// over the path before, and there are at most five checks a second, so nobody can direct much to another address.
     mutating func check(
         _ path: Path, now: MediaTime, sink: any DatagramSink, using random: inout some RandomNumberGenerator
     ) {

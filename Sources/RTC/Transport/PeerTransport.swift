@@ -142,14 +142,21 @@ public final class PeerTransport {
         }
     }
 
-    /// Processes a datagram from a path that is not validated. If it is media of this peer, checks whether the peer is there.
-    /// Its answer validates and selects the path. The media itself is dropped.
+    /// Processes a datagram from a path that is not validated. If it is media or RTCP of this peer, checks whether the peer is
+    /// there. Its answer validates and selects the path. The datagram itself is dropped.
+    /// - Returns: whether the datagram is this peer's.
     public func receiveAstray(
         _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
-    ) {
-        guard state == .connected, let receiver, !agent.isValidated(path) else { return }
-        if case .failed(let failure) = receiver.unprotect(datagram) { return counters.count(failure) }
+    ) -> Bool {
+        guard state == .connected, let receiver, !agent.isValidated(path) else { return false }
+        let isControl = datagram.count > 1 && (192...223).contains(datagram[1])
+        if case .failed(let failure) = isControl ? receiver.unprotectControl(datagram) : receiver.unprotect(datagram) {
+            // RTCP may be tried with the keys of several peers.
+            if !isControl { counters.count(failure) }
+            return false
+        }
         agent.check(path, now: now, sink: sink, using: &random)
+        return true
     }
 
     private func receiveSTUN(

@@ -7,30 +7,48 @@ struct LayerAnnouncement: Sendable {
     /// How long an encoding must have no subscribers before the publisher may stop sending it.
     static let layerReleaseDelay = MediaInterval.seconds(2)
 
+    /// What a publisher is told.
+    struct News: Equatable, Sendable {
+        /// The encodings to send, one bit each.
+        var layers: UInt8
+        /// The payload type of the codec to send; nil for the publisher's choice.
+        var payloadType: UInt8?
+    }
+
     /// One bit per encoding. Set if a subscriber receives the encoding or should receive it.
     var wanted: UInt8 = 0
+    /// The same for subscribers that would receive the encoding in another codec that the publisher offers.
+    var refused: UInt8 = 0
     private var stream: Key?
-    private var announced: UInt8?
+    private var announced: News?
+    /// Whether the publisher was never told anything about this track.
+    private var isUntold = true
     private var begunAt: MediaTime?
     private var wantedAt = [MediaTime?](repeating: nil, count: IncomingTrack.maxEncodings)
 
-    /// - Returns: the encodings to announce, one bit each; nil if they have not changed.
-    mutating func next(for stream: Key, now: MediaTime) -> UInt8? {
+    /// - Parameters:
+    ///   - codec: the payload type of the codec that the publisher should send instead of its own choice.
+    ///   - isLayered: whether the publisher sends layers. Otherwise it sends its video until it is told not to.
+    /// - Returns: what to announce; nil if it has not changed.
+    mutating func next(for stream: Key, codec: UInt8? = nil, isLayered: Bool = true, now: MediaTime) -> News? {
         if self.stream != stream {
+            isUntold = self.stream == nil
             (self.stream, announced, begunAt) = (stream, nil, now)
             for index in wantedAt.indices { wantedAt[index] = nil }
         }
         var current: UInt8 = 0
         for index in wantedAt.indices {
             let bit = UInt8(1) << UInt8(index)
-            if wanted & bit != 0 { wantedAt[index] = now }
+            if (wanted | refused) & bit != 0 { wantedAt[index] = now }
             if let at = wantedAt[index], now - at < Self.layerReleaseDelay { current |= bit }
         }
         // At first it is unknown what a new stream sends. Announce encodings that are needed immediately, but wait for the
         // delay before announcing that none are.
         if announced == nil, current == 0, let begunAt, now - begunAt < Self.layerReleaseDelay { return nil }
-        guard announced != current else { return nil }
-        announced = current
-        return current
+        let news = News(layers: current, payloadType: codec)
+        if announced == nil, isUntold, !isLayered, current != 0 { announced = News(layers: current) }
+        guard announced != news else { return nil }
+        announced = news
+        return news
     }
 }

@@ -11,8 +11,9 @@ extension Router {
         track.needsSelection = false
         track.updateLiveness()
         for encoding in track.encodings { encoding.isWatched = false }
-        track.announcement.wanted = 0
+        (track.announcement.wanted, track.announcement.refused) = (0, 0)
         for subscriber in track.subscribers { select(for: subscriber, of: track) }
+        track.needsAdvice = track.announcement.refused != 0 || track.advice.payloadType != nil
     }
 
     private func select(for subscriber: OutgoingTrack, of track: IncomingTrack) {
@@ -30,8 +31,11 @@ extension Router {
         let target = track.encodings[index]
         guard subscriber.canTake(target) else {
             subscriber.target = nil
-            if subscriber.decodes(target) { subscriber.pauseForwarding() } else { subscriber.refuse() }
-            return
+            guard !subscriber.decodes(target) else { return subscriber.pauseForwarding() }
+            if subscriber.decodesAny {
+                track.announcement.refused |= 1 << UInt8(ideal) | 1 << UInt8(index)
+            }
+            return subscriber.refuse()
         }
         if subscriber.target !== target || subscriber.encoding == nil {
             subscriber.target = target
@@ -60,19 +64,22 @@ extension Router {
             if track.hasFallenSilent { track.needsSelection = true }
             track.noteMissingLayers(now: now)
             if track.needsSelection { select(track) }
-            if track.encodings.count > 1 { announce(track, now: now) }
+            if track.needsAdvice || track.advice.isEnding { track.updateAdvice(now: now) }
+            announce(track, now: now)
         }
     }
 
     private func announce(_ track: IncomingTrack, now: MediaTime) {
-        guard let publication = track.publication,
-            let wanted = track.announcement.next(for: publication.stream, now: now)
+        // A video that the publisher has turned off has no subscribers, but is not unwanted: it must begin at once again.
+        guard let publication = track.publication, publication.forwardsVideo, !track.encodings.isEmpty,
+            let news = track.announcement.next(
+                for: publication.stream, codec: track.advice.payloadType, isLayered: track.hasRIDs, now: now)
         else { return }
-        let rids = track.encodings.filter { wanted >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)
+        let rids = track.encodings.filter { news.layers >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)
         events.append(
             .layersWanted(
-                stream: publication.stream, session: publication.session, client: publication.client, rids: rids
-            )
-        )
+                LayersWanted(
+                    stream: publication.stream, session: publication.session, client: publication.client, rids: rids,
+                    isVideoWanted: track.hasRIDs ? nil : news.layers != 0, payloadType: news.payloadType)))
     }
 }

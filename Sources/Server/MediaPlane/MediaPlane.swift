@@ -217,10 +217,12 @@ extension MediaEvent {
                     session: SessionID(session) ?? .unset, stream: StreamID(stream),
                     level: QualityLevel(rawValue: level.rawValue) ?? .good,
                     reason: trouble.flatMap { QualityReason(rawValue: $0.rawValue) }))
-        case .layersWanted(let stream, let session, let client, let rids):
+        case .layersWanted(let wanted):
             self = .layersWanted(
-                StreamID(stream), SessionID(session) ?? .unset, publisher: ConnectionID(client), rids: rids
-            )
+                SessionNotice.LayersWanted(
+                    session: SessionID(wanted.session) ?? .unset, stream: StreamID(wanted.stream), rids: wanted.rids,
+                    video: wanted.isVideoWanted, codec: wanted.payloadType.map { Int($0) }),
+                publisher: ConnectionID(wanted.client))
         case .full(let session, let isFull): self = .full(SessionID(session) ?? .unset, isFull)
         case .speaking(let session, let stream):
             self = .speaking(SessionID(session) ?? .unset, stream.map { StreamID($0) })

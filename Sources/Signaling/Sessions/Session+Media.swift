@@ -196,10 +196,9 @@ extension Session {
         }
     }
 
-    func layersWanted(_ stream: StreamID, _ publisher: ConnectionID, _ rids: [String], _ turn: inout Turn) {
-        guard isRouted, streams[stream]?.stream.connection == publisher else { return }
-        let event = SessionNotice.LayersWanted(session: id, stream: stream, rids: rids)
-        turn.send(.session(.layersWanted(event)), to: publisher)
+    func layersWanted(_ wanted: SessionNotice.LayersWanted, _ publisher: ConnectionID, _ turn: inout Turn) {
+        guard isRouted, streams[wanted.stream]?.stream.connection == publisher else { return }
+        turn.send(.session(.layersWanted(wanted)), to: publisher)
     }
 
     func speaking(_ stream: StreamID?, _ turn: inout Turn) {

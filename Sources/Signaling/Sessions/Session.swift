@@ -31,7 +31,7 @@ public enum SessionEvent: Equatable, Sendable {
     // From the media plane.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, ConnectionID)
     case streamQuality(SessionNotice.StreamQuality)
-    case layersWanted(StreamID, ConnectionID, [String])
+    case layersWanted(SessionNotice.LayersWanted, ConnectionID)
     case full(Bool)
     case speaking(StreamID?)
 }
@@ -226,8 +226,7 @@ public struct Session: Machine, Equatable, Sendable {
             turn.ok(Request(client, re))
         case .subscriptionChanged(let news, let subscriber): subscriptionChanged(news, to: subscriber, &turn)
         case .streamQuality(let quality): streamQuality(quality, &turn)
-        case .layersWanted(let stream, let publisher, let rids):
-            layersWanted(stream, publisher, rids, &turn)
+        case .layersWanted(let wanted, let publisher): layersWanted(wanted, publisher, &turn)
         case .full(let isFull): self.isFull = isFull
         case .speaking(let stream): speaking(stream, &turn)
         }

@@ -73,7 +73,7 @@ extension SessionNotice {
         }
     }
 
-    /// The simulcast layers of a stream that subscribers need. The publisher need not send the other layers.
+    /// What subscribers need of a stream's video. The publisher need not send anything else.
     public struct LayersWanted: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
@@ -81,14 +81,22 @@ extension SessionNotice {
         public var stream = StreamID(high: 0, low: 0)
         /// The RIDs of the layers, in the order of the publisher's description; empty or nil while no subscriber needs video.
         public var rids: [String]? = []
+        /// Whether subscribers need the video of a stream without layers; nil if it has layers.
+        public var video: Bool?
+        /// The payload type, in the publisher's offer, of the codec to send because subscribers cannot decode the publisher's own
+        /// choice; nil if they can.
+        public var codec: Int?
         public init() {}
-        public init(session: SessionID, stream: StreamID, rids: [String]) {
+        public init(session: SessionID, stream: StreamID, rids: [String], video: Bool? = nil, codec: Int? = nil) {
             (self.session, self.stream, self.rids) = (session, stream, rids)
+            (self.video, self.codec) = (video, codec)
         }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.session(&session)
             try coder.id("streamId", &stream)
             try coder.strings("rids", &rids, max: Limits.name)
+            try coder.bool("video", &video)
+            try coder.integer("codec", &codec, in: 0...127)
         }
     }
 

@@ -39,7 +39,7 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case subscriptionChanged(SubscriptionChanged)
     /// Tells a stream's publisher and subscribers in a routed session how well the stream reaches the server.
     case streamQuality(StreamQuality)
-    /// Tells the publisher in a routed session which simulcast layers are needed.
+    /// Tells the publisher in a routed session what subscribers need of its video: which layers, and which codec.
     case layersWanted(LayersWanted)
     /// Tells the members of a routed session who is speaking.
     case speaking(Speaking)

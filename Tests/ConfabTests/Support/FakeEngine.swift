@@ -100,6 +100,7 @@ final class FakePeer: MediaPeer {
         var isClosed = false
         var remoteOffer: String?
         var calls: [String] = []
+        var activations: [[String]?] = []
         var version = 0
     }
 
@@ -115,6 +116,8 @@ final class FakePeer: MediaPeer {
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
     var calls: [String] { state.withLock { $0.calls } }
+    /// What was to be activated, in order; nil for all layers.
+    var activations: [[String]?] { state.withLock { $0.activations } }
     var activeRIDs: [[String]] { state.withLock { $0.sections.map(\.rids).filter { !$0.isEmpty } } }
     var sources: [MediaSource] { state.withLock { $0.sections.compactMap(\.source) } }
     func emit(_ event: PeerEvent) { send.yield(event) }
@@ -138,8 +141,11 @@ final class FakePeer: MediaPeer {
         state.withLock { $0.sections[transceiver.number].direction = direction }
     }
 
-    func activate(_ rids: [String], on transceiver: TransceiverHandle) async {
-        state.withLock { $0.sections[transceiver.number].rids = rids }
+    func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {
+        state.withLock { state in
+            state.activations.append(rids)
+            state.sections[transceiver.number].rids = rids ?? []
+        }
     }
 
     func mid(of transceiver: TransceiverHandle) async -> String? {

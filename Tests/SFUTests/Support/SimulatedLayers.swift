@@ -54,16 +54,12 @@ final class SimulatedLayers {
     }
 
     /// The announcements of needed layers to the publisher, in order.
-    var wanted: [[String]] {
-        room.server.events.compactMap { event in
-            if case .layersWanted(let stream, "s", let client, let rids) = event, stream == publisher.stream,
-                client == publisher.key
-            {
-                return rids
-            }
-            return nil
-        }
-    }
+    var wanted: [[String]] { publisher.wanted.map(\.rids) }
+}
+
+extension SimulatedClient {
+    /// What the client was told about the need for its video, in order.
+    var wanted: [LayersWanted] { room.server.wanted.filter { $0.stream == stream && $0.client == key } }
 }
 
 extension RouterEvent {

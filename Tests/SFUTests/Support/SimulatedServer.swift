@@ -64,6 +64,8 @@ final class SimulatedServer {
     private(set) var events: [RouterEvent] = []
     /// Events about opened and lost connections. They are not in `events`, because most tests do not need them.
     private(set) var connections: [RouterEvent] = []
+    /// What publishers were told about the need for their videos. It is not in `events` either.
+    private(set) var wanted: [LayersWanted] = []
     private var tickAt: MediaTime
     private var flushAt: MediaTime?
     private var held: [UnsafeMutableRawBufferPointer] = []
@@ -121,7 +123,11 @@ final class SimulatedServer {
         onTicks.count { router.tick(now: network.now) }
         tickAt = network.now + Router.interval
         for event in router.takeEvents() {
-            if case .connected = event { connections.append(event) } else { events.append(event) }
+            switch event {
+            case .connected: connections.append(event)
+            case .layersWanted(let news): wanted.append(news)
+            default: events.append(event)
+            }
         }
     }
 }

@@ -39,25 +39,28 @@ import Wire
     @Test func onlyThePublisherIsToldTheWantedLayers() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         bob.take()
-        stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: ["q", "h"])))
-        stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: [])))
+        let news: [SessionNotice.LayersWanted] = [
+            .init(session: session, stream: stream.id, rids: ["q", "h"]),
+            .init(session: session, stream: stream.id, rids: [], video: true, codec: 96),
+        ]
+        for wanted in news { stage.handle(.media(.layersWanted(wanted, publisher: ada.connection))) }
         let wanted = ada.take().compactMap { message -> SessionNotice.LayersWanted? in
             if case .session(.layersWanted(let wanted)) = message { wanted } else { nil }
         }
-        #expect(wanted.map(\.stream) == [stream.id, stream.id])
-        #expect(wanted.map(\.rids) == [["q", "h"], []])
+        #expect(wanted == news)
         #expect(bob.take() == [])
     }
 
     @Test func layersOfUnknownStreamsAreNotAnnounced() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         bob.take()
-        stage.handle(.media(.layersWanted(stream.id, session, publisher: bob.connection, rids: ["f"])))
+        let wanted = SessionNotice.LayersWanted(session: session, stream: stream.id, rids: ["f"])
+        stage.handle(.media(.layersWanted(wanted, publisher: bob.connection)))
         #expect(bob.take() == [], "Bob does not publish this stream")
         ada.unpublish(session, stream.id)
         ada.take()
         bob.take()
-        stage.handle(.media(.layersWanted(stream.id, session, publisher: ada.connection, rids: ["f"])))
+        stage.handle(.media(.layersWanted(wanted, publisher: ada.connection)))
         #expect(ada.take() == [], "the end of the stream crossed the announcement")
     }
 }

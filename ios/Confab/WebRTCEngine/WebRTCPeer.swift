@@ -56,11 +56,11 @@ actor WebRTCPeer: MediaPeer {
         transceivers[transceiver]?.setDirection(direction.native, error: nil)
     }
 
-    func activate(_ rids: [String], on transceiver: TransceiverHandle) async {
+    func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {
         guard let sender = transceivers[transceiver]?.sender else { return }
         // A copy, which takes effect when it is assigned back.
         let parameters = sender.parameters
-        for encoding in parameters.encodings { encoding.isActive = rids.contains(encoding.rid ?? "") }
+        for encoding in parameters.encodings { encoding.isActive = rids?.contains(encoding.rid ?? "") ?? true }
         sender.parameters = parameters
     }
 

@@ -163,7 +163,7 @@ const numberedServer = {
   'session.streamQuality': {
     ...ofStream, level: oneOf('good', 'fair', 'poor'), reason: optional(oneOf('loss', 'delay', 'bandwidth')),
   },
-  'session.layersWanted': { ...ofStream, rids: list(string) },
+  'session.layersWanted': { ...ofStream, rids: list(string), video: optional(boolean), codec: optional(integer) },
   'session.speaking': { sessionId: string, streamId: optional(nullable(string)) },
   'roulette.waiting': { re: optional(integer), retryAfterMs: optional(integer) },
   'roulette.matched': {

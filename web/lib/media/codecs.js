@@ -1,6 +1,7 @@
 // Which codec a publisher prefers. Encoders use the first codec of the other side's description that they have, so the order there
 // is what decides. What we offer is ordered too, for peers that answer in the order of the offer. Codecs are only ordered, never
-// removed: if the other side does not have the preferred one, another one is used.
+// removed: if the other side does not have the preferred one, another one is used. The server may ask for another codec than the
+// preferred one, which some subscriber does not decode. Then that one is put first.
 
 /** @typedef {'vp8' | 'vp9' | 'h264' | 'av1'} VideoCodec */
 /** @typedef {'opus' | 'g722' | 'pcmu' | 'pcma'} AudioCodec */
@@ -46,7 +47,8 @@ export function preferCodec(transceiver, kind, options) {
 /**
  * Puts codecs first in the other side's description.
  * @param {string} sdp
- * @param {(kind: Kind, mid: string) => string | undefined} codecAt the preferred codec of a section, in lower case
+ * @param {(kind: Kind, mid: string) => string | number | undefined} codecAt the preferred codec of a section, in lower case, or a payload
+ *   type
  */
 export function withCodecsFirst(sdp, codecAt) {
   return sdp.split(/^(?=m=)/m).map((section) => {
@@ -57,7 +59,8 @@ export function withCodecsFirst(sdp, codecAt) {
     const names = new Map([...section.matchAll(/^a=rtpmap:(\d+) ([^/\s]+)/gm)].map(([, type, name]) => [type, name.toLowerCase()]));
     // Static payload types need no `rtpmap` (RFC 3551 §6).
     const fixed = /** @type {Record<string, string>} */ ({ 0: 'pcmu', 8: 'pcma', 9: 'g722' });
-    const types = ordered(list.trim().split(/ +/), codec, (type) => names.get(type) ?? (kind === 'audio' ? fixed[type] : undefined));
+    const nameOf = (/** @type {string} */ type) => names.get(type) ?? (kind === 'audio' ? fixed[type] : undefined);
+    const types = ordered(list.trim().split(/ +/), `${codec}`, typeof codec === 'number' ? (type) => type : nameOf);
     return head + types.join(' ') + section.slice(line.length);
   }).join('');
 }

@@ -1,6 +1,6 @@
 // Simulcast: a publisher sends video in several sizes at once, called layers, and the server forwards the best layer to each
 // subscriber. Only the layers that the server requests are encoded. A publisher starts with the largest layer alone, which is
-// enough for a call between two people.
+// enough for a call between two people. A video without layers is encoded while somebody watches it.
 
 import { codecOf } from './codecs.js';
 import { isScreen, isTrack } from './constraints.js';
@@ -33,8 +33,16 @@ export const two = [
 /** @type {Layers} a video without simulcast */
 export const single = [{ maxBitrate: maxVideoBitrate }];
 
-/** The layers to encode before the server requests any. */
-export const wantedAtFirst = ['f'];
+/**
+ * What the server requests of a video.
+ * @typedef {object} Wanted
+ * @property {string[]} rids the layers to encode
+ * @property {boolean} [video] whether to encode a video without layers; default: yes
+ * @property {number} [codec] the payload type of the codec to send, because not all subscribers decode our own choice
+ */
+
+/** @type {Wanted} what to encode before the server requests anything */
+export const wantedAtFirst = { rids: ['f'] };
 
 /** @param {Layers} layers @returns {RTCRtpEncodingParameters[]} a copy, which the browser may keep */
 export const encodingsOf = (layers) => layers.map((layer) => ({ ...layer }));
@@ -80,21 +88,23 @@ export function layersOf({ scalableVideo = true, scalableScreenshare = false, vi
 }
 
 /**
- * Encodes exactly these layers. If no layers are wanted, encodes the smallest one, so that a new subscriber gets video at once.
+ * Encodes exactly these layers. If no layers are wanted, encodes the smallest one, so that a new subscriber gets video at once. A
+ * video without layers is not encoded then, because it has no small one.
  * @param {RTCRtpSender} sender
- * @param {string[]} wanted
+ * @param {Wanted} wanted
  */
-export async function activate(sender, wanted) {
+export async function activate(sender, { rids, video = true }) {
   const parameters = sender.getParameters?.();
+  // Firefox has no encodings before the answer.
   const encodings = parameters?.encodings ?? [];
-  if (encodings.length < 2) return;
   const [smallest] = [...encodings].sort((one, other) => scaleOf(other) - scaleOf(one));
-  const isWanted = encodings.some(({ rid }) => rid !== undefined && wanted.includes(rid));
+  const isWanted = encodings.some(({ rid }) => rid !== undefined && rids.includes(rid));
   let isNews = false;
   for (const encoding of encodings) {
-    const active = isWanted ? wanted.includes(encoding.rid ?? '') : encoding === smallest;
-    if (encoding.active !== active) isNews = true;
+    const active = encodings.length === 1 ? video : isWanted ? rids.includes(encoding.rid ?? '') : encoding === smallest;
+    if ((encoding.active ?? true) === active) continue;
     encoding.active = active;
+    isNews = true;
   }
   if (isNews) await sender.setParameters(parameters);
 }

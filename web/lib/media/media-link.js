@@ -24,7 +24,7 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
 /**
  * The transceivers for a publisher's tracks.
  * @typedef {Place & {name: string, source: Source, holders: number, isSending: boolean,
- *   layers: import('./layers.js').Layers, wanted: string[], encoding: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
+ *   layers: import('./layers.js').Layers, wanted: import('./layers.js').Wanted, encoding: string, activated: Promise<void>, tracks: Record<string, MediaStreamTrack | null>}} Outgoing
  */
 /**
  * The transceivers for a stream of the server.
@@ -58,9 +58,10 @@ const maxPlaces = 100;
 
 /**
  * What the encoders read in the answer.
- * @param {Pick<Source, 'sending'>} source
+ * @param {{source: Pick<Source, 'sending'>, wanted: import('./layers.js').Wanted}} outgoing
  */
-const encodingOf = ({ sending = {} }) => JSON.stringify([opusParameters(sending), codecOf('audio', sending), codecOf('video', sending)]);
+const encodingOf = ({ source: { sending = {} }, wanted }) =>
+  JSON.stringify([opusParameters(sending), codecOf('audio', sending), wanted.codec ?? codecOf('video', sending)]);
 
 export class MediaLink {
   #client;
@@ -167,7 +168,7 @@ export class MediaLink {
   hold(source) {
     const outgoing = this.#outgoingOf(source);
     // Start with the default layers, because the previous stream may have had others.
-    if (outgoing.holders === 0) this.want(outgoing, wantedAtFirst);
+    if (outgoing.holders === 0) outgoing.wanted = wantedAtFirst;
     outgoing.holders += 1;
     outgoing.isSending = true;
     this.#timers.clear(outgoing.name);
@@ -193,11 +194,8 @@ export class MediaLink {
     const { transceivers, source, isSending, tracks } = outgoing;
     if (!transceivers) return;
     this.#activate(outgoing);
-    // Another source wants other sound or other codecs, which the encoders read in the answer.
-    if (isSending && outgoing.mids !== null && outgoing.encoding !== encodingOf(source)) {
-      this.#preferCodecs(outgoing);
-      this.#sides.send.negotiate();
-    }
+    // Another source wants other sound or other codecs.
+    this.#renegotiate(outgoing);
     for (const kind of /** @type {const} */ (['audio', 'video'])) {
       const track = (isSending && source.tracks().find((one) => one.kind === kind)) || null;
       // Compare with our own record, because `sender.track` lags behind the most recent `replaceTrack`.
@@ -208,13 +206,25 @@ export class MediaLink {
   }
 
   /**
-   * Encodes exactly these layers of the source.
+   * Encodes what subscribers want of the source's video.
    * @param {Outgoing} outgoing
-   * @param {string[]} rids
+   * @param {import('./layers.js').Wanted} wanted
    */
-  want(outgoing, rids) {
-    outgoing.wanted = rids;
+  want(outgoing, wanted) {
+    const { codec } = outgoing.wanted;
+    outgoing.wanted = wanted;
     this.#activate(outgoing);
+    if (wanted.codec !== codec) this.#renegotiate(outgoing);
+  }
+
+  /**
+   * Fetches another answer if the encoders should read other things in it than before.
+   * @param {Outgoing} outgoing
+   */
+  #renegotiate(outgoing) {
+    if (!outgoing.isSending || outgoing.mids === null || outgoing.encoding === encodingOf(outgoing)) return;
+    this.#preferCodecs(outgoing);
+    this.#sides.send.negotiate();
   }
 
   /**
@@ -225,7 +235,7 @@ export class MediaLink {
     outgoing.activated = outgoing.activated.then(async () => {
       const { transceivers, wanted, layers, source: { sending = {} } } = outgoing;
       if (!transceivers) return;
-      if (layers.length > 1) await activate(transceivers.video.sender, wanted);
+      await activate(transceivers.video.sender, wanted);
       await tune(transceivers.audio.sender, 'audio', sending);
       await tune(transceivers.video.sender, 'video', sending, layers);
     }).catch((error) => this.#users.forEach((user) => user.failed(error)));
@@ -280,7 +290,8 @@ export class MediaLink {
     this.#assertRoom(this.#outgoing);
     /** @type {Outgoing} */
     const outgoing = {
-      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, layers, wanted: wantedAtFirst, encoding: encodingOf({}),
+      name: `park ${this.#made += 1}`, source, holders: 0, isSending: false, layers, wanted: wantedAtFirst,
+      encoding: encodingOf({ source: {}, wanted: wantedAtFirst }),
       activated: Promise.resolve(), transceivers: null, mids: null, tracks: {},
     };
     this.#outgoing.push(outgoing);
@@ -290,16 +301,18 @@ export class MediaLink {
   }
 
   /**
-   * Returns the server's answer with what each source wants of its encoders. The server lists the codec first that most
-   * subscribers decode, so a publisher's own preference is set here.
+   * Returns the server's answer with what each source wants of its encoders. The server lists the codec first that browsers decode
+   * most widely, so a publisher's own preference is set here, and what its present subscribers need instead of that.
    * @param {string} sdp
    */
   #withEncoding(sdp) {
-    for (const outgoing of this.#outgoing) outgoing.encoding = encodingOf(outgoing.source);
-    const sendingAt = (/** @type {string} */ wanted) => (
-      this.#outgoing.find(({ mids }) => mids?.audioMid === wanted || mids?.videoMid === wanted)?.source.sending ?? {});
-    const tuned = withOpusParameters(sdp, (mid) => opusParameters(sendingAt(mid)));
-    return withCodecsFirst(tuned, (kind, mid) => codecOf(kind, sendingAt(mid)));
+    for (const outgoing of this.#outgoing) outgoing.encoding = encodingOf(outgoing);
+    const outgoingAt = (/** @type {string} */ wanted) => this.#outgoing.find(({ mids }) => mids?.audioMid === wanted || mids?.videoMid === wanted);
+    const tuned = withOpusParameters(sdp, (mid) => opusParameters(outgoingAt(mid)?.source.sending ?? {}));
+    return withCodecsFirst(tuned, (kind, mid) => {
+      const { wanted, source } = outgoingAt(mid) ?? {};
+      return (kind === 'video' ? wanted?.codec : undefined) ?? codecOf(kind, source?.sending ?? {});
+    });
   }
 
   /** @param {Outgoing} outgoing */

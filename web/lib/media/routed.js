@@ -84,10 +84,10 @@ export class RoutedTransport {
     this.replaceTrack(streamId);
   }
 
-  /** @param {string} streamId @param {string[]} rids */
-  layersWanted(streamId, rids) {
+  /** @param {string} streamId @param {import('./layers.js').Wanted} wanted */
+  layersWanted(streamId, wanted) {
     const outgoing = this.#published.get(streamId);
-    if (outgoing) this.#link.want(outgoing, rids);
+    if (outgoing) this.#link.want(outgoing, wanted);
   }
 
   // ---- Subscribing

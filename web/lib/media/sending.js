@@ -16,7 +16,8 @@ import { maxVideoBitrate } from './layers.js';
  * @property {ContentHint} [videoContentHint] what the video shows: 'motion' keeps it smooth, 'detail' and 'text' keep it sharp
  * @property {RTCDegradationPreference} [degradationPreference] what to keep on a slow network
  * @property {{audio?: Priority, video?: Priority}} [networkPriority] what to send first, and what to give more of the bitrate
- * @property {import('./codecs.js').VideoCodec} [videoCodec] the codec to send if both sides have it; set before publishing.
+ * @property {import('./codecs.js').VideoCodec} [videoCodec] the codec to send if both sides have it; set before publishing. In a
+ *   routed session another one is sent while more subscribers decode that.
  *   Simulcast needs VP8 or H.264, and in Firefox before 136 VP8
  * @property {import('./codecs.js').AudioCodec} [audioCodec] a routed session has only Opus
  */

@@ -40,7 +40,7 @@ import { RoutedTransport } from './routed.js';
  * @property {(source: Source) => Promise<Mids>} [mids] the mids for `session.publish`; called before `publish`
  * @property {(source: Source) => void} [cancel] publishing was canceled
  * @property {(streamId: string) => void} [expectationChanged] the sinks expect different media of this stream than before
- * @property {(streamId: string, rids: string[]) => void} [layersWanted] the layers of our stream that subscribers want; do not encode others
+ * @property {(streamId: string, wanted: import('./layers.js').Wanted) => void} [layersWanted] what subscribers want of our stream's video
  * @property {(streamId: string) => Promise<Mids | null>} [slot] the mids for `session.subscribe`; called after `subscribe`
  */
 

@@ -68,7 +68,7 @@ const handlers = {
     for (const sink of core.subscriptions.sinksOf(streamId)) sink.uplinkChanged();
     core.publications.uplinkChanged(streamId);
   },
-  'session.layersWanted': (core, { streamId, rids }) => core.transport?.layersWanted?.(streamId, rids),
+  'session.layersWanted': (core, { streamId, rids, video, codec }) => core.transport?.layersWanted?.(streamId, { rids, video, codec }),
   // OpenTok does not have this event.
   'session.speaking': (core, { streamId }) => {
     core.session.dispatch(new OTEvent('activeSpeakerChanged', { stream: core.roster.streams.get(streamId) ?? null }));

@@ -213,6 +213,48 @@ testInFull('a small or non-scalable video is sent once',
   }
 });
 
+testInFull('a video without layers is sent while somebody watches it, in a codec that they decode',
+  'SFUTests UnwatchedVideoTests; unit/layers "of a video without layers are sent while somebody wants it"; '
+  + 'unit/codecs "sends another one while the server asks for that, because of its subscribers"', async (t) => {
+  const server = await serve(t);
+  const session = await server.command('session', 'create', '--media', 'routed');
+  const showing = await join(t, await chromium(), server, session, 'publishing');
+  await publish(showing, 640, 360, { videoCodec: 'vp9' });
+  const isSent = (wanted) => showing.until(`the video is ${wanted ? '' : 'not '}sent`, async () => {
+    const [{ active }] = Object.values(await sent(showing));
+    if (active !== wanted) throw new NotYet(`${active}`);
+    return true;
+  }, { timeout });
+  await isSent(false);
+
+  const watching = await join(t, await chromium(), server, session, 'watching');
+  await watching.evaluate(() => {
+    const { addTransceiver } = RTCPeerConnection.prototype;
+    RTCPeerConnection.prototype.addTransceiver = function add(...args) {
+      const made = addTransceiver.apply(this, args);
+      const vp8 = RTCRtpReceiver.getCapabilities('video').codecs.filter(({ mimeType }) => /VP8|rtx/i.test(mimeType));
+      if (args[0] === 'video') made.setCodecPreferences(vp8);
+      return made;
+    };
+  });
+  const from = await watching.evaluate('performance.now()');
+  await subscribe(watching, {});
+  await seesWidth(watching, 640);
+  await keepsMoving(watching);
+  const first = await watching.evaluate('window.painted[0].at');
+  t.diagnostic(`from subscribing to the first picture, in another codec: ${Math.round(first - from)} ms`);
+
+  await watching.evaluate('window.joined.unsubscribe(window.subscriber)');
+  await isSent(false);
+  const again = await watching.evaluate('performance.now()');
+  await subscribe(watching, {});
+  await isSent(true);
+  await keepsMoving(watching);
+  const next = await watching.evaluate('window.painted[0].at');
+  t.diagnostic(`from subscribing to the first picture: ${Math.round(next - again)} ms`);
+  assertNothingThrown(showing, watching);
+});
+
 test('Firefox publishes layers, too', async (t) => {
   const server = await serve(t);
   const session = await server.command('session', 'create', '--media', 'routed');

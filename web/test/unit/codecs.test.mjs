@@ -35,6 +35,11 @@ describe('The order of codecs in a description', () => {
     assert.deepEqual(lists(withCodecsFirst(description, (kind, mid) => (mid === '0' ? 'g722' : undefined))), ['9 63 111 0', '96 97 102 103 104']);
   });
 
+  test('begins with a payload type that the server asks for', () => {
+    assert.deepEqual(lists(withCodecsFirst(description, (kind) => (kind === 'video' ? 104 : undefined))), ['63 111 9 0', '104 96 97 102 103']);
+    assert.equal(withCodecsFirst(description, () => 98), description);
+  });
+
   test('keeps redundant audio before Opus', () => {
     assert.equal(withCodecsFirst(description, (kind) => (kind === 'audio' ? 'opus' : undefined)), description);
   });
@@ -87,6 +92,24 @@ describe('A publisher with a preferred codec', () => {
     await publish({});
     assert.deepEqual(set, [['audio', []], ['video', []]]);
     assert.equal(offers(), before + 1, 'the encoders read the order in another answer');
+  });
+
+  test('sends another one while the server asks for that, because of its subscribers', async () => {
+    room.sections = ['m=video 9 UDP/TLS/RTP/SAVPF 96 98', 'a=mid:1', 'a=rtpmap:96 VP8/90000', 'a=rtpmap:98 AV1/90000', ''].join('\r\n');
+    const [ann, ben] = [await joined('a'), await joined('b')];
+    ann.session.publish(OT.initPublisher(element(), { insertMode: 'append', videoCodec: 'av1' }));
+    await settled();
+    const { stream: { streamId } } = ben.events.find(({ type }) => type === 'streamCreated');
+    const order = () => lists(ann.client.sides.send.remoteDescription.sdp)[0];
+    const orders = [order()];
+    const before = ann.client.askedFor('media.offer').length;
+    for (const wanted of [{ codec: 96 }, { codec: 96, video: false }, {}]) {
+      ann.client.tell({ type: 'session.layersWanted', sessionId: '2_room', streamId, rids: [], video: true, ...wanted });
+      await settled();
+      orders.push(order());
+    }
+    assert.deepEqual(orders, ['98 96', '96 98', '96 98', '98 96']);
+    assert.equal(ann.client.askedFor('media.offer').length, before + 2, 'one offer for each change');
   });
 
   test('offers it first to each subscriber of a relayed session', async () => {

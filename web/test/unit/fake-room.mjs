@@ -26,6 +26,8 @@ export class FakeRoom {
   clock = new FakeClock();
   /** @type {any} the error with which offers are refused */
   offerRefusal = null;
+  /** The media sections of the server's answers. */
+  sections = '';
   /** @type {number | undefined} what the connection to every client carries */
   estimate;
   /** @type {(run: () => void) => void} delivers a message */
@@ -156,7 +158,7 @@ export class FakeRoom {
     const connection = FakePeerConnection.all.find((one) => one.id === id);
     if (from.sides[side] !== connection && side === 'receive') from.slots.clear();
     from.sides[side] = connection;
-    return { type: 'media.answer', side, sdp: `o=server ${side}-${id} 1 IN IP4 0.0.0.0\r\na=setup:passive\r\n` };
+    return { type: 'media.answer', side, sdp: `o=server ${side}-${id} 1 IN IP4 0.0.0.0\r\na=setup:passive\r\n${this.sections}` };
   }
 
   'media.close'() {}

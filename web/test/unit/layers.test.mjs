@@ -27,11 +27,18 @@ function track(width, height) {
 describe('Layers', () => {
   test('are those that are wanted, or the smallest if none is wanted', async () => {
     const one = sender();
-    for (const wanted of [['f'], ['f', 'q'], ['f', 'q'], [], ['h'], ['f', 'none']]) await activate(one, wanted);
+    for (const rids of [['f'], ['f', 'q'], ['f', 'q'], [], ['h'], ['f', 'none']]) await activate(one, { rids });
     assert.deepEqual(one.told, ['f,q', 'q', 'h', 'f'], 'nothing is announced twice');
+  });
+
+  test('of a video without layers are sent while somebody wants it', async () => {
     const plain = sender(single);
-    await activate(plain, []);
-    assert.deepEqual(plain.told, []);
+    const active = [];
+    for (const video of [undefined, true, false, false, true]) {
+      await activate(plain, { rids: [], video });
+      active.push([plain.encodings[0].active ?? true, plain.told.length]);
+    }
+    assert.deepEqual(active, [[true, 0], [true, 0], [false, 1], [false, 1], [true, 2]]);
   });
 
   test('are as many as browsers encode of a camera of that size, and one of a screen unless more are requested', () => {

@@ -118,7 +118,7 @@ final class MediaLink: Sendable {
         }
         guard let pair else { throw .tooManyStreams }
         for plan in plans { post(.add(plan), to: side) }
-        if plans.isEmpty, side == .send, !layers.isEmpty { want(Layer.initial, on: pair) }
+        if plans.isEmpty, side == .send { want(layers.isEmpty ? nil : Layer.initial, on: pair) }
         if plans.isEmpty, side == .receive { post(.reuse(pair.video), to: side) }
         return pair
     }
@@ -138,7 +138,8 @@ final class MediaLink: Sendable {
     func send(_ source: MediaSource?, _ kind: TrackKind, on pair: Pair) {
         post(.replace(pair.id(kind), source), to: .send)
     }
-    func want(_ rids: [String], on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
+    /// Sends exactly these layers of a video; nil for all.
+    func want(_ rids: [String]?, on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
 
     /// The mids of a pair, once an offer with them is on its way.
     func mids(_ pair: Pair) async throws(ConfabError) -> MediaMids {

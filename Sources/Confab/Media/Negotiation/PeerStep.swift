@@ -32,7 +32,7 @@ enum PeerStep: Equatable, Sendable {
     case add(TransceiverPlan)
     case replace(Int, MediaSource?)
     case setDirection(Int, MediaDirection)
-    case activate(Int, [String])
+    case activate(Int, [String]?)
     /// Fetches ICE servers with valid credentials for the next restart.
     case refreshServers
     /// Reported as `offered`.

@@ -7,7 +7,7 @@ struct RoutedSide: Sendable {
     enum Input: Sendable {
         case add(TransceiverPlan)
         case replace(Int, MediaSource?)
-        case activate(Int, [String])
+        case activate(Int, [String]?)
         /// Another stream will arrive over the transceiver of this plan.
         case reuse(Int)
         /// An offer with all present transceivers is needed.
@@ -127,7 +127,7 @@ struct RoutedSide: Sendable {
         if phase != .closed { effects.append(.step(.replace(id, source))) }
     }
 
-    private mutating func activate(_ id: Int, _ rids: [String], _ effects: inout [Effect]) {
+    private mutating func activate(_ id: Int, _ rids: [String]?, _ effects: inout [Effect]) {
         guard let index = plans.firstIndex(where: { $0.id == id }), plans[index].rids != rids else { return }
         plans[index].rids = rids
         if phase != .closed { effects.append(.step(.activate(id, rids))) }

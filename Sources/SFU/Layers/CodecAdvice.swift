@@ -1,0 +1,92 @@
+import RTC
+
+/// Decides which codec a publisher should send because some of its subscribers cannot decode the one that it sends by itself.
+///
+/// The advice is the offered codec that most subscribers decode, which usually are all. It lasts after the publisher has followed
+/// it, because otherwise the publisher would return to its own codec and be refused again. It ends when its own codec has suited
+/// as many subscribers for some seconds.
+struct CodecAdvice: Sendable {
+    /// How long the publisher's own codec must suit the subscribers before the advice ends. People hide and show videos, and
+    /// each change costs a keyframe.
+    static let releaseDelay = MediaInterval.seconds(10)
+    /// How long a publisher may take to return to its own codec.
+    static let returnTime = MediaInterval.seconds(5)
+
+    /// The payload type of the codec to send; nil if the publisher's own choice is right.
+    private(set) var payloadType: UInt8?
+    /// The payload type that the publisher sent before the advice.
+    private var own: UInt8?
+    private var suitsSince: MediaTime?
+    /// The payload type of the advice that ended, and when; nil once the publisher has followed.
+    private var ended: UInt8?
+    private var endedAt: MediaTime?
+
+    /// Whether time alone may change something.
+    var isEnding: Bool { suitsSince != nil || ended != nil }
+
+    /// - Parameters:
+    ///   - sent: the payload type that arrives now.
+    ///   - codecs: the codecs that the publisher offers, the best first.
+    ///   - decoders: returns how many subscribers decode the codec with this index.
+    mutating func update(sent: UInt8, of codecs: [Codec], now: MediaTime, decoders: (Int) -> Int) {
+        if payloadType == nil, sent != ended || endedAt.map({ now - $0 >= Self.returnTime }) ?? true {
+            (own, ended) = (sent, nil)
+        }
+        guard let ownIndex = codecs.firstIndex(where: { $0.payloadType == own }) else {
+            // The offer has changed.
+            self = CodecAdvice()
+            return
+        }
+        let ownDecoders = decoders(ownIndex)
+        // Of equal ones, prefer the publisher's own kind of codec, such as another profile of H.264.
+        var best = (index: ownIndex, decoders: ownDecoders)
+        for prefersOwnKind in [true, false] {
+            for index in codecs.indices where codecs[index].isRelated(to: codecs[ownIndex]) == prefersOwnKind {
+                let count = decoders(index)
+                if count > best.decoders { best = (index, count) }
+            }
+        }
+        let present = codecs.firstIndex { $0.payloadType == payloadType }.map(decoders) ?? 0
+        guard best.decoders > ownDecoders else { return end(now: now, isUrgent: present < ownDecoders) }
+        suitsSince = nil
+        if best.decoders > present { payloadType = codecs[best.index].payloadType }
+    }
+
+    /// - Parameter isUrgent: whether some subscribers decode only the publisher's own codec.
+    private mutating func end(now: MediaTime, isUrgent: Bool) {
+        guard payloadType != nil else { return }
+        let since = suitsSince ?? now
+        suitsSince = since
+        guard isUrgent || now - since >= Self.releaseDelay else { return }
+        (ended, endedAt) = (payloadType, now)
+        (payloadType, suitsSince) = (nil, nil)
+    }
+}
+
+extension Codec {
+    /// Whether both are the same codec, perhaps with other parameters.
+    fileprivate func isRelated(to other: Codec) -> Bool {
+        switch (kind, other.kind) {
+        case (.h264, .h264), (.vp9, .vp9), (.av1, .av1): true
+        default: kind == other.kind
+        }
+    }
+}
+
+extension MediaTime {
+    fileprivate static let distantPast = MediaTime(nanoseconds: .min)
+}
+
+extension IncomingTrack {
+    /// Advises another codec if subscribers refuse the present one.
+    func updateAdvice(now: MediaTime) {
+        needsAdvice = false
+        let newest = encodings.filter { $0.codec != nil }.max { one, other in
+            (one.lastPacketAt ?? .distantPast) < (other.lastPacketAt ?? .distantPast)
+        }
+        guard let sent = newest?.codec, codecs.indices.contains(sent) else { return }
+        advice.update(sent: codecs[sent].payloadType, of: codecs, now: now) { index in
+            subscribers.count(where: { index < $0.codecMap.count && $0.codecMap[index].isDecodable })
+        }
+    }
+}
