@@ -182,10 +182,13 @@ struct DownlinkTests {
             downlink.growth(of: .kilobits(kilobits), hasVideo: hasVideo, now: time(seconds)).limit != .zero
         }
         #expect(!mayGrow(200, at: 11) && mayGrow(200, at: 12.1))
-        #expect(mayGrow(301, at: 5), "the path has changed")
+        #expect(mayGrow(401, at: 5), "the path has changed")
         #expect(mayGrow(200, at: 5, hasVideo: false), "otherwise there would be no picture at all")
         #expect(downlink.growth(of: .kilobits(200), now: time(5)).resumesOne, "the floor carries one")
         downlink.resumed(now: time(20))
+        #expect(!mayGrow(300, at: 20.9) && mayGrow(300, at: 21), "one after the other")
+        downlink.resumed(now: time(22))
+        #expect(mayGrow(401, at: 22.1), "unless the path has changed")
         downlink.lowered(to: .kilobits(200), now: time(40))
         #expect(downlink.resumeDelay == Downlink.shortestResumeDelay)
     }

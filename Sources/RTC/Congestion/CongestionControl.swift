@@ -27,7 +27,7 @@ public struct CongestionControl: Sendable {
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
     /// A growth of the delay within one report, and a part of the bitrate before, that show together that the path has slowed.
-    private static let (risen, slowed) = (MediaInterval.milliseconds(35), 0.6)
+    private static let (risen, slowed) = (MediaInterval.milliseconds(50), 0.6)
     /// A queue that is drained, and for how long at most.
     private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
     /// A difference of the two clocks' progress that no path causes.
