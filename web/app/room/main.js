@@ -123,7 +123,7 @@ const machine = run({
  */
 function dispatchOfServer(event) {
   // An application's user did not choose the room, and has no list of rooms.
-  if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name);
+  if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name, event.room.options.media === 'mesh');
   if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) {
