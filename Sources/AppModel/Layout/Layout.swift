@@ -26,24 +26,28 @@ extension LayoutInput {
         let viewport = Rectangle(x: 0, y: 0, width: Int(width), height: Int(height))
         let wanted = gap.map { $0.isFinite ? $0 : Measure.gap } ?? Measure.gap
         let space = Space(viewport: viewport, gap: max(0, Int(min(wanted, width / 20, height / 20))), page: page)
-        let placed = place(in: space)
+        let placedOwn = own.map { placeOwn($0, in: viewport, isAlone: tiles.isEmpty) }
+        let placed = place(in: space, own: placedOwn)
         return LayoutOutput(
-            tiles: placed.tiles, own: own.map { placeOwn($0, in: viewport, isAlone: tiles.isEmpty) },
-            overflow: tiles.count - placed.tiles.count, page: placed.page, pages: placed.pages)
+            tiles: placed.tiles, own: placed.own ?? placedOwn, overflow: tiles.count - placed.tiles.count,
+            page: placed.page, pages: placed.pages)
     }
 
     private func side(_ value: Double) -> Double {
         value.isFinite ? min(max(0, value), Measure.maxSide) : 0
     }
 
-    private func place(in space: Space) -> Placed {
+    private func place(in space: Space, own placedOwn: PlacedOwnPicture?) -> Placed {
         if tiles.count <= 1 { return Placed(tiles: tiles.map { fitted($0, space.viewport) }) }
         let large = largeTiles()
         if !large.isEmpty {
             let others = tiles.indices.filter { !large.contains($0) }.map { tiles[$0] }
-            return space.withStrip(large.map { tiles[$0] }, others)
+            var placed = space.withStrip(large.map { tiles[$0] }, others)
+            if let own, let placedOwn, !others.isEmpty { placed.own = space.besideStrip(placedOwn, own.corner) }
+            return placed
         }
         if layout == .auto, tiles.count <= Measure.maxStrips { return Placed(tiles: space.strips(tiles)) }
+        if let own, let placedOwn, space.hidesPeople(of: tiles, placedOwn) { return space.tiled(tiles, with: own) }
         return space.pages(of: tiles, capacity: space.gridCapacity) { grid(space.viewport, space.gap, $0) }
     }
 
@@ -67,6 +71,8 @@ private struct Placed {
     var tiles: [PlacedTile]
     var page = 0
     var pages = 1
+    /// Only if the own picture is a tile of a grid.
+    var own: PlacedOwnPicture?
 }
 
 /// The viewport and how it is divided.
@@ -81,6 +87,38 @@ private struct Space {
         min(
             Measure.maxTiles,
             partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
+    }
+
+    /// Returns whether the own picture, in its corner, would cover more than a third of a tile of a grid, or parts of several.
+    func hidesPeople(of tiles: [Tile], _ own: PlacedOwnPicture) -> Bool {
+        let cells = grid(viewport, gap, Array(tiles.prefix(gridCapacity)))
+        guard gridCapacity > 1, let cell = cells.first?.rectangle else { return false }
+        let width = own.rectangle.width + OwnPictureSize.padding
+        let height = own.rectangle.height + OwnPictureSize.padding
+        return width > cell.width || height > cell.height || 3 * width * height > cell.width * cell.height
+    }
+
+    /// Places a grid with the own picture as a tile, on each page and as near to its corner as a tile can be.
+    func tiled(_ tiles: [Tile], with own: OwnPicture) -> Placed {
+        var rectangle = viewport
+        var placed = pages(of: tiles, capacity: gridCapacity - 1) { part in
+            let tile = Tile(id: "", aspect: own.aspect)
+            let columns = columnsFor(viewport, gap, part + [tile])
+            let index = cell(in: own.corner, columns: columns, others: part.count)
+            var all = part
+            all.insert(tile, at: index)
+            var cells = grid(viewport, gap, all, columns: columns)
+            rectangle = cells.remove(at: index).rectangle
+            return cells
+        }
+        placed.own = PlacedOwnPicture(rectangle: rectangle, fit: .cover)
+        return placed
+    }
+
+    /// Returns the index of the cell in a corner: the first or last one of the first or last row.
+    private func cell(in corner: Corner, columns: Int, others: Int) -> Int {
+        if corner.isTop { return corner.isLeft ? 0 : min(columns - 1, others) }
+        return corner.isLeft ? others / columns * columns : others
     }
 
     /// Divides tiles among pages.
@@ -108,22 +146,40 @@ private struct Space {
         }
     }
 
+    /// The width of a strip on the right, or the height of one below.
+    private var stripThickness: Int {
+        let (least, most) = (Measure.least, Measure.maxStrip)
+        return isWide
+            ? between(least.width, Double(viewport.width) * Measure.stripShare, most.width)
+            : between(least.height, Double(viewport.height) * Measure.stripShare, most.height)
+    }
+
+    /// What a strip leaves.
+    private var largePart: Rectangle {
+        var part = viewport
+        if isWide {
+            part.width = max(0, viewport.width - stripThickness - gap)
+        } else {
+            part.height = max(0, viewport.height - stripThickness - gap)
+        }
+        return part
+    }
+
+    /// Puts the own picture into a corner of the large part, because it would hide whoever is in the strip.
+    func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
+        let size = (width: own.rectangle.width, height: own.rectangle.height)
+        return PlacedOwnPicture(rectangle: cornered(largePart, size, corner), fit: own.fit)
+    }
+
     /// Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one.
     func withStrip(_ large: [Tile], _ others: [Tile]) -> Placed {
         guard !others.isEmpty else { return Placed(tiles: grid(viewport, gap, large)) }
         let (width, height) = (viewport.width, viewport.height)
-        let (least, most) = (Measure.least, Measure.maxStrip)
-        let thickness =
-            isWide
-            ? between(least.width, Double(width) * Measure.stripShare, most.width)
-            : between(least.height, Double(height) * Measure.stripShare, most.height)
+        let least = Measure.least
+        let thickness = stripThickness
         let side = isWide ? thickness * least.height / least.width : thickness * least.width / least.height
         let length = isWide ? height : width
         let start = (isWide ? width : height) - thickness
-        let main =
-            isWide
-            ? Rectangle(x: 0, y: 0, width: max(0, start - gap), height: height)
-            : Rectangle(x: 0, y: 0, width: width, height: max(0, start - gap))
         var placed = pages(of: others, capacity: partsIn(length, side, gap)) { part in
             // Centered along the strip.
             let first = max(0, (length - part.count * (side + gap) + gap) / 2)
@@ -136,7 +192,7 @@ private struct Space {
                 return fitted(tile, rectangle)
             }
         }
-        placed.tiles = grid(main, gap, large) + placed.tiles
+        placed.tiles = grid(largePart, gap, large) + placed.tiles
         return placed
     }
 }
@@ -144,8 +200,8 @@ private struct Space {
 // MARK: Grid
 
 /// Lays tiles out with the number of columns that shows the largest pictures. The last row is centered.
-private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> [PlacedTile] {
-    let columns = columnsFor(area, gap, tiles)
+private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile], columns known: Int? = nil) -> [PlacedTile] {
+    let columns = known ?? columnsFor(area, gap, tiles)
     let rows = (tiles.count + columns - 1) / columns
     let (lines, cells) = (split(area.height, gap, equal(rows)), split(area.width, gap, equal(columns)))
     return tiles.enumerated().map { index, tile in
@@ -182,10 +238,15 @@ private func placeOwn(_ own: OwnPicture, in viewport: Rectangle, isAlone: Bool) 
         return PlacedOwnPicture(rectangle: alone.rectangle, fit: alone.fit)
     }
     let size = OwnPictureSize(aspect: own.aspect, width: viewport.width, height: viewport.height)
+    return PlacedOwnPicture(rectangle: cornered(viewport, (size.width, size.height), own.corner), fit: .cover)
+}
+
+/// Returns where a picture is in a corner of an area that begins at 0, 0.
+private func cornered(_ area: Rectangle, _ size: (width: Int, height: Int), _ corner: Corner) -> Rectangle {
     let padding = OwnPictureSize.padding
-    let x = own.corner.isLeft ? padding : viewport.width - padding - size.width
-    let y = own.corner.isTop ? padding : viewport.height - padding - size.height
-    return PlacedOwnPicture(rectangle: Rectangle(x: x, y: y, width: size.width, height: size.height), fit: .cover)
+    let x = corner.isLeft ? padding : area.width - padding - size.width
+    let y = corner.isTop ? padding : area.height - padding - size.height
+    return Rectangle(x: x, y: y, width: size.width, height: size.height)
 }
 
 /// The size of the own picture in a corner of a viewport.

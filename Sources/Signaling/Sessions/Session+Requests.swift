@@ -119,15 +119,17 @@ extension Session {
         try permit(member.capabilities.subscribe, "subscribing")
         try permitMedia(turn)
         let client = member.connection.id
-        let publisher = try existing(verb.stream).stream.connection
+        let stream = try existing(verb.stream).stream
+        let publisher = stream.connection
         guard isRouted || publisher != client else {
             throw WireError(
                 .notPermitted,
                 "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
-        // A subscription that exists may change, also to a new connection.
+        // A subscription that exists may change, also to a new connection. A stream without video costs none, and whoever wants
+        // to see it if it has some should hear it.
         if streams[verb.stream]?.subscribers[client] == nil {
-            try permitBandwidth(video: verb.video, counting: \.subscriptions, &turn)
+            try permitBandwidth(video: verb.video && stream.hasVideo, counting: \.subscriptions, &turn)
         }
         var verb = verb
         if !isRouted { verb.mids = MediaMids() }

@@ -3,8 +3,8 @@
 /**
  * @param {{pathname: string, search: string, hash: string}} location
  * @param {any} [kept] the state of the history's entry, which outlives a reload
- * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} token: an application's, in the fragment, which
- *   browsers do not send to servers
+ * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address cannot be read. token: an
+ *   application's, in the fragment, which browsers do not send to servers
  */
 export function arrivalIn({ pathname, search, hash }, kept) {
   const query = new URLSearchParams(search);
@@ -35,6 +35,6 @@ function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return '';
   }
 }

@@ -143,6 +143,7 @@ export class Dialogs {
     if (state.dialog === 'invite' && before?.dialog !== 'invite') this.#renderLink();
     if (state.dialog === 'invite') this.#renderInvite(state);
     if (state.dialog === 'options') this.#renderOptions(state);
+    if (state.dialog === 'settings') this.#renderDeviceTrouble(state);
     if (state.dialog === 'keys') input('keys-on').checked = state.kept.keys;
     this.#renderQuestion(state.question, before?.question ?? null);
   }
@@ -184,6 +185,15 @@ export class Dialogs {
     setText(box('password-is'), options.password ? words.hasPassword : words.noPassword);
     show(button('password-none'), options.password);
     setText(box('options-trouble'), trouble ? words.troubles[/** @type {'not_permitted'} */ (trouble.code)] ?? trouble.message : '');
+  }
+
+  /**
+   * The notice cannot be read behind the dialog.
+   * @param {State} state
+   */
+  #renderDeviceTrouble({ trouble }) {
+    const isOfDevice = trouble !== null && ['camera_failed', 'microphone_failed'].includes(trouble.code);
+    setText(box('settings-trouble'), isOfDevice ? this.words.troubles[/** @type {'camera_failed'} */ (trouble.code)] : '');
   }
 
   /** @param {State['question']} question @param {State['question']} before */

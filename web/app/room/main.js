@@ -14,6 +14,7 @@ import { listenToKeys } from './keys.js';
 import { knockSound } from './knock-sound.js';
 import { roomMemory } from './memory.js';
 import { PanelView } from './panel-view.js';
+import { Output } from './output.js';
 import { followInPip, togglePip } from './pip.js';
 import { Screen } from './screen.js';
 import { Server } from './server.js';
@@ -40,7 +41,8 @@ function dispatch(event) {
 
 const memory = roomMemory(guest);
 const hearing = new Hearing();
-const preview = new Preview(strings, dispatch, deviceMemory(guest), {
+const devices = deviceMemory(guest);
+const preview = new Preview(strings, dispatchOfPreview, devices, {
   keepsLost: true,
   publisherOptions: () => publisherOptions(machine.state.kept.settings),
   heard: (level) => {
@@ -50,7 +52,9 @@ const preview = new Preview(strings, dispatch, deviceMemory(guest), {
 const server = new Server(identityMemory(guest), dispatchOfServer, arrival.token);
 const screen = new Screen(dispatch, (publisher) => server.wish((room) => room.publish(publisher)));
 const view = new View(strings, dispatch);
-const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(streamId), () => inviteLink());
+const output = new Output(strings, devices, () => stage.videos);
+/** @type {Stage} */
+const stage = new Stage(strings, dispatch, (streamId) => server.subscriberOf(streamId), () => inviteLink(), (video) => output.apply(video));
 const panel = new PanelView(strings, dispatch, {
   send: async (file, transfer) => server.room?.files.send(file, transfer),
   fetch: async (fileId) => server.room?.files.fetch(fileId),
@@ -117,14 +121,25 @@ const machine = run({
   },
 });
 
+/** @param {import('./types.js').Event} event */
+function dispatchOfPreview(event) {
+  // Another microphone has not been heard yet.
+  if (event.type === 'mediaBack') hearing.reset();
+  dispatch(event);
+  if (event.type === 'mediaOn') output.list();
+}
+
 /**
  * Decides what the end of a publisher means: only this file knows which one it is.
  * @param {import('./types.js').Event} event
  */
 function dispatchOfServer(event) {
   // An application's user did not choose the room, and has no list of rooms.
-  if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name);
+  if (event.type === 'joined' && arrival.token === null) recentRooms(guest).remember(event.room.name, event.room.options.media === 'mesh');
   if (event.type === 'mutedByHost' && event.publisher !== preview.publisher) return;
+  if (event.publisher && (event.type === 'fault' || event.type === 'faultOver')) {
+    return dispatch({ ...event, of: event.publisher === preview.publisher ? 'camera' : 'screen' });
+  }
   if (event.type !== 'unpublished') return dispatch(event);
   if (event.publisher === preview.publisher) {
     // Otherwise a moderator of the session ended it, or the server refused it: the preview goes on, and nobody sees it.
@@ -187,6 +202,7 @@ followWays({
   openMedia: () => dispatch({ type: 'openMedia' }),
   openVoice: () => dispatch({ type: 'openMedia', camera: false }),
   turnOn: () => dispatch({ type: 'openMedia' }),
+  devices: () => dispatch({ type: 'dialog', is: 'settings' }),
   unblock: () => server.unblockSound(),
 });
 
@@ -196,6 +212,9 @@ closeMenus();
 view.setUp(machine.state);
 dialogs.setUp(machine.state);
 machine.render();
-server.connect(machine.state.kept.settings);
-const wantsPreview = pageIsSecure() && await allowedBefore();
-if (wantsPreview && machine.state.media.is === 'off') dispatch({ type: 'openMedia' });
+// Without the name of a room there is nothing to join.
+if (arrival.name) {
+  server.connect(machine.state.kept.settings);
+  const wantsPreview = pageIsSecure() && await allowedBefore();
+  if (wantsPreview && machine.state.media.is === 'off') dispatch({ type: 'openMedia' });
+}

@@ -19,10 +19,6 @@ const reactionsPerTile = 3;
 const keptReactions = 60;
 /** A screen reader hears of at most one reaction in this time. */
 const reactionRest = 3_000;
-/** A knock makes at most one sound in this time, however many people knock. */
-const knockRest = 4_000;
-/** Knocks that are kept, as many as a lobby has places (protocol §15). */
-const keptKnocks = 100;
 
 /** @param {State} state @returns {Step} */
 const unchanged = (state) => [state, []];
@@ -32,7 +28,7 @@ const unchanged = (state) => [state, []];
  * @param {(state: State & {room: Room}, event: Event, now: number) => Step} handle
  * @returns {(state: State, event: Event, now: number) => Step}
  */
-const inside = (handle) => (state, event, now) => (state.room ? handle(/** @type {State & {room: Room}} */ (state), event, now) : unchanged(state));
+export const inside = (handle) => (state, event, now) => (state.room ? handle(/** @type {State & {room: Room}} */ (state), event, now) : unchanged(state));
 
 /** @param {{room: Room | null}} state */
 export const isHost = ({ room }) => room?.role === 'host' || room?.role === 'cohost';
@@ -48,14 +44,17 @@ export const handlers = {
   // Events of the room.
   changed: inside((state, { options }) => changed(state, options)),
   person: inside((state, { person, me }) => personNews(state, person, me)),
-  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true } }, []]),
+  // Everything is sent and received again afterward.
+  roomAway: inside((state) => [{ ...state, room: { ...state.room, away: true }, faults: [], faultsRead: false }, []]),
   role: inside((state, { role }) => roleChanged(state, role)),
   said: inside((state, { line }) => said(state, line)),
   fileRemoved: inside((state, { fileId }) => [{ ...state, lines: state.lines.filter(({ file }) => file?.fileId !== fileId) }, []]),
   reacted: inside(reacted),
-  knock: inside(knock),
   stream: inside((state, { stream }) => [{ ...state, streams: upsert(state.streams, stream) }, []]),
   streamGone: inside((state, { streamId }) => streamGone(state, streamId)),
+  fault: inside((state, { of, connectionId, code, isFinal }) => (
+    [{ ...state, faults: [...withoutFault(state, of), { of, connectionId, code, isFinal }], faultsRead: false }, []])),
+  faultOver: inside((state, { of }) => [{ ...state, faults: withoutFault(state, of) }, []]),
   speaker: inside((state, { connectionId }) => [{ ...state, speaker: connectionId }, []]),
 
   // User actions.
@@ -69,8 +68,6 @@ export const handlers = {
   refused: inside((state, { code, message }) => [{ ...state, trouble: { code, message } }, []]),
 
   // What hosts do.
-  admit: inside((state, { connectionId }) => answerKnock(state, 'admit', connectionId)),
-  deny: inside((state, { connectionId }) => answerKnock(state, 'deny', connectionId)),
   muteOther: inside((state, { connectionId }) => [state, [{ do: 'muteOther', connectionId }]]),
   stopShareOf: inside((state, { connectionId }) => [state, [{ do: 'stopShareOf', connectionId }]]),
   setRole: inside((state, { connectionId, role }) => [state, [{ do: 'setRole', connectionId, role }]]),
@@ -180,6 +177,9 @@ function streamGone(state, streamId) {
   return [{ ...state, pinned, streams: state.streams.filter((one) => one.streamId !== streamId) }, []];
 }
 
+/** @param {State} state @param {string} of */
+const withoutFault = ({ faults }, of) => faults.filter((fault) => fault.of !== of);
+
 // ---- Chat and reactions
 
 /** @param {State & {room: Room}} state @param {import('./types.js').Line} line @returns {Step} */
@@ -203,24 +203,6 @@ function reacted(state, { connectionId, reaction }, now) {
   const isTold = connectionId !== state.room.me && (!state.told || now - state.told.at >= reactionRest);
   const told = isTold ? { name, reaction, at: now } : state.told;
   return [{ ...state, reactions, reactionCount: id, told }, [{ do: 'later', after: reactionTime, event: { type: 'reactionOver', id } }]];
-}
-
-// ---- Knocks
-
-/** @param {State & {room: Room}} state @param {Event} event @param {number} now @returns {Step} */
-function knock(state, { connectionId, displayName, waiting }, now) {
-  const others = state.knocks.filter((one) => one.connectionId !== connectionId);
-  if (!waiting) return [{ ...state, knocks: others }, []];
-  const isHeard = now - state.knockedAt >= knockRest;
-  const knocks = [...others, { connectionId, displayName }].slice(0, keptKnocks);
-  return [{ ...state, knocks, knockedAt: isHeard ? now : state.knockedAt }, isHeard ? [{ do: 'knockSound' }] : []];
-}
-
-/** @param {State} state @param {'admit' | 'deny'} how @param {string} connectionId @returns {Step} */
-function answerKnock(state, how, connectionId) {
-  if (!state.knocks.some((one) => one.connectionId === connectionId)) return unchanged(state);
-  // The knock disappears when the server says so, because admitting may fail in a full room.
-  return [state, [{ do: how, connectionId }]];
 }
 
 // ---- What the user does

@@ -119,6 +119,8 @@ export class Server {
       reconnected: tell(() => ({ type: 'roomIs', room: snapshot(room), knocks: [...room.knocks.values()], streams: this.#streams(room) })),
       muted: tell(({ publisher }) => ({ type: 'mutedByHost', publisher })),
       unpublished: tell(({ publisher, reason }) => ({ type: 'unpublished', publisher, reason })),
+      error: tell(({ error, isFinal, publisher, stream }) => ({ type: 'fault', publisher, ...sourceOf(stream), code: described(error).code, isFinal })),
+      recovered: tell(({ publisher, stream }) => ({ type: 'faultOver', publisher, ...sourceOf(stream) })),
       subscriber: ({ subscriber }) => { if (room === this.room) this.#watch(room, subscriber); },
       subscriberGone: ({ subscriber }) => { if (room === this.room) this.#unwatch(room, subscriber); },
       ended: tell(({ reason }) => ({ type: 'ended', reason })),
@@ -229,6 +231,13 @@ export class Server {
 function snapshot(room) {
   const { name, role, options, connectionId: me } = room;
   return { name, role, options, me, people: [...room.people.values()], away: false, maxFileSize: room.files.maxSize };
+}
+
+/** @param {import('../../lib/session/roster.js').Stream | undefined} stream what cannot be received; undefined if it is ours, and cannot be sent */
+function sourceOf(stream) {
+  if (!stream) return {};
+  const { streamId, videoType, connection: { connectionId } } = stream;
+  return videoType === 'screen' ? { of: streamId } : { of: streamId, connectionId };
 }
 
 /** @param {any} error */

@@ -13,6 +13,8 @@ import { arrangement, tilesOf } from './tiles.js';
 
 /** Space between tiles, in CSS pixels. */
 const gap = 8;
+/** The place of the buttons that turn the pages, below the tiles, in CSS pixels. `room.css` has the same height. */
+const pagerHeight = 56;
 
 export class Stage {
   #stage = box('stage');
@@ -24,6 +26,8 @@ export class Stage {
   #state = null;
   /** @type {string | null} the tile that is large, or speaks */
   #focus = null;
+  /** @type {string | undefined} who was on the card of knocks when it was pressed */
+  #pressed = undefined;
   /** Subscribers that have an indicator of the network. */
   #indicated = new WeakSet();
 
@@ -31,16 +35,20 @@ export class Stage {
    * @param {import('./strings.js').Strings} strings @param {(event: Event) => void} dispatch
    * @param {(streamId: string | null) => import('../../lib/session/subscriber.js').Subscriber | null} subscriberOf
    * @param {() => string} link returns the link of the invitation
+   * @param {(video: HTMLVideoElement) => void} shown a video is in its tile
    */
-  constructor(strings, dispatch, subscriberOf, link) {
+  constructor(strings, dispatch, subscriberOf, link, shown) {
     this.strings = strings;
     this.dispatch = dispatch;
     this.subscriberOf = subscriberOf;
     this.link = link;
+    this.shown = shown;
     this.#self = new SelfView(strings, dispatch, () => { if (this.#state) this.render(this.#state); });
     new ResizeObserver(() => { if (this.#state) this.render(this.#state); }).observe(this.#stage);
     button('page-back').addEventListener('click', () => this.#turn(-1));
     button('page-on').addEventListener('click', () => this.#turn(1));
+    // The person may change between the beginning of a press and its end.
+    for (const begins of ['pointerdown', 'keydown']) box('knock').addEventListener(begins, () => { this.#pressed = box('knock').dataset.connection; });
     button('knock-admit').addEventListener('click', () => this.#answer('admit'));
     button('knock-deny').addEventListener('click', () => this.#answer('deny'));
   }
@@ -52,6 +60,11 @@ export class Stage {
   get focusVideo() {
     const view = this.#focus === null ? undefined : this.#shown.get(this.#focus);
     return view?.video ?? null;
+  }
+
+  /** @returns {HTMLVideoElement[]} the videos of all tiles */
+  get videos() {
+    return [...this.#shown.values()].flatMap(({ video }) => video ?? []);
   }
 
   /** @param {State} state */
@@ -80,11 +93,14 @@ export class Stage {
   /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
   #place(state, tiles, is, focus) {
     const { clientWidth: width, clientHeight: height } = this.#stage;
-    return layOut({
+    const room = {
       width, height, layout: is, focus, gap, page: state.page,
       tiles: tiles.map(({ id, aspect, isScreen }) => ({ id, aspect, isScreen })),
       self: { aspect: this.#self.aspect, corner: state.kept.corner },
-    });
+    };
+    const placed = layOut(room);
+    // The buttons that turn the pages must not hide anybody.
+    return placed.pages > 1 ? layOut({ ...room, height: height - pagerHeight }) : placed;
   }
 
   /**
@@ -116,6 +132,7 @@ export class Stage {
   #attach(view, tile) {
     const subscriber = this.subscriberOf(tile.streamId);
     view.show(subscriber?.element ?? null, tile.name);
+    if (view.video) this.shown(view.video);
     if (!subscriber || this.#indicated.has(subscriber)) return;
     this.#indicated.add(subscriber);
     showCondition(view.element, subscriber, 'theirs', this.strings, () => view.name);
@@ -147,22 +164,24 @@ export class Stage {
    * The panel of people has all knocks, so the card is for when it is closed.
    * @param {State} state
    */
-  #renderKnock({ knocks, panel }) {
-    const [first] = knocks;
+  #renderKnock({ knocks, card: is, panel }) {
+    const person = knocks.find(({ connectionId }) => connectionId === is?.connectionId);
     const card = box('knock');
-    const isShown = Boolean(first) && panel !== 'people';
+    const isShown = person !== undefined && panel !== 'people';
     // The focus would be lost with the card.
     if (!isShown && card.contains(document.activeElement)) box('room').focus({ preventScroll: true });
     show(card, isShown);
     if (!isShown) return;
-    card.dataset.connection = first.connectionId;
-    setText(box('knock-text'), this.strings.room.knocks(first.displayName));
+    card.dataset.connection = person.connectionId;
+    for (const id of ['knock-admit', 'knock-deny']) setAttribute(button(id), 'aria-disabled', is?.isReady ? null : 'true');
+    setText(box('knock-text'), this.strings.room.knocks(person.displayName));
     setText(box('knock-more'), knocks.length > 1 ? this.strings.room.knocksMore(knocks.length - 1) : '');
   }
 
-  /** @param {'admit' | 'deny'} type */
-  #answer(type) {
-    this.dispatch({ type, connectionId: box('knock').dataset.connection });
+  /** @param {'admit' | 'deny'} how */
+  #answer(how) {
+    this.dispatch({ type: 'answerCard', how, connectionId: this.#pressed ?? box('knock').dataset.connection });
+    this.#pressed = undefined;
   }
 }
 

@@ -3,6 +3,7 @@
 // inside is in `room-state.js`.
 // Invariant: `room` is set exactly while `place` is `in`.
 
+import { handlers as knocks, withCard } from './knocks.js';
 import { handlers as inRoom } from './room-state.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -26,7 +27,7 @@ const correctable = ['room_password', 'rate_limited', 'already_joined', 'invalid
 /** What belongs to one stay in the room. */
 const nothing = {
   room: null, streams: [], speaker: null, pinned: null, fits: {}, page: 0, lines: [], unread: 0, knocks: [], reactions: [],
-  told: null, panel: null, dialog: null, popup: null, question: null, sharing: /** @type {'off'} */ ('off'),
+  told: null, card: null, faults: [], faultsRead: false, panel: null, dialog: null, popup: null, question: null, sharing: /** @type {'off'} */ ('off'),
 };
 
 /**
@@ -36,7 +37,8 @@ const nothing = {
 export function initialState({ address, kept, guest = false, hasToken = false, isNamed = false, mesh = false, isFramed = false }) {
   return {
     link: { is: 'connecting' }, guest, address, mesh, hasToken, isNamed, isFramed, kept, used: kept.settings, password: '',
-    asksPassword: false, media: { is: 'off' }, muted: false, cameraOff: false, sound: 'unknown', place: { is: 'before' }, trouble: null, passing: null,
+    asksPassword: false, media: { is: 'off' }, muted: false, cameraOff: false, sound: 'unknown',
+    place: address ? { is: 'before' } : { is: 'over', why: 'unreadable', message: '' }, trouble: null, passing: null,
     lineCount: 0, reactionCount: 0, knockedAt: -Infinity, ...nothing,
   };
 }
@@ -50,7 +52,7 @@ export function initialState({ address, kept, guest = false, hasToken = false, i
 export function step(state, event, now) {
   const handle = handlers[event.type];
   if (!handle) throw new Error(`Unknown event "${event.type}".`);
-  return handle(state, event, now);
+  return withCard(state, handle(state, event, now));
 }
 
 /** @param {State} state @returns {Step} */
@@ -59,6 +61,7 @@ const unchanged = (state) => [state, []];
 /** @type {import('./types.js').Handlers} */
 const handlers = {
   ...inRoom,
+  ...knocks,
 
   // User actions before the room.
   name: (state, { name }) => keep(state, { name }),
@@ -69,7 +72,7 @@ const handlers = {
   again: (state) => join({ ...state, place: { is: 'before' }, asksPassword: false }),
   back: (state) => [{ ...state, place: { is: 'before' }, trouble: null }, [{ do: 'focus', on: 'join' }]],
   settings: (state, { change }) => changeSettings(state, change),
-  dismiss: (state) => [{ ...state, trouble: null, passing: null }, []],
+  dismiss: (state) => [{ ...state, ...state.trouble ? { trouble: null } : { faultsRead: true }, passing: null }, []],
 
   // Camera and microphone.
   openMedia: (state, { camera = true }) => [{ ...state, media: { is: 'asking' } }, [{ do: 'openMedia', camera }]],
@@ -78,8 +81,9 @@ const handlers = {
   mediaOn: (state, { camera }) => mediaOn(state, camera),
   mediaFailed: (state, { why }) => mediaFailed(state, why),
   cameraFailed: (state, { why }) => [{ ...state, trouble: { code: 'camera_failed', message: why } }, []],
+  microphoneFailed: (state, { why }) => [{ ...state, trouble: { code: 'microphone_failed', message: why } }, []],
   mediaLost: (state, { kind }) => mediaLost(state, kind),
-  mediaBack: (state) => (state.media.is === 'on' ? [{ ...state, media: { is: 'on', camera: state.media.camera } }, []] : unchanged(state)),
+  mediaBack: (state, { kind = 'audio' }) => mediaBack(state, kind),
   sound: (state, { is }) => [{ ...state, sound: is }, []],
   mutedByHost: (state) => pass({ ...state, muted: true }, { is: 'mutedByHost' }, [{ do: 'mute', on: true }]),
 
@@ -256,6 +260,20 @@ function mediaFailed(state, why) {
 function mediaLost(state, kind) {
   if (state.media.is !== 'on') return unchanged(state);
   return [{ ...state, media: { ...state.media, lost: kind, camera: kind === 'video' ? false : state.media.camera } }, []];
+}
+
+/**
+ * There is another device, which the user chose or the SDK took.
+ * @param {State} state @param {'audio' | 'video'} kind @returns {Step}
+ */
+function mediaBack(state, kind) {
+  if (state.media.is !== 'on') return unchanged(state);
+  const { lost, camera } = state.media;
+  const failed = kind === 'video' ? 'camera_failed' : 'microphone_failed';
+  return [{
+    ...state, media: { is: 'on', camera: camera || kind === 'video', ...lost && lost !== kind ? { lost } : {} },
+    sound: kind === 'audio' ? 'unknown' : state.sound, trouble: state.trouble?.code === failed ? null : state.trouble,
+  }, []];
 }
 
 /** @param {State} state @param {Partial<import('./types.js').Settings>} change @returns {Step} */

@@ -12,7 +12,7 @@ const plural = new Intl.PluralRules('en');
 const counted = (count, one, other) => `${count.toLocaleString('en')} ${plural.select(count) === 'one' ? one : other}`;
 
 const en = {
-  title: /** @param {string} room */ (room) => `${room} – Confab`,
+  title: /** @param {string} room */ (room) => (room ? `${room} – Confab` : 'Confab – room'),
   titleWaiting: /** @param {number} count @param {string} room */ (count, room) => `(${count}) ${room} – Confab`,
   headline: /** @param {string} room */ (room) => `Join ${isolated(room)}`,
   pitch: 'Check your camera and microphone. Others see and hear you after you press Join.',
@@ -71,6 +71,7 @@ const en = {
   isMuted: 'Muted',
   isHost: 'Host',
   isAway: 'Reconnecting…',
+  isUnseen: 'Not shown yet',
   handUp: 'Raised hand',
   previousPage: 'Previous page',
   nextPage: 'Next page',
@@ -149,7 +150,9 @@ const en = {
 
   // Settings of this device
   settingsTitle: 'Settings',
-  settingsHint: 'They stay on this device and apply when you join the next time.',
+  settingsHint: 'The settings below stay on this device and apply when you join the next time.',
+  speakers: 'Speakers',
+  unnamedSpeakers: /** @param {number} number */ (number) => `Speakers ${number}`,
   candidates: 'Connect by',
   candidateNames: {
     any: 'Any way', local: 'Direct connections only', stun: 'Direct connections and STUN', turn: 'TURN servers only',
@@ -210,6 +213,18 @@ const en = {
     copied: 'Link copied.',
   },
 
+  // What cannot be sent or received, and what to do
+  faults: {
+    camera: 'Others do not see or hear you yet. This page keeps trying. If that takes long, leave the room and join again.',
+    cameraFull: 'Others do not see or hear you yet, because the server has reached its bandwidth limit. This page keeps trying. To be heard, turn your camera off.',
+    screen: 'Others do not see your screen yet. This page keeps trying. If that takes long, stop sharing and share again.',
+    screenFull: 'Others do not see your screen yet, because the server has reached its bandwidth limit. This page keeps trying.',
+    others: /** @param {string} name */ (name) => `You do not see or hear ${name ? isolated(name) : 'everyone'} yet. This page keeps trying. If that takes long, leave the room and join again.`,
+    othersFull: /** @param {string} name */ (name) =>
+      `You do not see or hear ${name ? isolated(name) : 'everyone'} yet, because the server has reached its bandwidth limit. This page keeps trying. It helps if people turn their cameras off.`,
+    othersFinal: /** @param {string} name */ (name) => `You do not see or hear ${name ? isolated(name) : 'everyone'}. Leave the room and join again.`,
+  },
+
   // How a visit ends, each with what to do next
   over: {
     left: ['You left the room', 'You can come back at any time.'],
@@ -228,6 +243,7 @@ const en = {
     roomEnded: ['This room has ended', 'Ask the site that you come from for a new invitation.'],
     invitation: ['You cannot join with this invitation', 'This invitation no longer works. Ask for a new one.'],
     connectionLost: ['The connection to the room was lost', 'Check your network, then join again.'],
+    unreadable: ['This link cannot be read', 'A part of it is missing or damaged. Ask for it again, or open another room.'],
     unknown: ['You are no longer in the room', 'Try to join again.'],
   },
 
@@ -248,6 +264,7 @@ const en = {
     not_found: 'This person is no longer here.',
     offline_queue_full: 'The connection is lost. Try again after it is restored.',
     camera_failed: 'The camera could not be started. Check whether another program uses it, then try again.',
+    microphone_failed: 'The microphone could not be started. Check whether another program uses it, then try again.',
     token_expired: 'This invitation has expired. Ask for a new one.',
     token_match_ended: 'This invitation is no longer valid. Ask for a new one.',
     token_revoked: 'This invitation was revoked when a host removed you. Ask for a new one.',

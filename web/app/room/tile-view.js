@@ -91,11 +91,11 @@ export class TileView {
     setAttribute(element, 'aria-label', label);
     setText(this.#label, label);
     setText(this.#initial, initialOf(tile.name));
-    const notes = [tile.isHost ? words.isHost : '', tile.isAway ? words.isAway : '', tile.isMuted ? words.isMuted : '', tile.hand ? words.handUp : ''];
+    const notes = [tile.isHost ? words.isHost : '', tile.isAway ? words.isAway : '', tile.isUnseen ? words.isUnseen : '', tile.isMuted ? words.isMuted : '', tile.hand ? words.handUp : ''];
     setText(this.#note, notes.filter(Boolean).map((note) => ` ${note}.`).join(''));
     setAttribute(element, 'data-muted', tile.isMuted && !tile.isScreen ? 'yes' : null);
     setAttribute(element, 'data-hand', tile.hand ? 'yes' : null);
-    setAttribute(element, 'data-away', tile.isAway ? words.isAway : null);
+    setAttribute(element, 'data-away', tile.isAway ? words.isAway : tile.isUnseen ? words.isUnseen : null);
     setAttribute(element, 'data-speaking', tile.isSpeaking ? 'yes' : null);
     setAttribute(element, 'data-video', tile.hasVideo ? 'yes' : null);
     setText(this.#reactions, tile.reactions.join(''));

@@ -15,6 +15,7 @@ import { personOf } from './room-state.js';
  * @property {boolean} hasVideo whether there is a video to show
  * @property {boolean} isMuted
  * @property {boolean} isAway
+ * @property {boolean} isUnseen whether their camera and microphone cannot be received now
  * @property {boolean} hand
  * @property {boolean} isSpeaking
  * @property {boolean} isPinned
@@ -32,9 +33,12 @@ const usualScreenAspect = 16 / 9;
 export function tilesOf(state) {
   const { room } = state;
   if (!room) return [];
+  const { faults } = state;
+  // A stream that cannot be received comes and goes with each attempt.
+  const streams = state.streams.filter(({ streamId }) => !faults.some(({ of }) => of === streamId));
   const others = room.people.filter(({ connectionId }) => connectionId !== room.me);
-  const screens = state.streams.filter(({ isScreen, connectionId }) => isScreen && connectionId !== room.me);
-  return [...screens.map((stream) => screenTile(state, stream)), ...others.map((person) => personTile(state, person))];
+  const screens = streams.filter(({ isScreen, connectionId }) => isScreen && connectionId !== room.me);
+  return [...screens.map((stream) => screenTile(state, stream)), ...others.map((person) => personTile({ ...state, streams }, person))];
 }
 
 /** @param {State} state @param {Stream} stream @returns {Tile} */
@@ -42,7 +46,7 @@ function screenTile(state, stream) {
   const person = state.room && personOf(state.room, stream.connectionId);
   return {
     id: stream.streamId, connectionId: stream.connectionId, name: person?.displayName ?? '', isScreen: true, streamId: stream.streamId,
-    hasVideo: stream.hasVideo, isMuted: false, isAway: person?.state === 'reconnecting', hand: false, isSpeaking: false,
+    hasVideo: stream.hasVideo, isMuted: false, isUnseen: false, isAway: person?.state === 'reconnecting', hand: false, isSpeaking: false,
     isPinned: state.pinned === stream.streamId, isHost: false, aspect: stream.aspect ?? usualScreenAspect, reactions: [],
   };
 }
@@ -50,9 +54,10 @@ function screenTile(state, stream) {
 /** @param {State} state @param {import('./types.js').Person} person @returns {Tile} */
 function personTile(state, { connectionId, displayName, role, state: is, handAt }) {
   const stream = state.streams.find((one) => one.connectionId === connectionId && !one.isScreen);
+  const isUnseen = state.faults.some((fault) => fault.connectionId === connectionId);
   return {
     id: connectionId, connectionId, name: displayName, isScreen: false, streamId: stream?.streamId ?? null,
-    hasVideo: stream?.hasVideo ?? false, isMuted: !stream?.hasAudio, isAway: is === 'reconnecting', hand: handAt !== undefined,
+    hasVideo: stream?.hasVideo ?? false, isMuted: !stream?.hasAudio && !isUnseen, isUnseen, isAway: is === 'reconnecting', hand: handAt !== undefined,
     isSpeaking: state.speaker === connectionId, isPinned: state.pinned === connectionId, isHost: role !== 'guest',
     aspect: stream?.aspect ?? usualAspect, reactions: reactionsOf(state, connectionId),
   };

@@ -43,6 +43,14 @@
 /** @typedef {'react' | 'layout' | 'more'} Popup */
 /** @typedef {{is: 'remove', connectionId: string, name: string} | {is: 'host', connectionId: string, name: string}} Question */
 /** @typedef {{code: string, message: string, until?: number, seconds?: number}} Trouble */
+/**
+ * @typedef {{of: string, connectionId?: string, code: string, isFinal: boolean}} Fault what cannot be sent (`camera`, `screen`) or received
+ *   (a streamId). It is tried again unless that is final. connectionId: whose camera it is
+ */
+/**
+ * @typedef {{connectionId: string, isReady: boolean}} KnockCard who is on the card. Not ready for a moment, so that a press that was
+ *   meant for somebody else does nothing
+ */
 /** @typedef {{is: string, name?: string}} Passing a key of the status texts, and the person it is about */
 /**
  * @typedef {object} Settings of the media on this device, applied at the next join
@@ -89,6 +97,7 @@
  * @property {number} lineCount the number of lines since the page was loaded
  * @property {number} unread
  * @property {Knock[]} knocks
+ * @property {KnockCard | null} card
  * @property {number} knockedAt when a knock was last heard
  * @property {Reaction[]} reactions
  * @property {number} reactionCount
@@ -99,6 +108,8 @@
  * @property {Popup | null} popup
  * @property {Question | null} question
  * @property {Trouble | null} trouble
+ * @property {Fault[]} faults
+ * @property {boolean} faultsRead whether the user has closed the sentence about them
  * @property {Passing | null} passing a confirmation, shown for a few seconds
  */
 /** @typedef {{type: string, [member: string]: any}} Event */

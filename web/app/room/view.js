@@ -25,6 +25,7 @@ export class View {
     this.ways = {
       retryLink: strings.tryAgain, reload: strings.reload, dismiss: strings.dismiss, again: room.joinAgain, back: room.close,
       otherRooms: room.otherRooms, openMedia: strings.tryAgain, openVoice: strings.useVoice, turnOn: strings.turnOn, unblock: strings.unblock,
+      devices: room.settingsTitle,
     };
   }
 
@@ -89,6 +90,7 @@ export class View {
     this.#renderTop(state);
     this.#renderToggles(state);
     if (screen === 'before') this.#renderBefore(state);
+    this.#renderDevices(state);
     if (screen === 'over') this.#renderOver(state);
     this.#renderBar(state);
   }
@@ -98,6 +100,8 @@ export class View {
     document.body.dataset.screen = screen;
     for (const id of screens) show(box(id), id === screen);
     moveInto(box('you'), box(screen === 'room' ? 'self-slot' : 'preview-slot'));
+    // In the room, the devices are chosen in the settings.
+    moveInto(box('preview-tools'), screen === 'room' ? box('settings-devices') : /** @type {HTMLElement} */ (box('before').querySelector('.preview')));
     if (screen === 'room') box('bar-toggles').append(box('toggles'));
     else moveInto(box('toggles'), box('preview-toggles'));
     window.scrollTo(0, 0);
@@ -111,6 +115,8 @@ export class View {
     setAttribute(box('status'), 'data-tone', status.tone);
     const name = state.room?.name ?? state.address;
     setText(box('room-name'), state.room ? name : '');
+    // Where the name does not fit, a tooltip has it.
+    setAttribute(box('room-name'), 'title', state.room ? name : null);
     const notice = noticeOf(state, strings);
     setText(box('notice-text'), notice?.text ?? '');
     setAttribute(box('notice'), 'data-tone', notice?.tone ?? null);
@@ -164,9 +170,16 @@ export class View {
     setAttribute(byId('preview-icon', SVGUseElement), 'href', `/app/shared/icons.svg#${picture}`);
     setText(box('preview-text'), words);
     showWays(box('preview-ways'), ways, this.ways);
-    for (const id of ['level-box', 'microphone-picker']) show(box(id), media.is === 'on');
-    show(box('camera-picker'), media.is === 'on' && media.camera);
-    setText(box('device-hint'), deviceHint(state, strings));
+  }
+
+  /** @param {State} state */
+  #renderDevices(state) {
+    const { media, place } = state;
+    const isOn = media.is === 'on';
+    show(box('preview-tools'), isOn || place.is !== 'in');
+    for (const id of ['level-box', 'microphone-picker']) show(box(id), isOn);
+    show(box('camera-picker'), isOn && (media.camera || media.lost === 'video'));
+    setText(box('device-hint'), deviceHint(state, this.strings));
   }
 
   /** @param {State} state */

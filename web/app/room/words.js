@@ -5,11 +5,11 @@ import { handIsRaised } from './room-state.js';
 /** @typedef {import('./strings.js').Strings} Strings */
 /** @typedef {'calm' | 'busy' | 'good' | 'warn' | 'bad'} Tone */
 /** @typedef {{text: string, tone: Tone}} Status */
-/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock'} Way */
+/** @typedef {'retryLink' | 'reload' | 'dismiss' | 'again' | 'back' | 'otherRooms' | 'openMedia' | 'openVoice' | 'turnOn' | 'unblock' | 'devices'} Way */
 /** @typedef {{text: string, ways: Way[], tone: Tone}} Notice */
 
 /** Ends after which joining again is of no use. */
-const final = ['banned', 'room_banned', 'closed', 'not_permitted', 'room_not_found'];
+const final = ['banned', 'room_banned', 'closed', 'not_permitted', 'room_not_found', 'unreadable'];
 
 /** @param {State} state @returns {'before' | 'room' | 'over'} */
 export function screenOf({ place }) {
@@ -65,16 +65,36 @@ export function noticeOf(state, strings) {
   if (link.is === 'closed') return closedNotice(link, strings);
   if (trouble) return { text: troubleText(trouble, strings), ways: ['dismiss'], tone: 'warn' };
   if (place.is !== 'in') return null;
+  const fault = faultText(state, strings);
+  if (fault) return { text: fault, ways: ['dismiss'], tone: 'warn' };
   if (state.streams.some(({ isSilent }) => isSilent)) return { text: strings.silent, ways: ['unblock'], tone: 'warn' };
   if (media.is === 'failed') return { text: strings.room.media[media.why], ways: mediaWays(media.why), tone: 'warn' };
   const lost = lostText(state, strings);
-  return lost ? { text: lost, ways: [], tone: 'warn' } : null;
+  return lost ? { text: lost, ways: ['devices'], tone: 'warn' } : null;
 }
 
 /** @param {State} state @param {Strings} strings */
 function lostText({ media }, strings) {
   if (media.is !== 'on' || !media.lost) return null;
   return media.lost === 'audio' ? strings.room.lostMicrophone : strings.room.lostCamera;
+}
+
+/**
+ * Returns what cannot be sent, or else what cannot be received.
+ * @param {State} state @param {Strings} strings
+ */
+function faultText({ faults, faultsRead, room }, strings) {
+  if (faultsRead || faults.length === 0) return null;
+  const words = strings.room.faults;
+  const isFull = (/** @type {import('./types.js').Fault} */ { code }) => code === 'bandwidth_exceeded';
+  for (const of of /** @type {const} */ (['camera', 'screen'])) {
+    const mine = faults.find((fault) => fault.of === of);
+    if (mine) return words[isFull(mine) ? /** @type {const} */ (`${of}Full`) : of];
+  }
+  const [first] = faults;
+  const person = faults.length === 1 ? room?.people.find(({ connectionId }) => connectionId === first.connectionId) : undefined;
+  const sentence = first.isFinal ? words.othersFinal : isFull(first) ? words.othersFull : words.others;
+  return sentence(person?.displayName ?? '');
 }
 
 /** @param {import('./types.js').MediaTrouble} why @returns {Way[]} */

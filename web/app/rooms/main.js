@@ -19,8 +19,9 @@ const field = input('name');
 
 /** @param {string} name */
 function go(name) {
-  recent.remember(name);
-  location.assign(roomPath(name, guest));
+  const mesh = input('mesh').checked;
+  recent.remember(name, mesh);
+  location.assign(roomPath(name, guest, mesh));
 }
 
 /** @param {string} text */
@@ -29,10 +30,10 @@ function showError(text) {
   field.setAttribute('aria-invalid', String(text !== ''));
 }
 
-/** @param {string} name */
-function rowOf(name) {
+/** @param {import('../shared/recent-rooms.js').RecentRoom} room */
+function rowOf({ name, mesh }) {
   const row = document.createElement('li');
-  const link = Object.assign(document.createElement('a'), { href: roomPath(name, guest), textContent: name });
+  const link = Object.assign(document.createElement('a'), { href: roomPath(name, guest, mesh), textContent: name });
   const forget = Object.assign(document.createElement('button'), { type: 'button', className: 'button quiet round' });
   forget.setAttribute('aria-label', texts.forget(name));
   forget.append(icon('cross'));
@@ -46,9 +47,9 @@ function rowOf(name) {
 }
 
 function drawRecent() {
-  const names = recent.recall();
-  box('recent-rooms').replaceChildren(...names.map(rowOf));
-  show(box('recent'), names.length > 0);
+  const rooms = recent.recall();
+  box('recent-rooms').replaceChildren(...rooms.map(rowOf));
+  show(box('recent'), rooms.length > 0);
 }
 
 button('create').addEventListener('click', () => go(randomRoomName()));

@@ -76,11 +76,11 @@ export function formMemory(guest) {
   };
 }
 
-/** @typedef {{camera?: string, microphone?: string}} Devices */
+/** @typedef {{camera?: string, microphone?: string, speakers?: string}} Devices */
 /** @typedef {ReturnType<typeof deviceMemory>} DeviceMemory */
 
 /**
- * Storage for the most recently used camera and microphone.
+ * Storage for the most recently used camera, microphone and speakers.
  * @param {boolean} guest
  */
 export function deviceMemory(guest) {
@@ -89,8 +89,8 @@ export function deviceMemory(guest) {
   return {
     /** @returns {Devices} */
     recall() {
-      const { camera, microphone } = kept.get();
-      return { camera: known(camera), microphone: known(microphone) };
+      const { camera, microphone, speakers } = kept.get();
+      return { camera: known(camera), microphone: known(microphone), speakers: known(speakers) };
     },
     /** @param {Devices} change */
     remember: (change) => kept.change(change),

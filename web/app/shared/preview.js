@@ -37,7 +37,8 @@ function afterGesture(run) {
  * @typedef {object} PreviewOptions
  * @property {() => object} [publisherOptions] more options of the SDK's publisher, such as the size of the video
  * @property {(audioLevel: number) => void} [heard] gets the level of the microphone, from 0 to 1
- * @property {boolean} [keepsLost] keep the publisher when a device was disconnected, because the SDK takes the next microphone
+ * @property {boolean} [keepsLost] keep the publisher when a device was disconnected or could not be changed: the SDK takes the next
+ *   microphone, and the other device goes on
  */
 
 export class Preview {
@@ -46,6 +47,8 @@ export class Preview {
   // Counts openings and closings, so that results of earlier ones are ignored.
   #turn = 0;
   #level = box('level');
+  /** @type {import('./memory.js').Devices} the devices that the pickers showed as in use */
+  #used = {};
   #pickers = { camera: byId('camera', HTMLSelectElement), microphone: byId('microphone', HTMLSelectElement) };
 
   /**
@@ -138,8 +141,13 @@ export class Preview {
   /** Opens a camera in addition to the microphone, which is in use. */
   async addCamera() {
     const { publisher } = this;
+    const { camera } = this.devices.recall();
     try {
-      await publisher?.setVideoSource(this.devices.recall().camera ?? true);
+      // The saved camera may be gone, so use any.
+      await publisher?.setVideoSource(camera ?? true).catch((/** @type {Error} */ error) => {
+        if (camera === undefined) throw error;
+        return publisher.setVideoSource(true);
+      });
       if (!publisher || publisher !== this.publisher) return;
       publisher.publishVideo(true);
       show(box('camera-picker'), true);
@@ -180,7 +188,8 @@ export class Preview {
    */
   #fill(kind, devices, unnamed) {
     const picker = this.#pickers[kind];
-    const chosen = picker.value || this.devices.recall()[kind];
+    const used = this.#inUse(kind);
+    const chosen = devices.some(({ deviceId }) => deviceId === used) ? used : picker.value || this.devices.recall()[kind];
     picker.replaceChildren(...devices.map((device, index) => {
       const option = document.createElement('option');
       option.value = device.deviceId;
@@ -188,17 +197,43 @@ export class Preview {
       option.selected = device.deviceId === chosen;
       return option;
     }));
+    this.#used[kind] = picker.value;
     picker.disabled = devices.length < 2;
+  }
+
+  /** @param {'camera' | 'microphone'} kind @returns {string | undefined} the id of the device, if the browser tells it */
+  #inUse(kind) {
+    const track = kind === 'camera' ? this.publisher?.getVideoSource().track : this.publisher?.getAudioSource();
+    return track?.readyState === 'live' ? track.getSettings().deviceId : undefined;
   }
 
   /** @param {'camera' | 'microphone'} kind */
   async #pick(kind) {
+    const { publisher } = this;
     const deviceId = this.#pickers[kind].value;
     this.devices.remember({ [kind]: deviceId });
     try {
-      await (kind === 'camera' ? this.publisher?.setVideoSource(deviceId) : this.publisher?.setAudioSource(deviceId));
-    } catch {
-      this.dispatch({ type: 'mediaFailed', why: 'busy' });
+      await (kind === 'camera' ? publisher?.setVideoSource(deviceId) : publisher?.setAudioSource(deviceId));
+      this.#used[kind] = deviceId;
+      if (publisher && publisher === this.publisher && this.options.keepsLost) {
+        this.dispatch({ type: 'mediaBack', kind: kind === 'camera' ? 'video' : 'audio' });
+      }
+    } catch (error) {
+      if (!this.options.keepsLost) this.dispatch({ type: 'mediaFailed', why: 'busy' });
+      else if (publisher === this.publisher) this.#notChanged(kind, error);
     }
+  }
+
+  /**
+   * Another device could not be opened. The one before goes on, unless the SDK had to stop it first.
+   * @param {'camera' | 'microphone'} kind @param {any} error
+   */
+  #notChanged(kind, error) {
+    const before = this.#used[kind];
+    this.#pickers[kind].value = before ?? '';
+    this.devices.remember({ [kind]: before });
+    const track = kind === 'camera' ? this.publisher.getVideoSource().track : this.publisher.getAudioSource();
+    if (track?.readyState !== 'live') this.dispatch({ type: 'mediaLost', kind: kind === 'camera' ? 'video' : 'audio' });
+    this.dispatch({ type: `${kind}Failed`, why: mediaTrouble(error) });
   }
 }

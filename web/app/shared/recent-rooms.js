@@ -4,21 +4,28 @@ import { shelf } from './memory.js';
 /** Enough to find the usual ones, on one screen of a phone. */
 const maxRooms = 6;
 
+/** @typedef {{name: string, mesh: boolean}} RecentRoom `mesh`: as it was; a room that has ended is made so again */
+
 /** @param {boolean} guest */
 export function recentRooms(guest) {
   const kept = shelf(guest, 'confab.rooms');
-  /** @returns {string[]} */
+  /** @returns {RecentRoom[]} */
   const recall = () => {
-    const { names } = kept.get();
-    return Array.isArray(names) ? names.filter((name) => typeof name === 'string' && name !== '').slice(0, maxRooms) : [];
+    const { names, mesh } = kept.get();
+    const direct = Array.isArray(mesh) ? mesh : [];
+    const known = Array.isArray(names) ? names.filter((name) => typeof name === 'string' && name !== '').slice(0, maxRooms) : [];
+    return known.map((name) => ({ name, mesh: direct.includes(name) }));
   };
   // Names that differ only in case name the same room.
-  const others = (/** @type {string} */ name) => recall().filter((one) => one.toLowerCase() !== name.toLowerCase());
+  const others = (/** @type {string} */ name) => recall().filter((one) => one.name.toLowerCase() !== name.toLowerCase());
+  const keep = (/** @type {RecentRoom[]} */ rooms) => kept.set({
+    names: rooms.map(({ name }) => name), mesh: rooms.filter(({ mesh }) => mesh).map(({ name }) => name),
+  });
   return {
     recall,
+    /** @param {string} name @param {boolean} mesh */
+    remember: (name, mesh) => keep([{ name, mesh }, ...others(name)].slice(0, maxRooms)),
     /** @param {string} name */
-    remember: (name) => kept.set({ names: [name, ...others(name)].slice(0, maxRooms) }),
-    /** @param {string} name */
-    forget: (name) => kept.set({ names: others(name) }),
+    forget: (name) => keep(others(name)),
   };
 }

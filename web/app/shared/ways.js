@@ -16,8 +16,12 @@ export function randomRoomName() {
  * Returns the address of a room. A guest stays a guest there.
  * @param {string} name
  * @param {boolean} guest
+ * @param {boolean} [mesh] whether it is a mesh room if it does not exist yet
  */
-export const roomPath = (name, guest) => `/room/${encodeURIComponent(name.normalize('NFC'))}${guest ? '?guest=1' : ''}`;
+export function roomPath(name, guest, mesh = false) {
+  const query = [guest ? 'guest=1' : '', mesh ? 'media=mesh' : ''].filter(Boolean).join('&');
+  return `/room/${encodeURIComponent(name.normalize('NFC'))}${query && `?${query}`}`;
+}
 
 /**
  * Puts the links between the pages in order, and passes the guest on in them, so that a guest stays the same guest.

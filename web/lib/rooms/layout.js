@@ -44,6 +44,8 @@ const stripShare = 0.2;
 const maxStrip = { width: 240, height: 180 };
 /** The distance of the own picture from the edges. */
 const padding = 10;
+/** @type {Corner} */
+const defaultCorner = 'bottomRight';
 
 /** @param {LayoutInput} input @returns {LayoutOutput} */
 export function layOut(input) {
@@ -51,21 +53,27 @@ export function layOut(input) {
   const viewport = { x: 0, y: 0, width: Math.floor(width), height: Math.floor(height) };
   const gap = Math.max(0, Math.floor(Math.min(input.gap ?? defaultGap, width / 20, height / 20)));
   const space = { viewport, gap, page: input.page ?? 0 };
-  const placed = place(space, tiles, layout, [input.focus ?? []].flat());
-  return { ...placed, overflow: tiles.length - placed.tiles.length, self: self ? placeSelf(viewport, self, tiles.length === 0) : null };
+  const own = self ? { ...self, ...placeSelf(viewport, self, tiles.length === 0) } : null;
+  const { tiles: placed, page, pages, self: tile } = place(space, tiles, layout, [input.focus ?? []].flat(), own);
+  return { tiles: placed, page, pages, overflow: tiles.length - placed.length, self: own && rectangleOf(tile ?? own) };
 }
 
 /** @typedef {{viewport: Rectangle, gap: number, page: number}} Space */
-/** @typedef {{tiles: PlacedTile[], page: number, pages: number}} Placed */
+/** @typedef {Omit<PlacedTile, 'id'>} PlacedSelf */
+/** @typedef {PlacedSelf & {aspect: number, corner?: Corner}} Own */
+/** @typedef {{tiles: PlacedTile[], page: number, pages: number, self?: PlacedSelf}} Placed `self`: only if the own picture is not in its corner of the viewport */
 
-/** @param {Space} space @param {Tile[]} tiles @param {Layout} layout @param {string[]} focus @returns {Placed} */
-function place(space, tiles, layout, focus) {
+/** @param {PlacedSelf} placed @returns {PlacedSelf} */
+const rectangleOf = ({ x, y, width, height, fit }) => ({ x, y, width, height, fit });
+
+/** @param {Space} space @param {Tile[]} tiles @param {Layout} layout @param {string[]} focus @param {Own | null} own @returns {Placed} */
+function place(space, tiles, layout, focus, own) {
   const whole = (/** @type {PlacedTile[]} */ all) => ({ tiles: all, page: 0, pages: 1 });
   if (tiles.length <= 1) return whole(tiles.map((tile) => fitted(tile, space.viewport)));
   const large = largeOf(tiles, layout, focus);
-  if (large.length > 0) return withStrip(space, large, tiles.filter((tile) => !large.includes(tile)));
+  if (large.length > 0) return withStrip(space, large, tiles.filter((tile) => !large.includes(tile)), own);
   if (layout === 'auto' && tiles.length <= maxStrips) return whole(strips(space, tiles));
-  return pageOf(space, tiles, gridCapacity(space), (part) => grid(space.viewport, space.gap, part));
+  return ownedGrid(space, tiles, own);
 }
 
 /**
@@ -111,14 +119,62 @@ function gridCapacity({ viewport: { width, height }, gap }) {
 }
 
 /**
+ * Places a grid. If its tiles are so small that the own picture would hide people, it is a tile too, on each page and as near to its
+ * corner as a tile can be.
+ * @param {Space} space
+ * @param {Tile[]} tiles
+ * @param {Own | null} own
+ * @returns {Placed}
+ */
+function ownedGrid(space, tiles, own) {
+  const { viewport, gap } = space;
+  const capacity = gridCapacity(space);
+  const [cell] = grid(viewport, gap, tiles.slice(0, capacity));
+  if (own === null || capacity < 2 || !hidesPeople(own, cell)) return pageOf(space, tiles, capacity, (part) => grid(viewport, gap, part));
+  /** @type {PlacedTile[]} */
+  let placed = [];
+  let at = 0;
+  const { page, pages } = pageOf(space, tiles, capacity - 1, (part) => {
+    const self = { id: '', aspect: own.aspect };
+    const columns = columnsFor(viewport, gap, [...part, self]);
+    at = cellAt(own.corner ?? defaultCorner, columns, part.length);
+    placed = grid(viewport, gap, [...part.slice(0, at), self, ...part.slice(at)], columns);
+    return placed;
+  });
+  return { tiles: placed.filter((_, index) => index !== at), page, pages, self: { ...placed[at], fit: 'cover' } };
+}
+
+/**
+ * Whether the own picture, in its corner, covers more than a third of a tile, or parts of several.
+ * @param {Rectangle} own
+ * @param {Rectangle} tile
+ */
+function hidesPeople(own, tile) {
+  const [width, height] = [own.width + padding, own.height + padding];
+  return width > tile.width || height > tile.height || 3 * width * height > tile.width * tile.height;
+}
+
+/**
+ * Returns the index of the cell in a corner: the first or last one of the first or last row.
+ * @param {Corner} corner
+ * @param {number} columns
+ * @param {number} others the number of the other cells
+ */
+function cellAt(corner, columns, others) {
+  const isLeft = corner.endsWith('Left');
+  if (corner.startsWith('top')) return isLeft ? 0 : Math.min(columns - 1, others);
+  return isLeft ? Math.floor(others / columns) * columns : others;
+}
+
+/**
  * Chooses the number of columns that shows the largest pictures. The last row is centered.
  * @param {Rectangle} area
  * @param {number} gap
  * @param {Tile[]} tiles
+ * @param {number} [columns]
  * @returns {PlacedTile[]}
  */
-function grid(area, gap, tiles) {
-  const columns = columnsFor(area, gap, tiles);
+function grid(area, gap, tiles, columns = columnsFor(area, gap, tiles)) {
   const rows = Math.ceil(tiles.length / columns);
   const [lines, cells] = [split(area.height, gap, equal(rows)), split(area.width, gap, equal(columns))];
   return tiles.map((tile, index) => {
@@ -166,13 +222,15 @@ function strips({ viewport, gap }, tiles) {
 }
 
 /**
- * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one.
+ * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own picture is in
+ * a corner of the large part, because it would hide whoever is in the strip.
  * @param {Space} space
  * @param {Tile[]} large
  * @param {Tile[]} others
+ * @param {Own | null} own
  * @returns {Placed}
  */
-function withStrip(space, large, others) {
+function withStrip(space, large, others, own) {
   const { viewport: { width, height }, gap } = space;
   if (others.length === 0) return { tiles: grid(space.viewport, gap, large), page: 0, pages: 1 };
   const isWide = width >= height;
@@ -189,7 +247,7 @@ function withStrip(space, large, others) {
       return fitted(tile, isWide ? { x: start, y: at, width: thickness, height: side } : { x: at, y: start, width: side, height: thickness });
     });
   });
-  return { ...placed, tiles: [...grid(main, gap, large), ...placed.tiles] };
+  return { ...placed, tiles: [...grid(main, gap, large), ...placed.tiles], ...own ? { self: { ...own, ...cornered(main, own, own.corner) } } : {} };
 }
 
 // ---- The own picture
@@ -200,7 +258,7 @@ function withStrip(space, large, others) {
  * @param {boolean} isAlone then it fills the viewport
  * @returns {Rectangle & {fit: 'cover' | 'contain'}}
  */
-function placeSelf(viewport, { aspect, corner = 'bottomRight' }, isAlone) {
+function placeSelf(viewport, { aspect, corner = defaultCorner }, isAlone) {
   if (isAlone) {
     const { id: _id, ...alone } = fitted({ id: '', aspect }, viewport);
     return alone;
@@ -212,9 +270,20 @@ function placeSelf(viewport, { aspect, corner = 'bottomRight' }, isAlone) {
   // At most half of the viewport in each direction.
   const scale = Math.min(1, viewport.width / 2 / width, viewport.height / 2 / height);
   const size = { width: Math.floor(width * scale), height: Math.floor(height * scale) };
-  const x = corner.endsWith('Left') ? padding : viewport.width - padding - size.width;
-  const y = corner.startsWith('top') ? padding : viewport.height - padding - size.height;
-  return { x, y, ...size, fit: 'cover' };
+  return { ...cornered(viewport, size, corner), ...size, fit: 'cover' };
+}
+
+/**
+ * Returns where a picture is in a corner of an area that begins at 0, 0.
+ * @param {Rectangle} area
+ * @param {{width: number, height: number}} size
+ * @param {Corner} [corner]
+ */
+function cornered(area, { width, height }, corner = defaultCorner) {
+  return {
+    x: corner.endsWith('Left') ? padding : area.width - padding - width,
+    y: corner.startsWith('top') ? padding : area.height - padding - height,
+  };
 }
 
 // ----

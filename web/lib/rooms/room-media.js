@@ -10,13 +10,15 @@ import { SessionCore } from '../session/core.js';
 /** @typedef {import('../session/publisher.js').Publisher} Publisher */
 /** @typedef {import('../session/roster.js').Stream} Stream */
 /** @typedef {import('../session/subscriber.js').Subscriber} Subscriber */
+/** @typedef {{stream: Stream} | {publisher: Publisher}} Failed what cannot be received or sent */
 /**
  * @typedef {object} RoomMediaHooks
  * @property {(subscriber: Subscriber) => void} subscriber created, not playing yet
  * @property {(subscriber: Subscriber) => void} subscriberGone
  * @property {(publisher: Publisher) => boolean} isKept whether to publish it still
  * @property {(publisher: Publisher, error: ConfabError) => void} refused it cannot be published in this room
- * @property {(error: ConfabError) => void} trouble something failed, and is tried again
+ * @property {(error: ConfabError, of: Failed, isFinal: boolean) => void} trouble something failed, and is tried again unless that is final
+ * @property {(of: Failed) => void} recovered what failed works now, or is no longer wanted
  * @property {() => void} lost the session ended, although nobody here ended it
  */
 
@@ -31,7 +33,7 @@ export class RoomMedia {
   #options;
   #hooks;
   #timers;
-  /** @type {Map<unknown, Backoff>} by stream id or publisher, while it fails */
+  /** @type {Map<unknown, {of: Failed, backoff: Backoff}>} by stream id or publisher, while it fails */
   #failing = new Map();
   /** @type {WeakMap<Publisher, string>} names of timers */
   #names = new WeakMap();
@@ -94,15 +96,20 @@ export class RoomMedia {
     // A chat or call that this room replaces may not have released the publisher yet.
     publisher.session?.unpublish(publisher);
     this.#core.publications.beginEarly(publisher, (error) => {
-      if (!error) this.#failing.delete(publisher);
+      if (!error) this.#recovered(publisher);
       else if (!this.#over && this.#hooks.isKept(publisher)) this.#notPublished(publisher, error);
     });
   }
 
   /** @param {Publisher} publisher */
   unpublish(publisher) {
-    this.#settled(publisher);
+    this.forget(publisher);
     this.session.unpublish(publisher);
+  }
+
+  /** @param {Publisher} publisher it is no longer sent */
+  forget(publisher) {
+    this.#settled(publisher);
   }
 
   /** @param {boolean} isLost whether the server has already ended this stay, so that it need not be told */
@@ -125,7 +132,7 @@ export class RoomMedia {
     const target = subscriberTarget?.(stream) ?? document.createElement('div');
     const options = { width: '100%', height: '100%', ...subscriberOptions };
     const subscriber = this.session.subscribe(stream, target, options, (/** @type {ConfabError | undefined} */ error) => {
-      if (!error) this.#failing.delete(streamId);
+      if (!error) this.#recovered(streamId);
       else if (!this.#over) this.#notSeen(stream, error);
     });
     this.#subscribers.set(streamId, subscriber);
@@ -140,8 +147,7 @@ export class RoomMedia {
   #notSeen(stream, error) {
     // The stream ended in the meantime.
     if (this.#core.roster.streams.get(stream.streamId) !== stream || error.name === 'OT_STREAM_DESTROYED') return;
-    if (final.includes(error.reason ?? '')) return this.#hooks.trouble(error);
-    this.#later(stream.streamId, `see ${stream.streamId}`, error, () => this.#see(stream));
+    this.#later(stream.streamId, { stream }, `see ${stream.streamId}`, error, () => this.#see(stream));
   }
 
   /** @param {Publisher} publisher @param {ConfabError} error */
@@ -149,8 +155,11 @@ export class RoomMedia {
     const known = otError(error, 'publish');
     // It was unpublished in the meantime and published again, and that attempt has succeeded.
     if (publisher.session === this.session) return;
-    if (publisher.isDestroyed || final.includes(known.reason ?? '')) return this.#hooks.refused(publisher, known);
-    this.#later(publisher, this.#nameOf(publisher), known, () => { if (this.#hooks.isKept(publisher)) this.publish(publisher); });
+    if (publisher.isDestroyed || final.includes(known.reason ?? '')) {
+      this.#settled(publisher);
+      return this.#hooks.refused(publisher, known);
+    }
+    this.#later(publisher, { publisher }, this.#nameOf(publisher), known, () => { if (this.#hooks.isKept(publisher)) this.publish(publisher); });
   }
 
   /** @param {Publisher} publisher */
@@ -161,23 +170,31 @@ export class RoomMedia {
   }
 
   /**
-   * Tries again after a pause. Reports only the first of several failures.
+   * Tries again after a pause, if that can help. Reports only the first of several failures.
    * @param {unknown} key
+   * @param {Failed} of
    * @param {string} timer
    * @param {ConfabError} error
    * @param {() => void} again
    */
-  #later(key, timer, error, again) {
+  #later(key, of, timer, error, again) {
     const known = this.#failing.get(key);
-    const backoff = known ?? new Backoff(this.#options.random, longestMs);
-    this.#failing.set(key, backoff);
-    this.#timers.set(timer, Math.max(backoff.next(), error.retryAfterMs ?? 0), again);
-    if (!known) this.#hooks.trouble(error);
+    const { backoff } = known ?? { backoff: new Backoff(this.#options.random, longestMs) };
+    this.#failing.set(key, { of, backoff });
+    const isFinal = final.includes(error.reason ?? '');
+    if (!isFinal) this.#timers.set(timer, Math.max(backoff.next(), error.retryAfterMs ?? 0), again);
+    if (!known || isFinal) this.#hooks.trouble(error, of, isFinal);
+  }
+
+  /** @param {unknown} key what works now, or is no longer tried */
+  #recovered(key) {
+    const known = this.#failing.get(key);
+    if (this.#failing.delete(key) && known) this.#hooks.recovered(known.of);
   }
 
   /** @param {unknown} key a stream or publisher that is not tried again */
   #settled(key) {
-    this.#failing.delete(key);
+    this.#recovered(key);
     this.#timers.clear(typeof key === 'string' ? `see ${key}` : this.#nameOf(/** @type {Publisher} */ (key)));
   }
 }

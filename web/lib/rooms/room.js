@@ -51,8 +51,10 @@ export const controlOf = (room) => /** @type {RoomControl} */ (controls.get(room
  * {connectionId, reaction}`, `knock {connectionId, displayName, waiting}`, `role {role}` (this person's own), `subscriber
  * {subscriber}` (created, not playing yet), `subscriberGone {subscriber}`, `muted {publisher}` (by a host), `unpublished
  * {publisher, reason, error?}` (by a host, or because its media stopped or may not be published), `reconnecting {}`, `waiting {}`
- * (rejoined, and a host must let this person in), `reconnected {}`, `error {error}` (of a stream; tried again if that can help),
- * `ended {reason, error?}`: the server's reasons, the code of the error that prevented joining again, `left`, `connectionLost`.
+ * (rejoined, and a host must let this person in), `reconnected {}`, `error {error, isFinal, stream?, publisher?}` (a stream cannot be
+ * received, or a publisher not be sent; tried again unless that is final), `recovered {stream?, publisher?}` (it can now, or it is
+ * over; after `reconnecting`, earlier errors are over too), `ended {reason, error?}`: the server's reasons, the code of the error
+ * that prevented joining again, `left`, `connectionLost`.
  */
 export class Room extends Emitter {
   #host;
@@ -89,7 +91,10 @@ export class Room extends Emitter {
     this.#timers = new Timers(host.options.clock ?? systemClock);
     this.#publishers = new KeptPublishers({
       muted: (publisher) => this.emit('muted', { publisher }),
-      dropped: (publisher, reason) => this.emit('unpublished', { publisher, reason }),
+      dropped: (publisher, reason) => {
+        this.#media?.forget(publisher);
+        this.emit('unpublished', { publisher, reason });
+      },
     });
     controls.set(this, {
       enter: (joined) => this.#enter(joined),
@@ -263,7 +268,8 @@ export class Room extends Emitter {
         this.#publishers.delete(publisher);
         this.emit('unpublished', { publisher, reason: String(error.reason ?? error.code), error });
       },
-      trouble: (error) => this.emit('error', { error }),
+      trouble: (error, of, isFinal) => this.emit('error', { error, isFinal, ...of }),
+      recovered: (of) => this.emit('recovered', { ...of }),
       lost: () => { if (media === this.#media) this.#sessionLost(); },
     });
     this.#media = media;

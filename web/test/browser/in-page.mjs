@@ -92,6 +92,37 @@ export function paintMedia({ color, tone, nativeSound }) {
   ];
 }
 
+/**
+ * Adds a second camera, with a picture of another color, and headphones beside the loudspeakers. A player remembers its output in
+ * `sinkId`, although there is none.
+ *
+ * @param {{color: string}} options
+ */
+export function addDevices({ color }) {
+  const devices = navigator.mediaDevices;
+  if (!devices) return; // where the page is no secure context
+  const [first, list] = [devices.getUserMedia, devices.enumerateDevices];
+  devices.getUserMedia = async (constraints = {}) => {
+    if (constraints.video?.deviceId?.exact !== 'second') return first(constraints);
+    const canvas = Object.assign(document.createElement('canvas'), { width: 320, height: 240 });
+    const context = canvas.getContext('2d');
+    setInterval(() => {
+      context.fillStyle = color;
+      context.fillRect(0, 0, 320, 240);
+    }, 100);
+    return canvas.captureStream(10);
+  };
+  devices.enumerateDevices = async () => [
+    ...await list(),
+    { kind: 'videoinput', deviceId: 'second', groupId: 'second', label: 'Another picture' },
+    { kind: 'audiooutput', deviceId: 'default', groupId: 'out', label: 'Loudspeakers' },
+    { kind: 'audiooutput', deviceId: 'headphones', groupId: 'out', label: 'Headphones' },
+  ];
+  const outputs = new WeakMap();
+  Object.defineProperty(HTMLMediaElement.prototype, 'sinkId', { get() { return outputs.get(this) ?? ''; } });
+  HTMLMediaElement.prototype.setSinkId = async function (deviceId) { outputs.set(this, deviceId); };
+}
+
 /** Makes the page appear to lack permission for camera and microphone. Requesting the permission then succeeds. */
 export function notAskedYet() {
   const native = navigator.permissions.query.bind(navigator.permissions);

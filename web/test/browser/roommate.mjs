@@ -124,6 +124,19 @@ export async function moderate(page, name, item) {
   await page.click('button', item);
 }
 
+/** Chooses a device in the settings while in the room. @param {string} what such as "Camera" */
+export async function choose(page, what, device) {
+  await page.click('button', 'More');
+  await page.click('button', 'Settings');
+  await page.find('combobox', what);
+  await page.evaluate((label, wanted) => {
+    const picker = [...document.querySelectorAll('#settings-dialog select')].find((select) => select.labels[0].textContent.startsWith(label));
+    picker.value = [...picker.options].find(({ text }) => text === wanted).value;
+    picker.dispatchEvent(new Event('change'));
+  }, what, device);
+  await page.click('button', 'Close');
+}
+
 /** Changes a switch of the room's settings, such as "locked". */
 export async function setOption(page, option, on) {
   await page.click('button', 'More');

@@ -101,6 +101,11 @@ test('the room looks right: alone, with others, its panels, its dialogs and a kn
   await page.find('dialog');
   await looksRight(t, page, 'keys');
   await page.press('Escape');
+  await page.click('button', 'More');
+  await page.click('button', 'Settings');
+  await page.find('combobox', 'Camera');
+  await looksRight(t, page, 'settings');
+  await page.press('Escape');
   await moderate(page, 'Bob', 'Remove');
   await page.find('dialog');
   await looksRight(t, page, 'remove');
@@ -194,6 +199,9 @@ async function tabTo(page, role, name) {
   assert.fail(`the focus never reached ${control.description}; it passed ${passed.join(', ')}`);
 }
 
+/** A phone, turned. */
+const sideways = [{ width: 740, height: 360, dark: false }, { width: 740, height: 360, dark: true }];
+
 testInFull('a room with 1 to 9 and with 25 people, on a laptop and a phone, upright and sideways',
   'rooms-look.test.mjs "the room looks right: alone, with others, its panels, its dialogs and a knock"; unit/layout', { timeout: 600_000 }, async (t) => {
   const { url } = await serve(t);
@@ -209,7 +217,7 @@ testInFull('a room with 1 to 9 and with 25 people, on a laptop and a phone, upri
     await page.waitFor(`${size - 1} pictures are shown`, (wanted) => document.querySelectorAll('.OT_subscriber:not(.OT_loading) video').length >= wanted, {
       args: [Math.min(size - 1, 9)], timeout: 60_000,
     });
-    for (const look of [...looks, { width: 740, height: 360, dark: true }]) {
+    for (const look of [...looks, ...sideways]) {
       await page.looking(look, async () => {
         const file = `room-of-${size}-${look.width}x${look.height}-${look.dark ? 'dark' : 'light'}.png`;
         await page.keepPicture(path.join(screenshotFolder, file));

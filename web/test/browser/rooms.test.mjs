@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { soundArrives } from './media.mjs';
-import { approach, come, drop, endings, ended, enter, hasNoFile, leave, moderate, openChat, press, reads, removeFile, saveFile, says, seesAll, sendFile, setOption, setPassword, write } from './roommate.mjs';
+import { addDevices, source } from './in-page.mjs';
+import { framesRise, soundArrives } from './media.mjs';
+import { approach, choose, come, drop, endings, ended, enter, hasNoFile, leave, moderate, openChat, press, reads, removeFile, saveFile, says, seesAll, sendFile, setOption, setPassword, write } from './roommate.mjs';
 import { assertNoComplaints, assertNothingThrown, serve } from './stranger.mjs';
 import { isFull, testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
@@ -87,19 +88,39 @@ test('a file that is dropped on the chat is sent, beside it nothing happens, and
   assert.equal(await page.evaluate("document.querySelectorAll('#log .line').length"), 1);
 });
 
-test('a link to a mesh room that does not say so shows it before joining', async (t) => {
+test('a room that is direct between devices says so, also to somebody whose link does not', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
-  const one = await approach(t, browser, url, { ...ann, label: 'Ann' });
-  await one.goto(`${url}/room/${room}?media=mesh`);
-  await one.find('button', 'Join');
+  const one = await browser.newPage({ color: ann.color, label: 'Ann' });
+  t.after(() => one.close());
+  await one.goto(`${url}/rooms`);
+  await one.click('checkbox', 'Direct between devices (up to 3 people)');
+  await one.fill('textbox', 'Room name', room);
+  await one.click('button', 'Join');
+  await one.find('textbox', 'Your name');
+  assert.ok(await one.evaluate("document.getElementById('mesh-note').checkVisibility()"), 'the page says that members see addresses');
   await enter(one, ann);
+  assert.equal(await one.evaluate("document.getElementById('alone-link').textContent"), `${url}/room/${room}?media=mesh`);
   const other = await approach(t, browser, url, { ...bob, label: 'Bob' });
   await press(other, bob);
   await other.until('it says that members see addresses', async () => /IP addresses/.test(await other.alerts()));
   assert.equal(await one.evaluate("document.querySelectorAll('.person-tile:not([hidden])').length"), 0, 'nobody came in');
   await enter(other, {});
   await everyoneSeesEveryone([{ page: one, ...ann }, { page: other, ...bob }]);
+});
+
+test('at the server’s bandwidth limit, the page says that others do not see the newcomer, nor the newcomer them', async (t) => {
+  const { url } = await serve(t, { CONFAB_MEDIA_SESSION_BITRATE: '100kbit/s' });
+  const browser = await chromium();
+  const one = await come(t, browser, url, ann);
+  const other = await come(t, browser, url, bob);
+  // Longer than the server needs to measure.
+  await Promise.all([one, other].map((page) => framesRise(page, { by: 45 })));
+  const third = await come(t, browser, url, cat);
+  await third.until('it says why nobody sees Cat', async () => /Others do not see or hear you yet.*bandwidth limit/.test(await third.alerts()));
+  await third.waitFor('the tiles say that they show nobody yet, and not that everyone is muted', () => (
+    document.querySelectorAll('.person-tile[data-away="Not shown yet"]:not([data-muted])').length === 2));
+  assertNoComplaints(one, other, third);
 });
 
 test('the address of a room with a slash at its end leads to the room', async (t) => {
@@ -115,6 +136,21 @@ test('two tabs of one browser with one name are two people, and each sees the ot
   const tab = await come(t, browser, url, ann);
   const second = await come(t, browser, url, { ...ann, color: 'green', sharing: tab });
   await Promise.all([seesAll(tab, { Ann: 'green' }), seesAll(second, { Ann: 'red' })]);
+});
+
+test('in the room, another camera is seen by the others at once, and their sound can be played elsewhere', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const one = await come(t, browser, url, { ...ann, scripts: [source(addDevices, { color: 'magenta' })] });
+  const other = await come(t, browser, url, bob);
+  await everyoneSeesEveryone([{ page: one, ...ann }, { page: other, ...bob }]);
+  await choose(one, 'Camera', 'Another picture');
+  await seesAll(other, { Ann: 'magenta' });
+  await choose(one, 'Speakers', 'Headphones');
+  const third = await come(t, browser, url, cat);
+  await Promise.all([seesAll(one, { Bob: 'green', Cat: 'blue' }), seesAll(third, { Ann: 'magenta', Bob: 'green' })]);
+  assert.deepEqual(await one.evaluate("[...document.querySelectorAll('.person-tile video')].map(({ sinkId }) => sinkId)"), ['headphones', 'headphones']);
+  assertNoComplaints(one, other, third);
 });
 
 test('a full room refuses the next person with a sentence, until there is a place', async (t) => {

@@ -23,18 +23,18 @@ test('a guest leaves nothing in the browser, on either page', () => {
   shelf(true, 'confab.other').set({ a: 1 });
   assert.equal(shelves.lasting.size, 0);
   assert.deepEqual(formMemory(true).recall(), { ...form, name: 'Guest' }, 'a guest has the same form on both pages');
-  assert.deepEqual(deviceMemory(true).recall(), { camera: 'front', microphone: undefined });
+  assert.deepEqual(deviceMemory(true).recall(), { camera: 'front', microphone: undefined, speakers: undefined });
 });
 
 test('a guest starts with the stored form and devices, and does not change them', () => {
   formMemory(false).remember(form);
-  deviceMemory(false).remember({ camera: 'front', microphone: 'desk' });
+  deviceMemory(false).remember({ camera: 'front', microphone: 'desk', speakers: 'headset' });
   assert.deepEqual(formMemory(true).recall(), form);
   formMemory(true).remember({ ...form, name: 'Guest', interests: [], agreed: false });
   deviceMemory(true).remember({ camera: 'back' });
   assert.deepEqual([formMemory(false).recall(), formMemory(true).recall().agreed], [form, false]);
-  assert.deepEqual(deviceMemory(true).recall(), { camera: 'back', microphone: 'desk' });
-  assert.deepEqual(deviceMemory(false).recall(), { camera: 'front', microphone: 'desk' });
+  assert.deepEqual(deviceMemory(true).recall(), { camera: 'back', microphone: 'desk', speakers: 'headset' });
+  assert.deepEqual(deviceMemory(false).recall(), { camera: 'front', microphone: 'desk', speakers: 'headset' });
 });
 
 test('an invalid form, or one without storage, is an empty form', () => {

@@ -150,3 +150,41 @@ test('the next layout follows, and the layout and the corner are remembered', ()
   assert.equal(machine.state.kept.layout, 'auto');
   assert.equal(machine.tell('corner', { corner: 'topLeft' }).effect('remember').kept.corner, 'topLeft');
 });
+
+test('the card of knocks keeps its person while others come, go, or are told again', () => {
+  const machine = new RoomMachine().host();
+  const card = () => machine.state.card?.connectionId;
+  machine.tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: true }).tell('knock', { connectionId: 'dan', displayName: 'Dan', waiting: true });
+  machine.tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: true });
+  assert.deepEqual([card(), machine.state.knocks.map(({ connectionId }) => connectionId)], ['cat', ['cat', 'dan']]);
+  machine.tell('knock', { connectionId: 'dan', displayName: 'Dan', waiting: false });
+  assert.equal(card(), 'cat');
+  machine.tell('role', { role: 'guest' });
+  assert.equal(machine.state.card, null);
+});
+
+test('a press on the card that was meant for somebody who has just gone admits nobody else', () => {
+  const machine = new RoomMachine().host().tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: true });
+  const ready = (step) => step.effect('later').event;
+  assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'cat' }).effects, [], 'it has just appeared');
+  machine.tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: false }).tell('knock', { connectionId: 'dan', displayName: 'Dan', waiting: true });
+  const { type, ...of } = ready(machine);
+  machine.tell('cardReady', { connectionId: 'cat' });
+  assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'dan' }).effects, [], 'Dan has just taken the place of Cat');
+  machine.tell(type, of);
+  assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'cat' }).effects, [], 'the press began on Cat');
+  assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'dan' }).wanted, ['admit', 'later']);
+  assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'dan' }).effects, [], 'a double click');
+});
+
+test('a stream that cannot be received is told, and its person is neither muted nor flickers with each attempt', () => {
+  const machine = new RoomMachine().inside({ people: [ann, me, bob] }).tell('fault', { of: 'stream-ann', connectionId: 'ann', code: 'bandwidth_exceeded', isFinal: false });
+  const shown = () => tilesOf(machine.state).map(({ id, streamId, isMuted, isUnseen }) => [id, streamId, isMuted, isUnseen]);
+  assert.deepEqual(shown(), [['ann', null, false, true], ['bob', null, true, false]]);
+  machine.tell('stream', { stream: stream('ann', { isLive: false }) });
+  assert.deepEqual(shown()[0], ['ann', null, false, true]);
+  machine.tell('faultOver', { of: 'stream-ann' });
+  assert.deepEqual(shown()[0], ['ann', 'stream-ann', false, false]);
+  machine.tell('fault', { of: 'screen', code: 'internal', isFinal: false }).tell('roomAway');
+  assert.deepEqual(machine.state.faults, [], 'everything is sent and received again');
+});

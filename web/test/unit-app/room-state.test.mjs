@@ -184,6 +184,16 @@ test('a lost microphone is told until another one is taken', () => {
   assert.equal(machine.tell('mediaBack').state.media.lost, undefined);
 });
 
+test('a device that was chosen in the room ends the loss of its kind only, and a failed one is told until another works', () => {
+  const machine = new RoomMachine().inside().tell('mediaLost', { kind: 'video' }).tell('cameraFailed', { why: 'busy' });
+  assert.deepEqual(machine.tell('mediaBack', { kind: 'audio' }).state.media, { is: 'on', camera: false, lost: 'video' });
+  assert.equal(machine.state.trouble.code, 'camera_failed');
+  assert.deepEqual(machine.tell('mediaBack', { kind: 'video' }).state.media, { is: 'on', camera: true });
+  assert.equal(machine.state.trouble, null);
+  assert.equal(machine.tell('microphoneFailed', { why: 'busy' }).state.trouble.code, 'microphone_failed');
+  assert.equal(machine.state.media.is, 'on', 'the microphone before goes on');
+});
+
 test('a host can mute the user, who can unmute', () => {
   const machine = new RoomMachine().inside().tell('mutedByHost');
   assert.deepEqual([machine.state.muted, machine.state.passing.is], [true, 'mutedByHost']);

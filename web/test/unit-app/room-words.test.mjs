@@ -8,7 +8,7 @@ import { codecChoices, codecsToSend, iceConfigOf, knownSettings, publisherOption
 import { ActiveSpeaker } from '../../app/room/speaker.js';
 import { roomStringsFor } from '../../app/room/strings.js';
 import { deviceHint, endingOf, noticeOf, showsName, statusOf } from '../../app/room/words.js';
-import { bob, RoomMachine, stream } from './room-machine.mjs';
+import { ann, bob, me, RoomMachine, stream } from './room-machine.mjs';
 
 const { strings } = roomStringsFor(['en']);
 const plain = (text) => text.replace(/[\u2068\u2069]/g, '');
@@ -51,7 +51,9 @@ test('blocked sound, a failed camera and a lost microphone are told in the room,
   const blocked = new RoomMachine().inside().tell('stream', { stream: stream('ann', { isSilent: true }) });
   assert.deepEqual(noticeOf(blocked.state, strings).ways, ['unblock']);
   assert.deepEqual(noticeOf(new RoomMachine().inside().tell('mediaFailed', { why: 'busy' }).state, strings).ways, ['openMedia', 'openVoice']);
-  assert.match(noticeOf(new RoomMachine().inside().tell('mediaLost', { kind: 'audio' }).state, strings).text, /microphone was disconnected/);
+  const { text, ways } = noticeOf(new RoomMachine().inside().tell('mediaLost', { kind: 'audio' }).state, strings);
+  assert.match(text, /microphone was disconnected.*choose another one/);
+  assert.deepEqual(ways, ['devices'], 'leads to where another one is chosen');
 });
 
 test('the sentence under the level meter says what is wrong with the microphone', () => {
@@ -83,6 +85,14 @@ test('a join that is refused because of the invitation ends the visit, says why 
   assert.match(ended('room_not_found').title, /has ended/);
 });
 
+test('an address that cannot be read leads to no room of an accidental name', () => {
+  const machine = new RoomMachine({ address: '' });
+  const { title, text, ways } = endingOf(machine.state, strings);
+  assert.deepEqual([title, ways], ['This link cannot be read', ['otherRooms']]);
+  assert.match(text, /Ask for it again/);
+  assert.equal(machine.tell('join').effects.length, 0);
+});
+
 test('a page in a frame does not lead to the list of rooms, which cannot be shown there', () => {
   assert.deepEqual(endingOf(new RoomMachine({ isFramed: true }).inside().tell('leave').state, strings).ways, ['again']);
 });
@@ -90,6 +100,28 @@ test('a page in a frame does not lead to the list of rooms, which cannot be show
 test('a camera that is no longer sent is told, with what to do', () => {
   const { state } = new RoomMachine().inside().tell('refused', { code: 'not_sent', message: '' });
   assert.match(noticeOf(state, strings).text, /Nobody sees or hears you any more.*join again/);
+});
+
+test('what cannot be sent or received is told in one sentence with what happens and what to do, until it is over or closed', () => {
+  const fault = (machine, of, code, more) => machine.tell('fault', { of, code, isFinal: false, ...more });
+  const text = (machine) => plain(noticeOf(machine.state, strings)?.text ?? '');
+  const machine = new RoomMachine().inside({ people: [ann, me, bob] });
+  fault(machine, 'stream-bob', 'bandwidth_exceeded', { connectionId: 'bob' });
+  assert.match(text(machine), /^You do not see or hear Bob yet, because the server .* keeps trying\. It helps if people turn their cameras off\.$/);
+  fault(machine, 'stream-ann', 'internal', { connectionId: 'ann' });
+  assert.match(text(machine), /^You do not see or hear everyone yet/);
+  fault(machine, 'screen', 'internal');
+  assert.match(text(machine), /your screen yet\. This page keeps trying\..* share again/);
+  fault(machine, 'camera', 'bandwidth_exceeded');
+  assert.match(text(machine), /^Others do not see or hear you yet, because .* bandwidth limit\. This page keeps trying\. To be heard, turn your camera off\.$/);
+  assert.equal(text(machine.tell('dismiss')), '');
+  fault(machine, 'camera', 'internal');
+  assert.match(text(machine), /^Others do not see or hear you yet\. This page keeps trying/);
+  for (const of of ['camera', 'screen', 'stream-bob']) machine.tell('faultOver', { of });
+  assert.match(text(machine), /hear Ann yet/);
+  fault(machine, 'stream-ann', 'not_permitted', { connectionId: 'ann', isFinal: true });
+  assert.match(text(machine), /hear Ann\. Leave the room and join again/);
+  assert.equal(text(machine.tell('faultOver', { of: 'stream-ann' })), '');
 });
 
 test('the names that tests and users rely on do not change', () => {
@@ -113,7 +145,7 @@ test('the address names the room, and a token in it is not sent to servers', () 
   assert.equal(at('/room/Caf%C3%A9%20am%20See').name, 'Café am See');
   assert.equal(at('/room/Cafe\u0301').name, 'Café', 'in the form that the server compares');
   assert.equal(at('/room/%20Clinic').name, ' Clinic', 'a space is part of the name, as for the server');
-  assert.equal(at('/room/%E0%A4%A').name, '%E0%A4%A', 'what cannot be decoded is the name itself');
+  assert.equal(at('/room/%E0%A4%A').name, '', 'it cannot be decoded');
   assert.deepEqual(at('/room/a?guest=1&media=mesh#token=t0k.en'), { name: 'a', guest: true, mesh: true, token: 't0k.en' });
 });
 

@@ -35,6 +35,7 @@ test('a new room has a random name, and the address of a room is encoded', () =>
   assert.notEqual(randomRoomName(), randomRoomName());
   assert.equal(roomPath('Tea at 5?', false), '/room/Tea%20at%205%3F');
   assert.equal(roomPath('Cafe\u0301', true), '/room/Caf%C3%A9?guest=1');
+  assert.deepEqual([roomPath('a', false, true), roomPath('a', true, true)], ['/room/a?media=mesh', '/room/a?guest=1&media=mesh']);
 });
 
 test('a typed room name is checked before the room is opened', () => {
@@ -51,12 +52,24 @@ test('a typed room name is checked before the room is opened', () => {
 
 test('the last rooms are remembered, each once, the newest first', () => {
   const recent = recentRooms(false);
-  for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'B']) recent.remember(name);
-  assert.deepEqual(recent.recall(), ['B', 'g', 'f', 'e', 'd', 'c']);
+  const names = (of) => of.recall().map(({ name }) => name);
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'B']) recent.remember(name, false);
+  assert.deepEqual(names(recent), ['B', 'g', 'f', 'e', 'd', 'c']);
   recent.forget('e');
-  assert.deepEqual(recent.recall(), ['B', 'g', 'f', 'd', 'c']);
-  recentRooms(true).remember('secret');
-  assert.deepEqual([recentRooms(true).recall(), recent.recall().includes('secret')], [['secret'], false]);
+  assert.deepEqual(names(recent), ['B', 'g', 'f', 'd', 'c']);
+  recentRooms(true).remember('secret', false);
+  assert.deepEqual([names(recentRooms(true)), names(recent).includes('secret')], [['secret'], false]);
   window.localStorage.setItem('confab.rooms', '{"names":[1,"",null,"ok"]}');
-  assert.deepEqual(recent.recall(), ['ok']);
+  assert.deepEqual(names(recent), ['ok']);
+});
+
+test('a mesh room is remembered as one, until it is another', () => {
+  const recent = recentRooms(false);
+  recent.remember('direct', true);
+  recent.remember('garden', false);
+  assert.deepEqual(recent.recall(), [{ name: 'garden', mesh: false }, { name: 'direct', mesh: true }]);
+  recent.remember('Direct', false);
+  assert.deepEqual(recent.recall()[0], { name: 'Direct', mesh: false });
+  window.localStorage.setItem('confab.rooms', '{"names":["a"],"mesh":7}');
+  assert.deepEqual(recent.recall(), [{ name: 'a', mesh: false }]);
 });

@@ -8,6 +8,9 @@ import { seeded } from './random.mjs';
 const tilesOf = (aspects) => aspects.map((aspect, index) => ({ id: `t${index}`, aspect }));
 /** @param {number} count */
 const cameras = (count) => tilesOf(Array(count).fill(4 / 3));
+/** @typedef {import('../../lib/rooms/layout.js').Rectangle} Rectangle */
+/** @param {Rectangle} one @param {Rectangle} other */
+const overlap = (one, other) => one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
 /** @param {import('../../lib/rooms/layout.js').LayoutInput} input */
 const rectangles = (input) => layOut({ gap: 0, ...input }).tiles.map(({ x, y, width, height }) => [x, y, width, height]);
 
@@ -97,6 +100,31 @@ describe('The own picture', () => {
     });
   }
 
+  test('is a tile of a grid that has so small ones that it would hide people', () => {
+    const input = { width: 360, height: 600, tiles: cameras(24), gap: 8, self: { aspect: 3 / 4 } };
+    const { tiles, self, pages, overflow } = layOut(input);
+    assert.deepEqual([tiles.length, pages, overflow], [20, 2, 4], 'one place less on each page');
+    assert.deepEqual(self, { x: 245, y: 521, width: 114, height: 79, fit: 'cover' });
+    const at = (/** @type {any} */ corner, page = 0) => layOut({ ...input, page, self: { aspect: 3 / 4, corner } });
+    const places = /** @type {const} */ (['topLeft', 'topRight', 'bottomLeft']).map((corner) => at(corner).self);
+    assert.deepEqual(places.map((place) => [place?.x, place?.y]), [[0, 0], [245, 0], [0, 521]]);
+    assert.deepEqual(at('topRight').tiles.slice(0, 3).map(({ id, x, y }) => [id, x > 200, y > 0]), [['t0', false, false], ['t1', false, false], ['t2', false, true]]);
+    assert.deepEqual(at('bottomRight', 1).tiles.map(({ id }) => id), ['t20', 't21', 't22', 't23']);
+    for (const [count, width] of [[4, 90], [6, 176], [8, 176]]) assert.equal(layOut({ ...input, tiles: cameras(count) }).self?.width, width, `${count}`);
+    for (const [count, width] of [[9, 140], [12, 140], [24, 173]]) {
+      const wide = layOut({ ...input, width: 1264, height: 640, tiles: cameras(count), self: { aspect: 4 / 3 } });
+      assert.equal(wide.self?.width, width, `${count} on a laptop`);
+    }
+    assert.equal(layOut({ ...input, self: undefined }).tiles.length, 21);
+  });
+
+  test('is in a corner of the large part beside a strip', () => {
+    const input = { tiles: cameras(4), layout: /** @type {const} */ ('speaker'), gap: 0, self: { aspect: 3 / 4 } };
+    const at = (/** @type {number} */ width, /** @type {number} */ height) => layOut({ ...input, width, height }).self;
+    assert.deepEqual(at(1000, 600), { x: 800 - 10 - 105, y: 600 - 10 - 140, width: 105, height: 140, fit: 'cover' });
+    assert.deepEqual(at(360, 640), { x: 360 - 10 - 90, y: 640 - 128 - 10 - 120, width: 90, height: 120, fit: 'cover' });
+  });
+
   test('moves to another corner, and fills the viewport alone', () => {
     const input = { width: 1000, height: 800, tiles: cameras(1) };
     const at = (/** @type {any} */ corner) => layOut({ ...input, self: { aspect: 4 / 3, corner } }).self;
@@ -133,12 +161,11 @@ test('Random rooms: nothing overlaps, is outside, or is too small, and every pic
         assert.ok([one.x, one.y, one.width, one.height].every(Number.isInteger), what);
         assert.ok(one.x >= 0 && one.y >= 0 && one.x + one.width <= width && one.y + one.height <= height, `outside: ${what}`);
       }
+      const [{ self }, isGrid] = [placed, layout === 'grid' && count > 1];
+      if (self && isGrid) assert.ok(placed.tiles.filter((one) => overlap(one, self)).length <= 1, `the own picture hides several: ${what}`);
       for (const [index, one] of placed.tiles.entries()) {
         assert.ok(one.width >= 96 && one.height >= 72, `small: ${what}`);
-        for (const other of placed.tiles.slice(index + 1)) {
-          const overlaps = one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
-          assert.ok(!overlaps, `overlap: ${what}`);
-        }
+        for (const other of placed.tiles.slice(index + 1)) assert.ok(!overlap(one, other), `overlap: ${what}`);
       }
     }
     assert.equal(shown.size, count, what);

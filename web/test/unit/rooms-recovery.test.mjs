@@ -21,33 +21,39 @@ describe('What fails is tried again', () => {
   test('a subscription', async () => {
     const ann = await inside('ann');
     let left = 3;
-    server.refuses = ({ type }, { id }) => (type === 'session.subscribe' && id === 'ben' && (left -= 1) >= 0 ? refusal('internal') : null);
     const ben = await inside('ben');
-    assert.deepEqual(seenBy(ben), []);
+    server.refuses = ({ type }, { id }) => (type === 'session.subscribe' && id === 'ben' && (left -= 1) >= 0 ? refusal('internal') : null);
+    const eve = await inside('eve');
+    assert.deepEqual(seenBy(ben), ['ann']);
     await clock.advance(5000);
-    assertAllSeeAll([ann, ben]);
-    assert.deepEqual([ben.watched.of('subscriber').length, ben.watched.of('subscriberGone').length], [3, 2]);
+    assertAllSeeAll([ann, ben, eve]);
+    assert.deepEqual([ben.watched.of('subscriber').length, ben.watched.of('subscriberGone').length], [4, 3]);
+    const streamId = ben.watched.of('subscriber')[0].subscriber.stream.streamId;
+    const told = ben.watched.of('error').map(({ stream, isFinal }) => [stream.streamId, isFinal]);
+    assert.deepEqual(told, [[streamId, false]], 'only the first failure is told');
   });
 
   test('a subscription after the pause that the server asks for, and not after its stream ended', async () => {
-    const ann = await inside('ann');
-    server.refuses = ({ type }) => (type === 'session.subscribe' ? refusal('bandwidth_exceeded', { retryable: true, retryAfterMs: 60_000 }) : null);
     const ben = await inside('ben');
+    server.refuses = ({ type }, { id }) => (type === 'session.subscribe' && id === 'ben' ? refusal('bandwidth_exceeded', { retryable: true, retryAfterMs: 60_000 }) : null);
+    const ann = await inside('ann');
     await clock.advance(59_000);
     assert.equal(ben.client.askedFor('session.subscribe').length, 1);
     await clock.advance(2000);
     assert.equal(ben.client.askedFor('session.subscribe').length, 2);
+    assert.deepEqual([ben.watched.of('error').map(({ error }) => error.reason), ben.watched.of('recovered').length], [['bandwidth_exceeded'], 0]);
     await ann.room.leave();
     await clock.advance(200_000);
-    assert.equal(ben.client.askedFor('session.subscribe').length, 2);
+    assert.deepEqual([ben.client.askedFor('session.subscribe').length, ben.watched.of('recovered').length], [2, 1]);
   });
 
   test('a subscription is not requested again if it is not permitted', async () => {
-    await inside('ann');
-    server.refuses = ({ type }) => (type === 'session.subscribe' ? refusal('not_permitted') : null);
     const ben = await inside('ben');
+    server.refuses = ({ type }) => (type === 'session.subscribe' ? refusal('not_permitted') : null);
+    await inside('ann');
     await clock.advance(100_000);
     assert.equal(ben.client.askedFor('session.subscribe').length, 1);
+    assert.deepEqual(ben.watched.of('error').map(({ error, isFinal }) => [error.reason, isFinal]), [['not_permitted', true]]);
   });
 
   test('publishing', async () => {
@@ -55,10 +61,25 @@ describe('What fails is tried again', () => {
     let left = 2;
     server.refuses = ({ type }) => (type === 'session.publish' && (left -= 1) >= 0 ? refusal('rate_limited', { retryable: true }) : null);
     const ben = await inside('ben');
-    const watched = watch(ben.room);
     await clock.advance(5000);
     assertAllSeeAll([ann, ben]);
-    assert.deepEqual([watched.of('error').length, ben.client.askedFor('session.publish').length], [0, 3]);
+    assert.deepEqual([ben.watched.of('error').length, ben.client.askedFor('session.publish').length], [0, 3], 'told before the test listened');
+    assert.deepEqual(ben.watched.of('recovered').map(({ publisher }) => publisher === ben.publisher), [true]);
+  });
+
+  test('publishing, until the publisher ends', async () => {
+    await inside('ann');
+    const ben = await inside('ben');
+    server.refuses = ({ type }) => (type === 'session.publish' ? refusal('bandwidth_exceeded', { retryable: true }) : null);
+    const screen = camera({ videoSource: 'screen' });
+    ben.room.publish(screen);
+    await clock.advance(5000);
+    assert.deepEqual(ben.watched.of('error').map(({ error, isFinal, publisher }) => [error.reason, isFinal, publisher === screen]), [['bandwidth_exceeded', false, true]]);
+    screen.destroy();
+    assert.deepEqual(ben.watched.of('recovered').map(({ publisher }) => publisher === screen), [true]);
+    const requests = ben.client.askedFor('session.publish').length;
+    await clock.advance(100_000);
+    assert.equal(ben.client.askedFor('session.publish').length, requests);
   });
 
   test('publishing is given up if it is not permitted', async () => {

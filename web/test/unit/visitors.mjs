@@ -22,7 +22,7 @@ export function begin() {
 
 const names = [
   'changed', 'person', 'said', 'fileRemoved', 'reacted', 'knock', 'role', 'subscriber', 'subscriberGone', 'muted', 'unpublished', 'reconnecting', 'waiting',
-  'reconnected', 'error', 'ended',
+  'reconnected', 'error', 'recovered', 'ended',
 ];
 
 /** @param {string} id @param {object} [options] */

@@ -1,0 +1,76 @@
+// The people who wait in the lobby, as a host sees them: all of them in the panel of people, and one at a time on a card above the
+// stage. Part of the state machine in `state.js`.
+//
+// Invariant: the card shows the same person until that person no longer waits, and takes a press only for a person who has been
+// on it for a moment. So a press that was meant for one person never admits another.
+import { inside } from './room-state.js';
+
+/** @typedef {import('./types.js').State} State */
+/** @typedef {import('./types.js').Event} Event */
+/** @typedef {import('./types.js').Step} Step */
+/** @typedef {import('./types.js').Handlers} Handlers */
+
+/** A knock makes at most one sound in this time, however many people knock. */
+const knockRest = 4_000;
+/** Knocks that are kept, as many as a lobby has places (protocol §15). */
+const keptKnocks = 100;
+/** For this time (milliseconds) the card ignores presses after it has changed: nobody reads a name and presses sooner. */
+const cardRest = 700;
+
+/** @type {Handlers} */
+export const handlers = {
+  knock: inside(knocked),
+  admit: inside((state, { connectionId }) => answered(state, 'admit', connectionId)),
+  deny: inside((state, { connectionId }) => answered(state, 'deny', connectionId)),
+  answerCard: inside((state, { how, connectionId }) => cardAnswered(state, how, connectionId)),
+  cardReady: inside((state, { connectionId }) => (
+    [state.card?.connectionId === connectionId ? { ...state, card: { connectionId, isReady: true } } : state, []])),
+};
+
+/** @param {State} state @param {Event} event @param {number} now @returns {Step} */
+function knocked(state, { connectionId, displayName, waiting }, now) {
+  const others = state.knocks.filter((one) => one.connectionId !== connectionId);
+  if (!waiting) return [{ ...state, knocks: others }, []];
+  const isHeard = now - state.knockedAt >= knockRest;
+  const knock = { connectionId, displayName };
+  // Whoever is told again keeps their place.
+  const isKnown = others.length < state.knocks.length;
+  const knocks = isKnown ? state.knocks.map((one) => (one.connectionId === connectionId ? knock : one)) : [...others, knock].slice(0, keptKnocks);
+  return [{ ...state, knocks, knockedAt: isHeard ? now : state.knockedAt }, isHeard ? [{ do: 'knockSound' }] : []];
+}
+
+/** @param {State} state @param {'admit' | 'deny'} how @param {string} connectionId @returns {Step} */
+function answered(state, how, connectionId) {
+  if (!state.knocks.some((one) => one.connectionId === connectionId)) return [state, []];
+  // The knock disappears when the server says so, because admitting may fail in a full room.
+  return [state, [{ do: how, connectionId }]];
+}
+
+/**
+ * @param {State} state @param {'admit' | 'deny'} how
+ * @param {string} connectionId the person who was on the card when the press began
+ * @returns {Step}
+ */
+function cardAnswered(state, how, connectionId) {
+  const { card } = state;
+  if (card?.connectionId !== connectionId || !card.isReady) return [state, []];
+  const [next, effects] = answered(state, how, connectionId);
+  // A double click answers once.
+  return [{ ...next, card: { connectionId, isReady: false } }, [...effects, rest(connectionId)]];
+}
+
+/** @param {string} connectionId */
+const rest = (connectionId) => ({ do: 'later', after: cardRest, event: { type: 'cardReady', connectionId } });
+
+/**
+ * Returns a step with the card for it: the same person while they wait, otherwise the one who has waited longest.
+ * @param {State} before @param {Step} step @returns {Step}
+ */
+export function withCard(before, [state, effects]) {
+  if (state.knocks === before.knocks) return [state, effects];
+  const { card, knocks } = state;
+  if (card && knocks.some(({ connectionId }) => connectionId === card.connectionId)) return [state, effects];
+  const [first] = knocks;
+  if (!first) return [{ ...state, card: null }, effects];
+  return [{ ...state, card: { connectionId: first.connectionId, isReady: false } }, [...effects, rest(first.connectionId)]];
+}
