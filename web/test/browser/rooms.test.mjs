@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
-import { soundArrives } from './media.mjs';
-import { approach, come, drop, endings, ended, enter, hasNoFile, leave, moderate, openChat, press, reads, removeFile, saveFile, says, seesAll, sendFile, setOption, setPassword, write } from './roommate.mjs';
+import { soundArrives, soundStops } from './media.mjs';
+import { approach, come, drop, endings, ended, enter, hasNoFile, isPressed, leave, moderate, openChat, press, reads, removeFile, saveFile, says, seesAll, sendFile, setOption, setPassword, write } from './roommate.mjs';
+import { freePort } from './server.mjs';
+import { siteWithFrame } from './site.mjs';
 import { assertNoComplaints, assertNothingThrown, serve } from './stranger.mjs';
 import { isFull, testInFull } from './tier.mjs';
 import { stopwatch } from './wait.mjs';
@@ -90,10 +92,7 @@ test('a file that is dropped on the chat is sent, beside it nothing happens, and
 test('a link to a mesh room that does not say so shows it before joining', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
-  const one = await approach(t, browser, url, { ...ann, label: 'Ann' });
-  await one.goto(`${url}/room/${room}?media=mesh`);
-  await one.find('button', 'Join');
-  await enter(one, ann);
+  const one = await come(t, browser, url, { ...ann, mesh: true });
   const other = await approach(t, browser, url, { ...bob, label: 'Bob' });
   await press(other, bob);
   await other.until('it says that members see addresses', async () => /IP addresses/.test(await other.alerts()));
@@ -191,7 +190,7 @@ test('a locked room lets nobody in, and one with a password those who know it', 
   await Promise.all([seesAll(host, { Bob: 'green' }), seesAll(guest, { Ann: 'red' })]);
 });
 
-test('the host mutes and removes a guest, whose token no longer works, and a new host follows one who leaves', async (t) => {
+test('the host mutes a guest and everyone, removes a guest, whose token no longer works, and a new host follows one who leaves', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
   const host = await come(t, browser, url, ann);
@@ -202,6 +201,9 @@ test('the host mutes and removes a guest, whose token no longer works, and a new
   await moderate(host, 'Bob', 'Mute this person');
   await guest.waitForStatus(says.muted);
   await guest.click('button', 'Mute');
+  await host.click('button', 'Mute everyone');
+  await Promise.all([guest, third].map((page) => page.waitForStatus(says.muted)));
+  assert.deepEqual(await Promise.all([guest, third, host].map((page) => isPressed(page, 'mute'))), [true, true, false], 'the host is not muted');
   await moderate(host, 'Bob', 'Remove');
   await host.find('dialog');
   await host.click('button', 'Remove');
@@ -210,7 +212,7 @@ test('the host mutes and removes a guest, whose token no longer works, and a new
   assert.equal(await guest.evaluate(joinWithToken), 'token_match_ended');
   await leave(host);
   await third.waitForStatus(says.host);
-  await third.waitForStatus(says.alone);
+  await third.waitFor('nobody else is there', "!document.getElementById('alone').hidden"); // The status line says so seconds later.
   assertNothingThrown(host, guest, third);
 });
 
@@ -245,7 +247,7 @@ async function joinWithToken() {
 }
 
 testInFull('the host hands over, and the new host decides',
-  'RoomModerationTests; unit-app/room-inside; rooms.test.mjs "the host mutes and removes a guest, whose token no longer works, '
+  'RoomModerationTests; unit-app/room-inside; rooms.test.mjs "the host mutes a guest and everyone, removes a guest, whose token no longer works, '
   + 'and a new host follows one who leaves"', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
@@ -260,17 +262,54 @@ testInFull('the host hands over, and the new host decides',
   await host.waitFor('the former host has no room settings', "document.getElementById('more-options').hidden");
 });
 
-test('from the page of a room, two tabs see each other after one press each', async (t) => {
+test('a guest shares a screen with its sound, until a host stops it', async (t) => {
   const { url } = await serve(t);
   const browser = await chromium();
-  const tab = await approach(t, browser, url, { ...ann, label: 'first' });
-  await enter(tab, {});
-  const link = await tab.evaluate("document.getElementById('alone-link').textContent");
-  assert.equal(link, `${url}/room/${room}`);
-  const second = await approach(t, browser, url, { ...bob, label: 'second', sharing: tab });
-  await enter(second, {});
-  await tab.waitFor('the other person is seen', "document.querySelector('.person-tile video')?.videoWidth > 0");
-  await second.waitFor('the first person is seen', "document.querySelector('.person-tile video')?.videoWidth > 0");
+  const host = await come(t, browser, url, ann);
+  const guest = await come(t, browser, url, { ...bob, screen: { color: 'magenta', tone: 660 } });
+  await guest.click('button', 'Mute');
+  await soundStops(host); // So all that is heard from here on is the screen.
+  await guest.click('button', 'Share screen');
+  await seesAll(host, { Bob: 'green', 'Screen of Bob': 'magenta' });
+  await soundArrives(host);
+  assert.ok(await isPressed(guest, 'share'));
+  await moderate(host, 'Bob', 'Stop their screen share');
+  await guest.waitForStatus(says.shareStopped);
+  await seesAll(host, { Bob: 'green' });
+  assert.ok(!await isPressed(guest, 'share'));
+  const captured = await guest.evaluate("navigator.mediaDevices.__screen.getTracks().map(({ kind, readyState }) => `${kind} ${readyState}`).sort()");
+  assert.deepEqual(captured, ['audio ended', 'video ended'], 'the browser captures the screen no longer');
+  // The guest may share again, and ends it without help.
+  await guest.click('button', 'Share screen');
+  await seesAll(host, { Bob: 'green', 'Screen of Bob': 'magenta' });
+  await guest.click('button', 'Share screen');
+  await seesAll(host, { Bob: 'green' });
+  assertNoComplaints(host, guest);
+});
+
+test('a page of an allowed origin shows a room in a frame, in which an application’s user and the others see each other', async (t) => {
+  const port = await freePort();
+  const site = await siteWithFrame(t);
+  const server = await serve(t, { CONFAB_ALLOWED_ORIGINS: `${site.origin}, http://127.0.0.1:${port}` }, { port });
+  const browser = await chromium();
+  await server.command('room', 'create', room);
+  const token = await server.command('room', 'token', room, '--display-name', 'Dr. Ada');
+  const address = `${server.url}/room/${room}`;
+  site.frame = `${address}#token=${token}`;
+  const outside = await browser.newPage({ color: 'red', label: 'the application’s' });
+  t.after(() => outside.close());
+  await outside.goto(site.origin);
+  const inside = await outside.frame(address);
+  await inside.find('button', 'Join');
+  assert.ok(!await inside.has('textbox', 'Your name') && !await inside.has('link', 'Other rooms'));
+  const granted = await inside.evaluate("['camera', 'microphone', 'display-capture'].filter((name) => document.featurePolicy.allowsFeature(name))");
+  assert.deepEqual(granted, ['camera', 'microphone', 'display-capture'], 'the page in the frame may use what the frame grants');
+  await enter(inside);
+  const other = await come(t, browser, server.url, bob);
+  await Promise.all([seesAll(inside, { Bob: 'green' }), seesAll(other, { 'Dr. Ada': 'red' })]);
+  await leave(inside);
+  assert.ok(!await inside.has('button', 'Other rooms'));
+  assertNoComplaints(outside, other);
 });
 
 const rounds = isFull ? 12 : 4;
