@@ -4,7 +4,7 @@ import { character, chord } from './keyboard.mjs';
 import { Child, removeFolder, temporaryFolder } from './process.mjs';
 import { CommandError, RemoteControl } from './remote-control.mjs';
 import { isFull, screenScale } from './tier.mjs';
-import { within } from './wait.mjs';
+import { NotYet, within } from './wait.mjs';
 
 export const wholeChromium = process.env.CONFAB_CHROMIUM ?? 'chromium';
 /**
@@ -111,6 +111,8 @@ const pageEvents = [
 ];
 
 class ChromiumPage extends Page {
+  /** The JavaScript context of the document; undefined: the one of the page itself. */
+  contextId;
   #loaded = new Set();
   #onLoad = new Set();
 
@@ -188,7 +190,7 @@ class ChromiumPage extends Page {
 
   async run(expression) {
     return this.#value(() => this.send('Runtime.evaluate', {
-      expression, awaitPromise: true, returnByValue: true, userGesture: false,
+      expression, contextId: this.contextId, awaitPromise: true, returnByValue: true, userGesture: false,
     }));
   }
 
@@ -217,12 +219,12 @@ class ChromiumPage extends Page {
     // media."
     const role = ariaRole === 'video' ? 'Video' : ariaRole;
     try {
-      const { result } = await this.send('Runtime.evaluate', { expression: 'document' });
+      const { result } = await this.send('Runtime.evaluate', { expression: 'document', contextId: this.contextId });
       const { nodes } = await this.send('Accessibility.queryAXTree', { objectId: result.objectId, role, accessibleName });
       // The query also finds elements that are hidden from assistive technology. The accessibility tree marks these.
       const exposed = nodes.filter((node) => !node.ignored && node.backendDOMNodeId);
       return await Promise.all(exposed.map(async ({ backendDOMNodeId }) => {
-        const { object } = await this.send('DOM.resolveNode', { backendNodeId: backendDOMNodeId });
+        const { object } = await this.send('DOM.resolveNode', { backendNodeId: backendDOMNodeId, executionContextId: this.contextId });
         return object.objectId;
       }));
     } catch (error) {
@@ -231,11 +233,23 @@ class ChromiumPage extends Page {
     }
   }
 
-  async clickAt(x, y) {
-    const point = { x, y, button: 'left', clickCount: 1 };
-    await this.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x, y });
-    await this.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...point });
-    await this.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...point });
+  async clickAt(x, y, times = 1) {
+    await this.#mouse('mouseMoved', { x, y });
+    // All are sent at once: on a busy machine, answers could take longer than a double click may.
+    await Promise.all(Array.from({ length: times }, (_, index) => index + 1).flatMap((clickCount) => [
+      this.#mouse('mousePressed', { x, y, clickCount }), this.#mouse('mouseReleased', { x, y, clickCount }),
+    ]));
+  }
+
+  async dragAt(x, y, byX, byY) {
+    await this.#mouse('mouseMoved', { x, y });
+    await this.#mouse('mousePressed', { x, y, clickCount: 1 });
+    for (const share of [0.5, 1]) await this.#mouse('mouseMoved', { x: x + byX * share, y: y + byY * share, buttons: 1 });
+    await this.#mouse('mouseReleased', { x: x + byX, y: y + byY, clickCount: 1 });
+  }
+
+  #mouse(type, members) {
+    return this.send('Input.dispatchMouseEvent', { type, button: members.clickCount || members.buttons ? 'left' : 'none', ...members });
   }
 
   async type(text) {
@@ -275,11 +289,40 @@ class ChromiumPage extends Page {
     return Buffer.from(data, 'base64');
   }
 
+  /** Waits until the page shows another page of this address in a frame, and returns it. */
+  async frame(url) {
+    const id = await this.until(`it shows ${url} in a frame`, async () => {
+      const { frameTree } = await this.send('Page.getFrameTree');
+      const found = (frameTree.childFrames ?? []).find(({ frame }) => frame.url === url);
+      if (!found) throw new NotYet(`its frames are ${(frameTree.childFrames ?? []).map(({ frame }) => frame.url).join(', ') || 'none'}`);
+      return found.frame.id;
+    });
+    const { executionContextId } = await this.send('Page.createIsolatedWorld', { frameId: id });
+    return new ChromiumFrame(this, executionContextId);
+  }
+
   async close() {
     if (this.closed || this.browser.child.ended) return;
     this.closed = true;
     await this.send('Page.close');
     await within(this.gone, loadTimeout, () => `the tab has not closed yet (${this.label})`);
     await this.browser.release(this);
+  }
+}
+
+/**
+ * A page in the only frame of another page. A test can do with it what it does with pages, except load, resize and close it. Works only
+ * for frames of the same site (same host, any port): others run in their own process. Does not see the variables of its scripts.
+ */
+class ChromiumFrame extends ChromiumPage {
+  constructor(outer, contextId) {
+    const { browser, targetId, sessionId, browserContextId } = outer;
+    super(browser, { targetId, sessionId, browserContextId });
+    Object.assign(this, { outer, contextId, label: `the frame in the ${outer.label}`, console: outer.console, exceptions: outer.exceptions });
+  }
+
+  async clickAt(x, y, times) {
+    const { left, top } = await this.outer.evaluate(() => document.querySelector('iframe').getBoundingClientRect());
+    return super.clickAt(left + x, top + y, times);
   }
 }

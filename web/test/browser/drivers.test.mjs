@@ -200,6 +200,26 @@ for (const [name, launch] of [['Chromium', chromium], ['Firefox', firefox]]) {
     assert.deepEqual(await page.evaluate('window.clicked'), ['pressed Target', 'Target']);
   });
 
+  testEngine(`${name} clicks twice as a double click, and drags with the button held`, async (t) => {
+    const page = await open(t, await launch());
+    const button = await page.find('button', 'Start');
+    await page.evaluate(() => {
+      window.heard = [];
+      const keep = ({ type, button, buttons, clientX, clientY }) => window.heard.push([type, button, buttons, Math.round(clientX), Math.round(clientY)]);
+      for (const type of ['dblclick', 'pointerdown', 'pointermove', 'pointerup']) window.addEventListener(type, keep);
+    });
+    await button.click({ times: 2 });
+    assert.deepEqual((await page.evaluate('window.heard')).map(([type]) => type).filter((type) => type !== 'pointermove'),
+      ['pointerdown', 'pointerup', 'pointerdown', 'pointerup', 'dblclick']);
+    await page.evaluate('void (window.heard = [])');
+    await button.drag(100, 40);
+    const dragged = (await page.evaluate('window.heard')).filter(([type, , buttons]) => type !== 'pointermove' || buttons);
+    const [, , , x, y] = dragged[0];
+    assert.deepEqual(dragged, [
+      ['pointerdown', 0, 1, x, y], ['pointermove', -1, 1, x + 50, y + 20], ['pointermove', -1, 1, x + 100, y + 40], ['pointerup', 0, 0, x + 100, y + 40],
+    ]);
+  });
+
   testEngine(`${name} types, replaces and moves the focus by keyboard`, async (t) => {
     const page = await open(t, await launch());
     await page.fill('textbox', 'Name', 'Zoë €');

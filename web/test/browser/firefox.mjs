@@ -189,15 +189,20 @@ class FirefoxPage extends Page {
     }
   }
 
-  async clickAt(x, y) {
-    await this.#perform({
-      type: 'pointer', id: 'mouse', parameters: { pointerType: 'mouse' },
-      actions: [
-        { type: 'pointerMove', x: Math.round(x), y: Math.round(y) },
-        { type: 'pointerDown', button: 0 },
-        { type: 'pointerUp', button: 0 },
-      ],
-    });
+  clickAt(x, y, times = 1) {
+    const click = [{ type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }];
+    return this.#point(moveTo(x, y), ...Array(times).fill(click).flat());
+  }
+
+  dragAt(x, y, byX, byY) {
+    return this.#point(
+      moveTo(x, y), { type: 'pointerDown', button: 0 },
+      moveTo(x + byX / 2, y + byY / 2), moveTo(x + byX, y + byY), { type: 'pointerUp', button: 0 },
+    );
+  }
+
+  #point(...actions) {
+    return this.#perform({ type: 'pointer', id: 'mouse', parameters: { pointerType: 'mouse' }, actions });
   }
 
   async type(text) {
@@ -241,6 +246,10 @@ class FirefoxPage extends Page {
     await this.send('browsingContext.close');
     await this.browser.release(this);
   }
+}
+
+function moveTo(x, y) {
+  return { type: 'pointerMove', x: Math.round(x), y: Math.round(y) };
 }
 
 function stroke({ bidi }) {

@@ -1,7 +1,12 @@
-// The front page and `/rooms`: the ways in, each one press away. The pages behind them have tests of their own.
+// The front page and `/rooms`: the ways in, each one press away, and a newcomer's way to a second person. The pages behind them have
+// tests of their own.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
+import { keepGiven, source } from './in-page.mjs';
+import { seesColor } from './media.mjs';
+import { says } from './roommate.mjs';
+import { inspect } from './screenshots.mjs';
 import { assertNoComplaints, serve } from './stranger.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -15,16 +20,31 @@ async function open(t, server, path) {
   return page;
 }
 
+/** Checks `/rooms` with rooms of before, and what it says about a name that is none. */
+async function inspectRooms(page) {
+  await page.evaluate(async () => {
+    const { recentRooms } = await import('/app/shared/recent-rooms.js');
+    for (const name of ['garden', 'The book club that meets every second Thursday evening in spring']) recentRooms(true).remember(name);
+  });
+  await page.reload();
+  await page.find('link', 'garden');
+  await page.click('button', 'Join');
+  await page.until('it asks for a name', async () => /name/i.test(await page.alerts()));
+  return inspect(page, 'rooms');
+}
+
 const isAt = (page, path) => page.waitFor(`the page is ${path}`, (wanted) => location.pathname + location.search === wanted, {
   args: [path], why: 'location.pathname + location.search',
 });
 
-test('a guest reaches each way in from the front page, and stays a guest', async (t) => {
+test('a guest reaches each way in from the front page, and stays a guest; that page and the one of rooms have no faults', async (t) => {
   const server = await serve(t);
   const page = await open(t, server, '/?guest=1');
+  assert.deepEqual(await inspect(page, 'front'), []);
   for (const [name, path] of [['People nearby', '/nearby'], ['Rooms', '/rooms'], ['Strangers', '/strangers']]) {
     await page.click('link', name);
     await isAt(page, `${path}?guest=1`);
+    if (path === '/rooms') assert.deepEqual(await inspectRooms(page), []);
     await page.goto(`${server.url}/?guest=1`);
   }
   assertNoComplaints(page);
@@ -41,4 +61,41 @@ test('a site offers only the ways that it chose, and the only one is its front p
   await page.goto(one.url);
   await page.find('textbox', 'Room name');
   assert.equal(await page.has('link', 'Strangers'), false);
+});
+
+test('a newcomer opens a new room from the front page, and its address in another tab: the two see each other after four presses', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const presses = [];
+  const press = (page, role, name) => {
+    presses.push(name);
+    return page.click(role, name);
+  };
+  const tab = await browser.newPage({ color: 'red', label: 'the first', scripts: [source(keepGiven)] });
+  t.after(() => tab.close());
+  await tab.goto(url);
+  await press(tab, 'link', 'Rooms');
+  await press(tab, 'button', 'New room');
+  // The page before has a button of this name too.
+  await tab.waitFor('the page of a room is open', () => location.pathname.startsWith('/room/') && document.getElementById('leave'));
+  await press(tab, 'button', 'Join');
+  await tab.find('button', 'Leave');
+  const link = await tab.evaluate('location.href'); // As copied from where the browser shows it.
+  assert.equal(await tab.evaluate("document.getElementById('alone-link').textContent"), link);
+  const second = await browser.newPage({ color: 'green', label: 'the second', sharing: tab });
+  t.after(() => second.close());
+  await second.goto(link);
+  await press(second, 'button', 'Join');
+  await Promise.all([seesColor(tab, 'green'), seesColor(second, 'red')]);
+  assert.ok(presses.length <= 4, `they pressed ${presses.join(', ')}`);
+
+  await tab.click('button', 'Invite');
+  await tab.click('button', 'Copy link');
+  await tab.waitForStatus(says.copied);
+  await tab.click('button', 'Share…');
+  const name = new URL(link).pathname.split('/').at(-1);
+  assert.deepEqual(await tab.evaluate('window.__given'), [
+    ['clipboard', link], ['share', { title: 'Confab', text: `Join me in ${name} on Confab.`, url: link }],
+  ]);
+  assertNoComplaints(tab, second);
 });

@@ -28,10 +28,11 @@ export function keepPeers() {
  * Replaces camera and microphone with a video of one color and a tone. Every page gets its own color, whatever flags its
  * browser was started with. Unlike in Firefox's fake camera, the color does not drift.
  *
- * @param {{color: string, tone: number, nativeSound: boolean}} options `nativeSound`: whether to use the browser's own fake
- *   microphone, for engines whose AudioContext never starts without a sound card
+ * @param {{color: string, tone: number, nativeSound: boolean, screen?: {color: string, tone: number}}} options `nativeSound`:
+ *   whether to use the browser's own fake microphone, for engines whose AudioContext never starts without a sound card;
+ *   `screen`: replaces the screen and its sound too. `navigator.mediaDevices.__screen` is what was captured last
  */
-export function paintMedia({ color, tone, nativeSound }) {
+export function paintMedia({ color, tone, nativeSound, screen }) {
   const devices = navigator.mediaDevices;
   if (!devices || devices.__painted) return; // undefined where the page is no secure context
   devices.__painted = true;
@@ -40,14 +41,14 @@ export function paintMedia({ color, tone, nativeSound }) {
   const height = 240;
   const framesPerSecond = 15;
 
-  function picture() {
+  function picture(background) {
     const canvas = document.createElement('canvas');
     canvas.width = width;
     canvas.height = height;
     const context = canvas.getContext('2d');
     let frame = 0;
     const paint = () => {
-      context.fillStyle = color;
+      context.fillStyle = background;
       context.fillRect(0, 0, width, height);
       // Something must move, because encoders otherwise send almost nothing. It must not move in the middle, where tests read
       // the color.
@@ -63,9 +64,9 @@ export function paintMedia({ color, tone, nativeSound }) {
     return track;
   }
 
-  function sound() {
+  function sound(frequency) {
     const context = new AudioContext();
-    const oscillator = new OscillatorNode(context, { frequency: tone });
+    const oscillator = new OscillatorNode(context, { frequency });
     const volume = new GainNode(context, { gain: 0.5 });
     const destination = new MediaStreamAudioDestinationNode(context);
     oscillator.connect(volume).connect(destination);
@@ -80,12 +81,18 @@ export function paintMedia({ color, tone, nativeSound }) {
   devices.getUserMedia = async (constraints = {}) => {
     if (!constraints.audio && !constraints.video) throw new TypeError('audio or video must be asked for');
     const tracks = [];
-    if (constraints.video) tracks.push(picture());
+    if (constraints.video) tracks.push(picture(color));
     if (constraints.audio) {
-      tracks.push(nativeSound ? (await native({ audio: true })).getAudioTracks()[0] : sound());
+      tracks.push(nativeSound ? (await native({ audio: true })).getAudioTracks()[0] : sound(tone));
     }
     return new MediaStream(tracks);
   };
+  if (screen) {
+    devices.getDisplayMedia = async ({ audio } = {}) => {
+      devices.__screen = new MediaStream([picture(screen.color), ...audio ? [sound(screen.tone)] : []]);
+      return devices.__screen;
+    };
+  }
   devices.enumerateDevices = async () => [
     { kind: 'audioinput', deviceId: 'tone', groupId: 'painted', label: 'A tone' },
     { kind: 'videoinput', deviceId: 'picture', groupId: 'painted', label: 'A painted picture' },
@@ -208,6 +215,19 @@ export async function receivedMedia() {
     }
   }
   return total;
+}
+
+/**
+ * Replaces what a page gives to the rest of the device: the clipboard, the share sheet and Picture in Picture. Stores what it gave
+ * in `window.__given`.
+ */
+export function keepGiven() {
+  window.__given = [];
+  const keep = async (is, what) => { window.__given.push([is, what]); };
+  Object.defineProperty(navigator, 'clipboard', { value: { writeText: (text) => keep('clipboard', text) } });
+  navigator.share = (data) => keep('share', data);
+  Object.defineProperty(document, 'pictureInPictureEnabled', { value: true });
+  HTMLVideoElement.prototype.requestPictureInPicture = function () { return keep('float', this.getAttribute('aria-label')); };
 }
 
 /** Stores every message that any WebSocket of the page receives in `window.__heard`, with its text and its time (`at`). */

@@ -18,6 +18,7 @@ const keptConsoleLines = 500;
  * @property {string} [label] the page's name in messages; default: the color
  * @property {string} [color] a CSS color; the page's camera then shows this color, and its microphone plays a tone
  * @property {number} [tone] the frequency of that tone in hertz
+ * @property {{color: string, tone: number}} [screen] what the user's screen shows and plays when it is shared, if the page has a color
  * @property {string[]} [scripts] source text run in every new document before the page's own
  * @property {Page} [sharing] another page, whose profile the new page shares, like two tabs of one browser
  * @property {number} [width] @property {number} [height] of the window's inside, in CSS pixels
@@ -42,8 +43,8 @@ export class Page {
   }
 
   /** @param {PageOptions} options */
-  static scripts({ color, tone = 440, scripts = [] }, { nativeSound = false } = {}) {
-    const painted = color ? [source(paintMedia, { color, tone, nativeSound })] : [];
+  static scripts({ color, tone = 440, screen, scripts = [] }, { nativeSound = false } = {}) {
+    const painted = color ? [source(paintMedia, { color, tone, nativeSound, screen })] : [];
     return [source(keepPeers), ...painted, ...scripts];
   }
 
@@ -220,8 +221,10 @@ export class Page {
   async query(role, name) { throw new Error('abstract'); }
   /** Like `run`, for a function source called with `this` being the element. @returns {Promise<string | undefined>} */
   async runOn(handle, functionSource) { throw new Error('abstract'); }
-  /** Moves the mouse there and clicks with the main button. */
-  async clickAt(x, y) { throw new Error('abstract'); }
+  /** Moves the mouse there and clicks with the main button, several times without a pause. */
+  async clickAt(x, y, times = 1) { throw new Error('abstract'); }
+  /** Presses the main button there, moves the mouse by this far, and releases the button. */
+  async dragAt(x, y, byX, byY) { throw new Error('abstract'); }
   /** Types the text key by key into whatever has the focus. */
   async type(text) { throw new Error('abstract'); }
   /** Presses one key, such as Enter, Tab, Shift+Tab, Escape, Space, ArrowDown or a. */
@@ -253,15 +256,26 @@ export class Element {
    * Clicks the middle of the element, once it can be clicked and has stopped moving. A click that missed it, because the page
    * moved it at the last moment, has had no effect and is repeated.
    */
-  async click() {
+  async click({ times = 1 } = {}) {
     await this.page.until(`${this.description} can be clicked`, async () => {
       const { x, y, blocked } = await this.evaluate(clickPoint);
       if (blocked) throw new NotYet(blocked);
-      await this.page.clickAt(x, y);
+      await this.page.clickAt(x, y, times);
       // An error means that the click has closed the document.
       if (!await this.page.evaluate(clickArrived).catch(() => true)) throw new NotYet('it moved before it was clicked');
       return true;
     });
+  }
+
+  /** Drags the element by its middle, once it can be clicked and has stopped moving. */
+  async drag(byX, byY) {
+    const { x, y } = await this.page.until(`${this.description} can be dragged`, async () => {
+      const point = await this.evaluate(clickPoint);
+      if (point.blocked) throw new NotYet(point.blocked);
+      return point;
+    });
+    await this.page.evaluate(clickArrived); // A drag is no click: nothing waits for one.
+    await this.page.dragAt(x, y, byX, byY);
   }
 
   /** Returns the element's visible text, or the value if it is a field. */

@@ -1,9 +1,11 @@
-// PerchRTC's protocol with real media: two pages and two aiortc clients, one of each envelope, in a mesh room.
+// PerchRTC's protocol with real media: two pages and two aiortc clients, one of each envelope, in a mesh room. One page is that of
+// rooms, the other one has only the SDK.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { joinFromPage, pageSees, Phone, settings } from './perch-peers.mjs';
-import { serve } from './stranger.mjs';
+import { come, seesAll } from './roommate.mjs';
+import { assertNothingThrown, serve } from './stranger.mjs';
 import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
@@ -19,14 +21,14 @@ test('two pages and two clients of PerchRTC, of both envelopes, see each other i
   // Two phones with the same name, one between the pages and one after them.
   const first = await Phone.join(t, server, { room, name: 'iPhone', envelope: 'flat', color: 'yellow' });
   await first.tells('peers');
-  const bob = await joinFromPage(t, browser, server, { room, name: 'Bob', color: 'blue', options: mesh });
+  const bob = await come(t, browser, server.url, { room, mesh: true, name: 'Bob', color: 'blue' });
   const second = await Phone.join(t, server, { room, name: 'iPhone', envelope: 'layered', color: 'cyan' });
   assert.deepEqual(await second.tells('peers'), [['iPhone~2']]);
   await first.sees({ Ada: 'red', Bob: 'blue', 'iPhone~2': 'cyan' });
   await second.sees({ Ada: 'red', Bob: 'blue', 'iPhone~2': 'yellow' });
   await first.tells('hears', (user) => user === 'iPhone~2');
   await pageSees(ada, ['yellow', 'blue', 'cyan']);
-  await pageSees(bob, ['yellow', 'red', 'cyan']);
+  await seesAll(bob, [['Ada', 'red'], ['iPhone', 'yellow'], ['iPhone', 'cyan']]);
   t.diagnostic(`all see each other after ${time()}`);
 
   const third = await Phone.join(t, server, { room, name: 'Pad', envelope: 'flat', color: 'green' });
@@ -37,7 +39,8 @@ test('two pages and two clients of PerchRTC, of both envelopes, see each other i
   await pageSees(ada, ['blue', 'cyan']);
   const again = await Phone.join(t, server, { room, name: 'iPhone', envelope: 'layered', color: 'magenta' });
   await again.sees({ Ada: 'red', Bob: 'blue', 'iPhone~2': 'cyan' });
-  await pageSees(bob, ['red', 'cyan', 'magenta']);
+  await seesAll(bob, [['Ada', 'red'], ['iPhone', 'cyan'], ['iPhone', 'magenta']]);
+  assertNothingThrown(ada, bob);
 });
 
 test('a routed room refuses a client of PerchRTC with a reason', async (t) => {

@@ -15,6 +15,8 @@ export const says = {
   dropped: /connection lost\. reconnecting/i,
   host: /you are a host of this room now/i,
   muted: /a host muted you/i,
+  shareStopped: /a host stopped your screen share/i,
+  copied: /link copied/i,
 };
 
 /** Texts at the end of a visit. */
@@ -30,12 +32,13 @@ export const endings = {
 /**
  * Opens the page of a room and closes it with the test.
  *
- * @param {import('./page.mjs').PageOptions & {room: string, guest?: boolean}} options
+ * @param {import('./page.mjs').PageOptions & {room: string, guest?: boolean, mesh?: boolean}} options
  */
-export async function approach(t, browser, url, { room, guest = false, ...options }) {
+export async function approach(t, browser, url, { room, guest = false, mesh = false, ...options }) {
   const page = await browser.newPage(options);
   t.after(() => page.close());
-  await page.goto(`${url}/room/${encodeURIComponent(room)}${guest ? '?guest=1' : ''}`);
+  const query = new URLSearchParams({ ...guest ? { guest: '1' } : {}, ...mesh ? { media: 'mesh' } : {} });
+  await page.goto(`${url}/room/${encodeURIComponent(room)}${query.size ? `?${query}` : ''}`);
   await page.find('button', 'Join');
   return page;
 }
@@ -67,9 +70,13 @@ export async function come(t, browser, url, { name, password, ...options }) {
   return page;
 }
 
-/** Waits until the tiles show exactly these colors, each in a tile with the person's name. @param {Record<string, string>} people colors by name */
+/**
+ * Waits until the tiles show exactly these colors, each in a tile with the person's name.
+ *
+ * @param {Record<string, string> | [string, string][]} people colors by name, or pairs where names repeat
+ */
 export function seesAll(page, people, { timeout } = {}) {
-  const wanted = list(Object.entries(people));
+  const wanted = list(Array.isArray(people) ? people : Object.entries(people));
   return page.until(`the tiles are ${wanted}`, async () => {
     const shown = list((await page.evaluate(tiles)).map(({ name, rgb, missing }) => [name, missing ?? colorName(rgb)]));
     if (shown !== wanted) throw new NotYet(`they are ${shown}`);
@@ -112,6 +119,9 @@ export async function leave(page) {
   await page.click('button', 'Leave');
   await ended(page, endings.left);
 }
+
+/** Returns whether a toggle, such as "mute", is on. */
+export const isPressed = (page, id) => page.evaluate((which) => document.getElementById(which).getAttribute('aria-pressed') === 'true', id);
 
 /** Opens the menu of a person in the panel of people, and presses an item. */
 export async function moderate(page, name, item) {

@@ -1,15 +1,17 @@
-// Every state of a room's page, checked with axe: phone and laptop, light and dark; and the room with the keyboard alone. With
-// `--all` also photographed, with 1 to 9 and 25 people, and on a phone sideways.
+// Every state of a room's page, checked with axe: phone and laptop, light and dark; and the room with the keyboard alone, and with the
+// mouse. With `--all` also photographed, with 1 to 9 and 25 people, and on a phone sideways.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import { axe } from './axe.mjs';
 import { sharedBrowsers } from './browsers.mjs';
-import { failMedia, notAskedYet, source } from './in-page.mjs';
-import { approach, come, crowd, endings, ended, moderate, press, reads, says, seesAll, sendFile, setOption } from './roommate.mjs';
+import { failMedia, keepGiven, notAskedYet, source } from './in-page.mjs';
+import { approach, come, crowd, endings, ended, isPressed, moderate, press, reads, says, seesAll, sendFile, setOption } from './roommate.mjs';
 import { inspect, looks, screenshotFolder } from './screenshots.mjs';
 import { repository } from './server.mjs';
-import { serve } from './stranger.mjs';
+import { assertNoComplaints, serve } from './stranger.mjs';
 import { isFull, testInFull } from './tier.mjs';
+import { stopwatch } from './wait.mjs';
 
 const { chromium } = sharedBrowsers();
 const room = 'garden';
@@ -167,6 +169,44 @@ test('a room can be used with the keyboard alone', async (t) => {
   await ended(page, endings.left);
 });
 
+test('with the mouse: a double click shows all of a picture or fills its tile, a click on the own picture mutes, and dragging moves it to another corner', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const one = await come(t, browser, url, { room, name: 'Ann', color: 'red', scripts: [source(keepGiven)] });
+  await one.click('button', 'Copy link'); // On the card for those who are alone.
+  await one.waitForStatus(says.copied);
+  const other = await come(t, browser, url, { room, name: 'Bob', color: 'green' });
+  await Promise.all([seesAll(one, { Bob: 'green' }), seesAll(other, { Ann: 'red' })]);
+
+  const fit = () => one.evaluate("getComputedStyle(document.querySelector('.person-tile video')).objectFit");
+  const tile = await one.find('group', 'Bob');
+  const fits = [await fit()];
+  for (const times of [2, 2, 1]) {
+    await tile.click({ times });
+    fits.push(await fit());
+  }
+  assert.deepEqual(fits, ['cover', 'contain', 'cover', 'cover'], 'a double click changes it, and one click does not');
+
+  const turned = (selector) => one.evaluate((what) => new DOMMatrix(getComputedStyle(document.querySelector(what)).transform).a, selector);
+  assert.deepEqual([await turned('#self video'), await turned('.person-tile video')], [-1, 1], 'only the own picture is mirrored');
+  const own = await one.find('group', 'You');
+  await own.click();
+  await other.waitFor('Ann is muted', "document.querySelector('.person-tile[data-muted]')");
+  await own.drag(-700, -300);
+  await one.waitFor('the own picture is in the other corner', () => {
+    const [self, stage] = ['self', 'stage'].map((id) => document.getElementById(id).getBoundingClientRect());
+    return self.left - stage.left < 50 && self.top - stage.top < 50;
+  }, { why: () => JSON.stringify(document.getElementById('self').getBoundingClientRect()) });
+  assert.ok(await isPressed(one, 'mute'), 'dragging is no click');
+  await own.click();
+  await other.waitFor('Ann is heard', "document.querySelector('.person-tile:not([data-muted])')");
+
+  await one.click('button', 'More');
+  await one.click('button', 'Picture in Picture');
+  assert.deepEqual(await one.evaluate('window.__given'), [['clipboard', `${url}/room/${room}`], ['float', 'Bob']]);
+  assertNoComplaints(one, other);
+});
+
 /** Lets uploads of this page send nothing, and shows two fifths of their progress. */
 function holdUploads(page) {
   return page.evaluate(() => {
@@ -229,6 +269,9 @@ testInFull('a room with 1 to 9 and with 25 people, on a laptop and a phone, upri
       });
     }
     await page.looking({ width: 1280, height: 720, dark: false }, () => {});
+    const time = stopwatch();
+    assert.deepEqual(await axe(page), [], `faults in a room of ${size}`);
+    t.diagnostic(`axe took ${time()} in a room of ${size}`);
   }
   t.diagnostic(`photographs: ${path.relative(repository, screenshotFolder)}/room-of-*.png`);
 });

@@ -22,16 +22,17 @@ const passedOn = ['CONFAB_WEB_DIRECTORY', 'CONFAB_LOG_LEVEL'];
  *
  * @param {object} [options]
  * @param {Record<string, string | number>} [options.env] configuration, such as `CONFAB_CONNECTION_RESUME_GRACE: '3s'`
+ * @param {number} [options.port] otherwise a free one
  * @param {string[]} [options.flags] more command line flags
  * @param {string} [options.binary] the executable; otherwise the variable CONFAB_BINARY names it
  * @param {import('./namespace.mjs').Machine} [options.machine] where it runs
  * @returns {Promise<Server>}
  */
-export async function startServer({ env = {}, flags = [], binary = process.env.CONFAB_BINARY, machine } = {}) {
+export async function startServer({ env = {}, port = 0, flags = [], binary = process.env.CONFAB_BINARY, machine } = {}) {
   const advice = '"scripts/test browser" builds it and runs these tests; CONFAB_BINARY names one that is built';
   if (!binary) throw new Error(`which server? ${advice}`);
   await access(binary).catch(() => { throw new Error(`there is no server at ${binary}: ${advice}`); });
-  const server = new Server(binary, env, flags, await temporaryFolder('server'), machine);
+  const server = new Server(binary, env, port, flags, await temporaryFolder('server'), machine);
   try {
     await server.start();
   } catch (error) {
@@ -50,8 +51,8 @@ class Server {
   ready = '';
   #earlierLogs = [];
 
-  constructor(binary, env, flags, folder, machine) {
-    Object.assign(this, { binary, folder, flags, machine, dataFolder: path.join(folder, 'data') });
+  constructor(binary, env, port, flags, folder, machine) {
+    Object.assign(this, { binary, port, folder, flags, machine, dataFolder: path.join(folder, 'data') });
     // Ignore the user's own configuration.
     const inherited = Object.keys(process.env).filter((name) => name.startsWith('CONFAB_') && !passedOn.includes(name));
     const settings = Object.entries(env).map(([name, value]) => [name, String(value)]);
@@ -64,7 +65,7 @@ class Server {
     if (this.child && !this.child.ended) throw new Error('the server is running already');
     await writeFile(this.configuration, '# Everything is set by flags and variables.\nhost: 127.0.0.1\n');
     if (this.child) this.#earlierLogs.push(...this.child.log, '--- started again ---');
-    else this.port = await freePort();
+    else this.port ||= await freePort();
     this.child = new Child(this.binary, [
       'serve', '--port', String(this.port), '--data-dir', this.dataFolder,
       '--config', this.configuration, ...this.flags,
