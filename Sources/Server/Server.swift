@@ -253,7 +253,8 @@ public struct ConfabServer: Sendable {
     private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
         let stored = try await storage.rooms()
         stored.logUnreadable(logger)
-        let rooms = stored.rooms
+        // Newest first: if storage failed to delete a room, a newer one may have its name.
+        let rooms = Array(stored.rooms.reversed())
         try await gateway.eventLoop.submit {
             for room in rooms { gateway.value.runner.submit(.restoredRoom(room)) }
         }.get()

@@ -295,5 +295,31 @@ extension Hostile {
                 return AttackOutcome(sent: "\(tally.total) downloads", cameBack: tally.text)
             }
         }
+
+        @Test("a download that is read slowly ends when its person is removed from the room")
+        func slowDownload() async throws {
+            try await Attack(number: 28, name: "downloads of removed people", settings: Self.settings).run { server in
+                let (ann, files) = try Person.member("Tea", server)
+                let (mallory, hers) = try Person.member("Tea", server)
+                // More than the kernel keeps for a client that does not read.
+                let size = files.maxSize
+                let upload = try ann.send([UInt8](repeating: 0x78, count: size), server)
+                let path = "\(files.path)/\(upload.id)"
+                func download(_ key: RoomFileKey) throws -> RawSocket {
+                    let socket = try RawSocket(port: server.port, receiveBuffer: 1 << 16)
+                    try socket.send(
+                        "GET \(path) HTTP/1.1\r\nHost: confab.test\r\nAuthorization: Bearer \(key)\r\n"
+                            + "Connection: close\r\n\r\n")
+                    _ = try socket.receive(until: Array("\r\n\r\n".utf8))
+                    return socket
+                }
+                let (removed, member) = (try download(hers.key), try download(files.key))
+                #expect(try ann.verdict(.room(.remove(.init(connection: mallory.welcome.connection)))) == "ok")
+                let received = try removed.receiveAll(within: .seconds(60)).count
+                #expect(received < size)
+                #expect(try member.receiveAll(within: .seconds(60)).count == size, "others get all of it")
+                return AttackOutcome(sent: "a download of \(size) bytes", cameBack: "\(received) bytes")
+            }
+        }
     }
 }

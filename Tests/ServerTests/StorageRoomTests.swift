@@ -139,4 +139,23 @@ struct RestoredRoomTests: StorageFixtures {
             #expect(try await rooms(directory).sorted() == ["Bluebell", "Snowdrop"])
         }
     }
+
+    @Test func `of two stored rooms with one name, the newer comes back`() async throws {
+        try await withDirectory { directory in
+            try await TestServer.run(dataDirectory: directory) { _ in }
+            let storage = try SQLiteStorage(directory: directory)
+            for (number, text) in [(1, "TEA"), (2, "Tea"), (0, "tea")] {
+                var options = RoomOptions()
+                (options.capacity, options.persistent) = (25, true)
+                try await storage.commit([
+                    .roomStored(
+                        StoredRoom(
+                            id: RoomID(high: 9, low: UInt64(5 - number)), name: try #require(RoomName(text)),
+                            options: options, createdAt: now + .seconds(Int64(number)), usedAt: now))
+                ])
+            }
+            try await storage.close()
+            #expect(try await rooms(directory) == ["Tea"])
+        }
+    }
 }

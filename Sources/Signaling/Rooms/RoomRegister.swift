@@ -24,7 +24,21 @@ struct RoomRegister: Machine {
     private var persistentPerAddress: [String: Int] = [:]
     private var guesses = BudgetTable<String>(maxKeys: Self.maxAddresses)
 
+    /// The pause before a stored room is deleted whose name another room has. Storage has just failed, so it is not tried at once.
+    private static let deletionPause: Duration = .seconds(10)
+    /// When to delete such rooms. Each was stored once, so the limits of persistent rooms also limit these.
+    private var leftovers: [RoomID: Timestamp] = [:]
+
     init() {}
+
+    var nextTimeout: Timestamp? { leftovers.values.min() }
+
+    mutating func handleTimeout(_ turn: inout Turn) {
+        for id in leftovers.filter({ $0.value <= turn.now }).keys.sorted() {
+            leftovers[id] = nil
+            turn.persist(.roomForgotten(id))
+        }
+    }
 
     mutating func handle(_ event: RoomRegisterEvent, _ turn: inout Turn) {
         switch event {
@@ -41,7 +55,10 @@ struct RoomRegister: Machine {
                 turn.answer(request.socket, .refused(error))
             }
         case .restore(let stored):
-            guard rooms[stored.name] == nil else { return }
+            // Its deletion was not stored, and meanwhile its name was taken. After a restart, it would have the name again.
+            guard rooms[stored.name] == nil else {
+                return leftovers[stored.id] = turn.now + Self.deletionPause
+            }
             add(stored.name, Creator(identity: stored.creator))
             setPersistent(true, stored.name)
             turn.tell(.room(stored.name, .restore(stored)))

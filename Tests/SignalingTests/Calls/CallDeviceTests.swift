@@ -82,6 +82,19 @@ import Wire
         #expect(ada.takeCallEnds() == [.hungUp])
     }
 
+    @Test func aDeviceThatReturnsAfterItsCallMovedHearsOnlyWhatHappenedBefore() throws {
+        let phone = stage.another(of: bob)
+        let talk = try stage.talk(ada, bob)
+        bob.drop()
+        ada.turn(talk.call, video: false)
+        phone.rejoin(talk.call)
+        ada.turn(talk.call, video: true)
+        bob.resume()
+        let heard = bob.take()
+        #expect(heard.compactMap(\.call) == [.changed(.init(call: talk.call, video: false))])
+        #expect(heard.last?.type == "session.left", "so that its page shows no call any longer")
+    }
+
     // MARK: Waiting and busy
 
     @Test func acceptingAWaitingCallEndsTheFirst() throws {

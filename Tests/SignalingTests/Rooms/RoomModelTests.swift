@@ -24,7 +24,10 @@ import Wire
             "join: room_locked", "join: room_password", "join: room.waiting", "join: room.joined", "screen: shared",
             "dead token: token_match_ended", "phone: joined", "phone: media_unavailable", "join: storage_full",
             "upload: complete", "upload: canceled", "downloaded", "dead key refused", "room.removeFile: ok",
-            "room.removeFile: not_permitted",
+            "room.removeFile: not_permitted", "phone: room_full", "room.react: ok", "room.mute: ok",
+            "room.stopShare: ok", "muted itself", "unmuted by the owner", "unpublished", "streams compared",
+            "session.forceMute: ok",
+            "session.forceMute: not_permitted", "session.forceUnpublish: ok", "session.forceDisconnect: ok",
         ] { #expect(world.figures[kind, default: 0] > 0 || events < 10_000, "\(kind) never happened") }
     }
 }

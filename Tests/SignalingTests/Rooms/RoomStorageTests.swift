@@ -212,6 +212,41 @@ import Wire
         #expect(stage.hub.hasRoom(.standUp))
     }
 
+    /// Otherwise the closed room, with its creator and its bans, would have the name again after a restart.
+    @Test func aRoomThatCouldNotBeDeletedIsDeletedLaterIfAnotherOneHasItsName() throws {
+        ada.open(with: Self.persistent)
+        let closed = try #require(stored)
+        stage.handle(.closeRoom(.standUp))
+        stage.pass(.seconds(1))
+        bob.open(RoomName("STAND-UP"), as: "Bob", with: Self.persistent)
+        let new = try #require(stored)
+        for _ in 0..<3 {
+            stage.archive.apply(.roomStored(closed))
+            stage.handle(.roomsNotStored([closed.id], [closed, new]))
+            #expect(Set(stage.archive.rooms.keys) == [closed.id, new.id], "storage gets a pause")
+            stage.pass(.seconds(10))
+            #expect(Set(stage.archive.rooms.keys) == [new.id])
+        }
+        #expect(bob.closeCode == nil)
+        stage.restart()
+        #expect(arrive(as: bob).open(as: "Bob")?.room?.joined?.role == .host)
+        #expect(arrive(as: ada).open()?.room?.joined?.role == .guest)
+    }
+
+    @Test func ofTwoStoredRoomsWithOneNameTheNewerComesBack() throws {
+        ada.open(with: Self.persistent)
+        let closed = try #require(stored)
+        stage.handle(.closeRoom(.standUp))
+        stage.pass(.seconds(1))
+        bob.open(as: "Bob", with: Self.persistent)
+        let new = try #require(stored)
+        stage.archive.apply(.roomStored(closed))
+        stage.restart()
+        #expect(arrive(as: bob).open(as: "Bob")?.room?.joined?.role == .host)
+        stage.pass(.seconds(10))
+        #expect(Set(stage.archive.rooms.keys) == [new.id])
+    }
+
     // MARK: Retention
 
     @Test func aRoomEndsAYearAfterItsLastUseAlsoAcrossRestarts() {

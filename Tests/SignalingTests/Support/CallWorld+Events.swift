@@ -219,6 +219,7 @@ extension CallWorld {
         guard let other, !other.isLive, device.active == call || device.outgoing == call else { return }
         if other.active == call { other.active = nil }
         if other.outgoing == call { other.outgoing = nil }
+        other.takenOver.insert(call)
     }
 
     private func seen() {

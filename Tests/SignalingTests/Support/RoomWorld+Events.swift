@@ -6,6 +6,7 @@ import Wire
 /// The events, in random order.
 extension RoomWorld {
     mutating func step() {
+        for visitor in visitors { visitor.reactions = [] }
         stage.pass(.milliseconds(Int64.random(in: 0..<2000, using: &random)))
         settle()
         switch Int.random(in: 0..<1000, using: &random) {
@@ -21,9 +22,9 @@ extension RoomWorld {
         case 582..<587: changeStorage()
         case 587..<607: dial()
         case 607..<617: hangUp()
-        case 617..<640: enterSession()
-        case 640..<720: media()
-        case 720..<790: file()
+        case 617..<670: enterSession()
+        case 670..<780: media()
+        case 780..<840: file()
         default: request()
         }
         settle()
@@ -67,14 +68,22 @@ extension RoomWorld {
         let connection = visitor.connection
         visitor.guest.resume()
         visitor.droppedAt = nil
-        if visitor.connection != connection { over(visitor) }
+        if visitor.connection != connection {
+            over(visitor)
+            visitor.roster = nil
+        }
         count(visitor.connection == connection ? "resumed" : "resumed too late")
     }
 
     /// A restart ends everyone's place. Persistent rooms come back with their bans, and the tokens of all places stay dead.
     private mutating func restart() {
-        for visitor in visitors { over(visitor) }
+        for visitor in visitors {
+            over(visitor)
+            visitor.roster = nil
+        }
+        noteChanges()
         stage.restart()
+        (mutedSessions, revokingSessions) = ([], [:])
         phones = []
         for visitor in visitors { visitor.droppedAt = stage.now }
         if stage.hub.roomCount > 0 { count("restored") }
@@ -86,24 +95,6 @@ extension RoomWorld {
         let full = WireError(.storageFull, "The disk is full.", retryable: true)
         stage.permit = stage.permit == .all ? .essential(full) : .all
         count("storage changed")
-    }
-
-    // MARK: Phones
-
-    private mutating func dial() {
-        guard phones.count < 6, let name = Self.names.randomElement(using: &random) else { return }
-        let user = ["iPhone", "Pad"].randomElement(using: &random) ?? "iPhone"
-        let isNew = !stage.hub.hasRoom(name)
-        let guest = stage.arrivePerch(
-            user, room: "\(name)", chance(50) ? .flat : .layered, address: "\(phones.count % 3)")
-        phones.append((guest, name))
-        if isNew { creators[name] = nil }
-    }
-
-    private mutating func hangUp() {
-        guard let index = phones.indices.randomElement(using: &random) else { return }
-        phones.remove(at: index).guest.leave()
-        count("hung up")
     }
 
     // MARK: Rooms
@@ -119,9 +110,9 @@ extension RoomWorld {
         if chance(10) { options.persistent = true }
         if chance(40) { options.media = .mesh }
         let isNew = !stage.hub.hasRoom(name)
-        if isNew { creators[name] = visitor.guest.identity }
+        if isNew { (creators[name], known[name]) = (visitor.guest.identity, nil) }
         let password = chance(50) ? (chance(80) ? Self.password : "wrong") : nil
-        let answer = visitor.guest.open(name, as: "V", password: password, with: options)
+        let answer = visitor.guest.open(name, as: Self.displayName, password: password, with: options)
         count("join: \(answer?.errorCode?.rawValue ?? answer?.type ?? "nothing")")
         guard let notice = answer?.room else { return }
         hear(visitor, notice)
@@ -142,45 +133,6 @@ extension RoomWorld {
         guard let name = Self.names.randomElement(using: &random) else { return }
         stage.handle(.closeRoom(name))
         count("closed")
-    }
-
-    // MARK: Sessions
-
-    /// Tries to join the session with a token of a place that is over.
-    private mutating func useDeadToken() {
-        guard let visitor = anyone({ $0.isLive && !$0.dead.isEmpty }),
-            let token = visitor.dead.randomElement(using: &random)
-        else { return }
-        let answer = visitor.guest.join(token.session, token: token.token)
-        if answer?.type == "session.joined" { fail("a dead token let its holder in") }
-        count("dead token: \(answer?.errorCode?.rawValue ?? "closed")")
-        if !visitor.isLive { forget(visitor) }
-    }
-
-    private mutating func enterSession() {
-        guard let visitor = anyone({ $0.isLive && $0.view != nil }), let admission = visitor.view?.admission else {
-            return
-        }
-        let answer = visitor.guest.join(admission.session, token: admission.token)
-        count("session.join: \(answer?.errorCode?.rawValue ?? answer?.type ?? "closed")")
-        if ![.alreadyJoined, nil].contains(answer?.errorCode) {
-            fail("a good token was refused: \(String(describing: answer))")
-        }
-    }
-
-    private mutating func media() {
-        guard let visitor = anyone({ $0.isLive && !$0.guest.places.isEmpty }), let view = visitor.view,
-            let session = visitor.guest.places.first
-        else { return }
-        if chance(70) {
-            visitor.guest.publish(session, mids: MediaMids(audio: "0", video: "1"))
-            return count("published")
-        }
-        let answer = visitor.guest.share(session)
-        let mayShare = view.options.share == .all || view.people[visitor.connection]?.role != .guest
-        if answer?.errorCode == .notPermitted, mayShare { fail("a person who may share was refused") }
-        if answer?.type == "session.published", !mayShare { fail("a guest shared a screen") }
-        count("screen: \(answer?.errorCode?.rawValue ?? "shared")")
     }
 
     // MARK: Files
@@ -236,6 +188,8 @@ extension RoomWorld {
         count("\(ClientMessage.room(verb).type): \(answer.errorCode?.rawValue ?? "ok")")
         guard answer.type == "ok" else { return }
         judge(verb, by: role)
+        hear()
+        judgeEffect(of: verb, by: visitor, in: view)
         if case .remove(let remove) = verb, remove.ban == true, !target.isPhone {
             banned[view.name, default: []].insert(other.guest.identity)
             count("banned")
@@ -243,7 +197,7 @@ extension RoomWorld {
     }
 
     private mutating func verb(about connection: ConnectionID) -> RoomVerb {
-        switch Int.random(in: 0..<14, using: &random) {
+        switch Int.random(in: 0..<15, using: &random) {
         case 0..<3: return .admit(.init(connection: connection))
         case 3: return .deny(.init(connection: connection))
         case 4: return .mute(.init(connection: chance(50) ? connection : nil))
@@ -255,6 +209,8 @@ extension RoomWorld {
             lastText += 1
             return .say(.init(text: "\(lastText)"))
         case 10: return .hand(.init(raised: chance(50)))
+        case 11:
+            return .react(.init(reaction: "👍"))
         default: return .set(.init(options: changes()))
         }
     }

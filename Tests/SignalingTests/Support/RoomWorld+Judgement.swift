@@ -4,13 +4,20 @@ import Wire
 /// The invariants, checked after every event.
 extension RoomWorld {
     mutating func judge() {
+        noteChanges()
         forgetEndedRooms()
         for visitor in visitors where visitor.isLive { judge(visitor) }
-        for name in Self.names { judge(name) }
+        for name in Self.names {
+            judge(name)
+            judgePhones(name)
+        }
         let occupied = Set(visitors.filter(\.isLive).compactMap { $0.view?.name })
         let (rooms, sessions) = (stage.hub.roomCount, stage.hub.sessionCount)
         if occupied.count > rooms { fail("\(occupied.count) rooms have people, and \(rooms) exist") }
-        if sessions > rooms { fail("\(sessions) sessions of \(rooms) rooms are left") }
+        let remembered = mutedSessions.union(revokingSessions.keys).count
+        if sessions > rooms + remembered {
+            fail("\(sessions) sessions of \(rooms) rooms are left, and \(remembered) are remembered")
+        }
         let figures = stage.hub.roomFigures
         let (bytes, shares) = (figures.storedFileBytes, figures.fileBytesPerAddress.values)
         if shares.contains(where: { $0 <= 0 }) || shares.reduce(0, +) != bytes {
@@ -39,6 +46,11 @@ extension RoomWorld {
             if view.options != first.options { fail("two people of \(name) see different options") }
             if view.people[visitor.connection] == nil { fail("a person of \(name) does not see themselves") }
         }
+        let inRoom = phones.count { $0.room == name && $0.isIn }
+        let seen = first.people.keys.count(where: \.isPhone)
+        if seen != inRoom { fail("people of \(name) see \(seen) of \(inRoom) phones") }
+        known[name] = first.options
+        judgeSession(first, inside)
     }
 
     private func difference(_ one: View, _ other: View) -> [RoomPerson?] {
@@ -58,6 +70,8 @@ extension RoomWorld {
 
     /// A room that ends is forgotten with its bans.
     private mutating func forgetEndedRooms() {
-        for name in Self.names where !stage.hub.hasRoom(name) { (banned[name], creators[name]) = (nil, nil) }
+        for name in Self.names where !stage.hub.hasRoom(name) {
+            (banned[name], creators[name], known[name]) = (nil, nil, nil)
+        }
     }
 }

@@ -28,6 +28,12 @@ struct RoomWorld: RandomWorld {
         var dead: [Admission] = []
         /// The file keys of these places.
         var deadKeys: [RoomFileKey] = []
+        /// What the page knows of the streams in the room's session; nil while it is not in the session.
+        var roster: RosterView?
+        /// Its own streams that a host has just muted.
+        var toldToMute: [StreamID] = []
+        /// The reactions that it showed during this event.
+        var reactions: [RoomNotice.Reacted] = []
 
         init(_ guest: Guest) { self.guest = guest }
         var isLive: Bool { guest.socket != nil }
@@ -36,18 +42,28 @@ struct RoomWorld: RandomWorld {
 
     static let names = ["red", "Green", "BLUE"].compactMap { RoomName($0) }
     static let password = "sesame"
+    /// The name of all visitors.
+    static let displayName = "V"
 
     let stage: Stage
     var random: SeededGenerator
     var visitors: [Visitor] = []
-    /// Clients of PerchRTC's protocol, with the room in which each believes to be.
-    var phones: [(guest: PerchGuest, room: RoomName)] = []
+    var phones: [Phone] = []
     let identities: [IdentityID]
     var figures: [String: Int] = [:]
     private var found: String?
     /// The people who were banned from each room, and who created it.
     var banned: [RoomName: Set<IdentityID>] = [:]
     var creators: [RoomName: IdentityID] = [:]
+    /// The options of each room, as its people knew them last.
+    var known: [RoomName: RoomOptions] = [:]
+    /// The streams that everyone saw muted, and that their owners have not unmuted since.
+    var silent: Set<StreamID> = []
+    /// The sessions that a host has muted, also for who comes later, and those with a revoked token, until it expires. They are
+    /// remembered for a while after the room has ended.
+    var mutedSessions: Set<SessionID> = []
+    var revokingSessions: [SessionID: Timestamp] = [:]
+    private var notedChanges = 0
     var lastText = 0
 
     init(seed: UInt64) {
@@ -73,20 +89,25 @@ struct RoomWorld: RandomWorld {
         visitors.filter(isWanted).randomElement(using: &random)
     }
 
+    /// Notes what was stored.
+    mutating func noteChanges() {
+        for change in stage.changes[notedChanges...] {
+            switch change {
+            case .muted(let session, true, by: _, at: _): mutedSessions.insert(session)
+            case .muted(let session, false, by: _, at: _): mutedSessions.remove(session)
+            case .revoked(let revocation):
+                let until = max(revocation.expiresAt, revokingSessions[revocation.session] ?? revocation.expiresAt)
+                revokingSessions[revocation.session] = until
+            default: break
+            }
+        }
+        revokingSessions = revokingSessions.filter { $0.value > stage.now }
+        notedChanges = stage.changes.count
+    }
+
     mutating func forget(_ visitor: Visitor) { visitors.removeAll { $0 === visitor } }
 
     // MARK: What clients hear
-
-    /// Phones hear who is in the room. Those that were refused or removed are gone.
-    mutating func hearPhones() {
-        for (guest, _) in phones {
-            for heard in guest.take() {
-                if case .refused(let code) = heard { count("phone: \(code)") }
-                if case .peers = heard { count("phone: joined") }
-            }
-        }
-        phones.removeAll { $0.guest.closeCode != nil }
-    }
 
     /// The visitor is no longer in a room.
     func over(_ visitor: Visitor) {
@@ -97,12 +118,26 @@ struct RoomWorld: RandomWorld {
         (visitor.view, visitor.waitsFor) = (nil, nil)
     }
 
+    /// Everyone hears what was sent to them, and what others then do about it.
     mutating func hear() {
-        for visitor in visitors {
-            for message in visitor.guest.take() {
-                if message.errorCode == .internalError { fail("an internal error") }
-                if let room = message.room { hear(visitor, room) }
+        var isOver = false
+        while !isOver {
+            isOver = true
+            for visitor in visitors {
+                let messages = visitor.guest.take()
+                isOver = isOver && messages.isEmpty
+                for message in messages { hear(visitor, message) }
+                obey(visitor)
             }
+        }
+    }
+
+    private mutating func hear(_ visitor: Visitor, _ message: ServerMessage) {
+        if message.errorCode == .internalError { fail("an internal error") }
+        switch message {
+        case .room(let notice): hear(visitor, notice)
+        case .session(let notice): hear(visitor, notice)
+        default: break
         }
     }
 
@@ -115,7 +150,7 @@ struct RoomWorld: RandomWorld {
             visitor.waitsFor = nil
         case .person(let person):
             if visitor.view == nil { fail("news of a room from outside") }
-            visitor.view?.people[person.connection] = person.state == .left ? nil : person
+            hear(visitor, person)
         case .changed(let changed): visitor.view?.options = changed.options
         case .ended(let ended):
             if visitor.view?.name != ended.name { fail("a room ended that the client is not in") }
@@ -125,6 +160,19 @@ struct RoomWorld: RandomWorld {
             if visitor.view == nil { fail("\(ServerMessage.room(notice).type) outside of a room") }
             if case .said(let line) = notice, let file = line.file { visitor.view?.files.insert(file.id) }
             if case .fileRemoved(let file) = notice { visitor.view?.files.remove(file.id) }
+            if case .reacted(let reacted) = notice { visitor.reactions.append(reacted) }
+        }
+    }
+
+    /// Someone came, went or changed. Whoever comes, on whatever device, must have found a free place.
+    private mutating func hear(_ visitor: Visitor, _ person: RoomPerson) {
+        guard var view = visitor.view else { return }
+        let isNew = view.people[person.connection] == nil && person.state != .left
+        view.people[person.connection] = person.state == .left ? nil : person
+        visitor.view = view
+        let (count, capacity) = (view.people.count, view.options.capacity)
+        if isNew, count > capacity {
+            fail("\(person.connection.isPhone ? "a phone" : "a person") came in as number \(count) of \(capacity)")
         }
     }
 

@@ -7,7 +7,12 @@ import Wire
 struct RosterView {
     private let own: ConnectionID
     private(set) var connections: [ConnectionID: ConnectionInfo] = [:]
+    /// The streams of the others.
     private(set) var streams: [StreamID: StreamInfo] = [:]
+    /// The client's own streams, if the test told of them.
+    private(set) var ownStreams: [StreamID: StreamInfo] = [:]
+    /// The first issue.
+    private(set) var fault: String?
     /// True once the last page has arrived.
     private(set) var isComplete = false
     private(set) var pageSizes: [Int] = []
@@ -26,41 +31,57 @@ struct RosterView {
 
     private mutating func add(_ connection: ConnectionInfo) {
         if connections.updateValue(connection, forKey: connection.id) != nil {
-            Issue.record("connection \(connection.id) was introduced twice")
+            note("connection \(connection.id) was introduced twice")
         }
     }
 
     private mutating func add(_ stream: StreamInfo) {
-        if connections[stream.connection] == nil { Issue.record("stream \(stream.id) has an unknown publisher") }
+        if connections[stream.connection] == nil { note("stream \(stream.id) has an unknown publisher") }
         if streams.updateValue(stream, forKey: stream.id) != nil {
-            Issue.record("stream \(stream.id) was introduced twice")
+            note("stream \(stream.id) was introduced twice")
         }
     }
+
+    private mutating func note(_ issue: String) {
+        Issue.record("\(issue)")
+        fault = fault ?? issue
+    }
+
+    /// The client has published a stream.
+    mutating func published(_ stream: StreamInfo) { ownStreams[stream.id] = stream }
+
+    /// The client has ended a stream of its own.
+    mutating func unpublished(_ stream: StreamID) { ownStreams[stream] = nil }
 
     mutating func apply(_ messages: [ServerMessage]) {
         for case .session(let notice) in messages { apply(notice) }
     }
 
-    private mutating func apply(_ notice: SessionNotice) {
+    mutating func apply(_ notice: SessionNotice) {
         switch notice {
         case .roster(let page): add(page.connections, page.streams, more: page.more)
         case .connectionCreated(let created): add(created.connection)
         case .connectionDestroyed(let destroyed):
             if connections.removeValue(forKey: destroyed.connection) == nil {
-                Issue.record("unknown connection \(destroyed.connection) has left")
+                note("unknown connection \(destroyed.connection) has left")
             }
             if streams.values.contains(where: { $0.connection == destroyed.connection }) {
-                Issue.record("the streams of \(destroyed.connection) outlive it")
+                note("the streams of \(destroyed.connection) outlive it")
             }
         case .streamCreated(let created): add(created.stream)
         case .streamDestroyed(let destroyed):
-            if streams.removeValue(forKey: destroyed.stream) == nil {
-                Issue.record("unknown stream \(destroyed.stream) has ended")
+            let isOwn = ownStreams.removeValue(forKey: destroyed.stream) != nil
+            if !isOwn, streams.removeValue(forKey: destroyed.stream) == nil {
+                note("unknown stream \(destroyed.stream) has ended")
             }
-        // The publisher hears of changes of its own stream too.
-        case .streamChanged(let changed) where changed.stream.connection != own:
+        case .streamChanged(let changed):
+            // The publisher hears of changes of its own stream too.
+            guard changed.stream.connection != own else {
+                if ownStreams[changed.stream.id] != nil { ownStreams[changed.stream.id] = changed.stream }
+                return
+            }
             if streams.updateValue(changed.stream, forKey: changed.stream.id) == nil {
-                Issue.record("unknown stream \(changed.stream.id) has changed")
+                note("unknown stream \(changed.stream.id) has changed")
             }
         default: return
         }

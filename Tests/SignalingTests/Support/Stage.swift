@@ -204,7 +204,9 @@ final class Stage {
         for call in archive.openCalls.values.sorted(by: { $0.id < $1.id }) {
             handle(.restored(call, caller: archive.record(of: call.caller), callee: archive.record(of: call.callee)))
         }
-        for room in archive.rooms.values.sorted(by: { $0.id < $1.id }) { handle(.restoredRoom(room)) }
+        // Newest first, as the server does.
+        let rooms = archive.rooms.values.sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }
+        for room in rooms { handle(.restoredRoom(room)) }
     }
 
     // MARK: Guests and sessions

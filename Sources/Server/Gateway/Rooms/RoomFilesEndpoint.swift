@@ -52,7 +52,11 @@ struct RoomFilesEndpoint: Sendable {
             answer.headers.add(name: "Content-Disposition", value: Self.disposition(file.name))
             answer.headers.add(name: "Content-Security-Policy", value: "sandbox; default-src 'none'")
             let body = ResponseBody(contentLength: file.size) { writer in
-                try await target.store.read(target.id, size: file.size) { try await writer.write($0) }
+                try await target.store.read(target.id, size: file.size) { part in
+                    // The client may be slow, and may have been removed from the room meanwhile.
+                    _ = try await ask(.download(target.key), target)
+                    try await writer.write(part)
+                }
                 try await writer.finish(nil)
             }
             return answer.response(to: request, configuration, body: body)
