@@ -10,13 +10,11 @@
 //
 // If in doubt, a test is included. A quoted text that is the path of a file or folder counts as a use of it: an import, the
 // style sheet of a page, a file that a test reads. A file that nothing uses, such as a document, affects nothing.
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { realpathSync } from 'node:fs';
 import { posix as path } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { changeSince, exists, root, usualBase } from './checkout.mjs';
+import { changeSince, dumpPackage, exists, usualBase } from './checkout.mjs';
 
 /**
  * @typedef {object} Target of the Swift package
@@ -311,17 +309,6 @@ function moduleOf(file, text) {
   return { imports, pieces, names: new Set(pieces.map(({ name }) => name)) };
 }
 
-/** Returns the targets of the package. With its own scratch folder, SwiftPM does not wait for a running build. @returns {Target[]} */
-function packageTargets() {
-  const scratch = mkdtempSync(path.join(tmpdir(), 'confab-affected-'));
-  const args = ['package', 'dump-package', '--package-path', root, '--scratch-path', scratch];
-  try {
-    return targetsOf(JSON.parse(execFileSync('swift', args, { encoding: 'utf8', maxBuffer: 2 ** 28 })));
-  } finally {
-    rmSync(scratch, { recursive: true, force: true });
-  }
-}
-
 /** @param {string[]} args @returns {number} the exit status */
 function main(args) {
   const isUnderstood = args.length === 0 || (args.length === 2 && args[0] === '--base');
@@ -330,7 +317,7 @@ function main(args) {
     process.stderr.write(`${isUnderstood ? `There is no revision "${base}" here.` : 'Usage: node scripts/affected.mjs [--base REV]'}\n`);
     return 2;
   }
-  const change = { ...changeSince(base), targets: packageTargets() };
+  const change = { ...changeSince(base), targets: targetsOf(dumpPackage()) };
   const tests = affected(change);
   for (const [stage, names] of Object.entries(tests)) for (const name of names) process.stdout.write(`${stage}\t${name}\n`);
 

@@ -1,6 +1,7 @@
 // Reads the files of the checkout and what changed in it, for tools that run only the tests that a change can affect.
 import { execFileSync } from 'node:child_process';
-import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { posix as path } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -55,4 +56,15 @@ export function changeSince(base) {
   // Deleted files and links have no text.
   const read = (/** @type {string} */ file) => (status(file)?.isFile() ? readFileSync(root + file, 'utf8') : '');
   return { changed: [...new Set(changed)], files, links, read };
+}
+
+/** Returns Package.swift as data. With its own scratch folder, SwiftPM does not wait for a running build. @returns {any} */
+export function dumpPackage() {
+  const scratch = mkdtempSync(path.join(tmpdir(), 'confab-package-'));
+  const args = ['package', 'dump-package', '--package-path', root, '--scratch-path', scratch];
+  try {
+    return JSON.parse(execFileSync('swift', args, { encoding: 'utf8', maxBuffer: 2 ** 28 }));
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
 }

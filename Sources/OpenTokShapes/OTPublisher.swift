@@ -193,7 +193,7 @@ extension OTPublisherKitDelegate {
         case .muted: muted()
         case .failed(let error): report(error)
         // The end of the events follows.
-        case .ended, .quality, .layersWanted: break
+        case .ended, .quality, .layersWanted, .videoWarning, .videoStopped, .videoResumed: break
         }
     }
 

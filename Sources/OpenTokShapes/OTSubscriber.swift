@@ -224,7 +224,7 @@ public enum OTSubscriberVideoEventReason: Int, Sendable {
         case .warning(false): delegate?.subscriberVideoDisableWarningLifted(self)
         case .failed(let error): report(error)
         // The end of the events follows.
-        case .ended, .layer, .quality: break
+        case .ended, .layer, .quality, .limited, .audioLevel: break
         }
     }
 

@@ -81,15 +81,25 @@ import Testing
         let report = [
             "out": ReportedStatistics(
                 type: "outbound-rtp",
-                numbers: ["packetsSent": 10, "framesEncoded": 5, "frameWidth": 640, "frameHeight": 480],
-                texts: ["kind": "video", "mid": "1", "rid": "h", "remoteId": "remote"]),
+                numbers: [
+                    "packetsSent": 10, "framesEncoded": 5, "frameWidth": 640, "frameHeight": 480, "framesPerSecond": 15,
+                ],
+                texts: [
+                    "kind": "video", "mid": "1", "rid": "h", "remoteId": "remote", "qualityLimitationReason": "cpu",
+                ]),
             "remote": ReportedStatistics(
                 type: "remote-inbound-rtp", numbers: ["packetsLost": 2, "roundTripTime": 0.25], texts: [:]),
-            "other": ReportedStatistics(type: "candidate-pair", numbers: [:], texts: [:]),
+            "transport": ReportedStatistics(
+                type: "transport", numbers: [:], texts: ["selectedCandidatePairId": "used"]),
+            "used": ReportedStatistics(
+                type: "candidate-pair", numbers: ["availableOutgoingBitrate": 400_000], texts: [:]),
+            "other": ReportedStatistics(
+                type: "candidate-pair", numbers: ["availableOutgoingBitrate": 900_000], texts: [:]),
         ]
         var expected = Statistic(.sent, .video, mid: "1", rid: "h")
         (expected.packets, expected.frames, expected.packetsLost) = (10, 5, 2)
         (expected.size, expected.roundTripTime) = (VideoSize(width: 640, height: 480), .milliseconds(250))
+        (expected.frameRate, expected.limitation, expected.availableBitrate) = (15, .cpu, 400_000)
         #expect(ReportedStatistics.streams(of: report) == [expected])
     }
 
@@ -101,6 +111,16 @@ import Testing
         ]
         var expected = Statistic(.received, .audio)
         (expected.packets, expected.packetsLost) = (7, -1)
+        #expect(ReportedStatistics.streams(of: report) == [expected])
+    }
+
+    @Test func aReceivedVideoTellsHowOftenItStoodStill() {
+        let report = [
+            "in": ReportedStatistics(
+                type: "inbound-rtp", numbers: ["freezeCount": 2, "totalFreezesDuration": 0.5], texts: ["kind": "video"])
+        ]
+        var expected = Statistic(.received, .video)
+        (expected.freezes, expected.freezeDuration) = (2, .milliseconds(500))
         #expect(ReportedStatistics.streams(of: report) == [expected])
     }
 }

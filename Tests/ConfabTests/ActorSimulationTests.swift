@@ -6,8 +6,25 @@ import Wire
 
 /// What a person of a simulation may do.
 private enum Act: CaseIterable {
-    case search, next, say, stop, appear, call, accept, hangUp, joinRoom, leaveRoom, rejoinRoom, sayInRoom, watch, list
-    case register, joinSession, changeNetwork
+    case search, searchText, next, say, stop, appear, call, accept, hangUp, joinRoom, leaveRoom, rejoinRoom, sayInRoom
+    case watch, list, register, joinSession, changeNetwork
+}
+
+/// What must be released when a simulation is over, by name.
+private final class Traces: Sendable {
+    private struct Trace: Sendable {
+        let name: String
+        weak let object: (any AnyObject & Sendable)?
+    }
+
+    private let traces = Guarded<[Trace]>([])
+
+    func follow(_ name: String, _ object: any AnyObject & Sendable) {
+        traces.withLock { $0.append(Trace(name: name, object: object)) }
+    }
+
+    /// The names of what is left.
+    var names: [String] { traces.withLock { $0 }.filter { $0.object != nil }.map(\.name) }
 }
 
 /// What of a simulation has not ended yet, by name.
@@ -35,15 +52,22 @@ private final class Pending: Sendable {
 /// A person of a simulation who uses every part of a client at random, through the actors.
 private final class User: Sendable {
     let client: ConfabClient
+    private let (pending, heard, traces): (Pending, Guarded<Int>, Traces)
 
-    init(on network: SimulatedNetwork, _ pending: Pending, _ heard: Guarded<Int>) {
+    init(
+        on network: SimulatedNetwork, _ engine: FakeEngine, _ pending: Pending, _ heard: Guarded<Int>, _ traces: Traces
+    ) {
+        (self.pending, self.heard, self.traces) = (pending, heard, traces)
         client = ConfabClient(
-            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()),
+            server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: engine,
             in: network.surroundings)
-        func follow<Element: Sendable>(_ name: String, _ events: Events<Element>) {
-            let iterator = events.makeAsyncIterator()
-            _ = pending.run(name) { while await iterator.next() != nil { heard.withLock { $0 += 1 } } }
-        }
+        let parts: [(String, any AnyObject & Sendable)] = [
+            ("a client", client), ("its core", client.core), ("its parts", client.ways),
+            ("the roulette", client.roulette), ("the calls", client.calls), ("the rooms", client.rooms),
+            ("the presence", client.presence), ("the people nearby", client.nearby),
+            ("the contacts", client.contacts), ("the push", client.push), ("the media engine", engine),
+        ]
+        for (name, part) in parts { traces.follow(name, part) }
         follow("states", client.states)
         follow("notices", client.notices)
         follow("events of the roulette", client.roulette.events)
@@ -54,6 +78,28 @@ private final class User: Sendable {
         follow("failures of push", client.push.failures)
     }
 
+    private func follow<Element: Sendable>(_ name: String, _ events: Events<Element>) {
+        let iterator = events.makeAsyncIterator()
+        _ = pending.run(name) { [heard] in while await iterator.next() != nil { heard.withLock { $0 += 1 } } }
+    }
+
+    private func use(_ room: Room) async {
+        traces.follow("a room", room)
+        follow("events of a room", room.events)
+        await room.publish(FakeMedia())
+    }
+
+    /// The session is released at once, which leaves it.
+    private func use(_ session: Session) async throws(ConfabError) {
+        traces.follow("a session", session)
+        traces.follow("the core of a session", session.core)
+        traces.follow("the media of a session", session.media)
+        follow("states of a session", session.statuses)
+        follow("events of a session", session.events)
+        let publisher = try await session.publish(FakeMedia())
+        follow("events of a publisher", publisher.events)
+    }
+
     func connect() async { _ = try? await client.connect() }
 
     /// Does something, and waits for its result. Errors are expected: the network fails.
@@ -61,27 +107,27 @@ private final class User: Sendable {
         let client = client
         do throws(ConfabError) {
             switch act {
-            case .search: try await client.roulette.start(.text, interests: ["chess"])
+            case .search: try await client.roulette.start(.video, interests: ["chess"])
+            case .searchText: try await client.roulette.start(.text, interests: ["chess"])
             case .next: try await client.roulette.next()
             case .say: try await client.roulette.say("Hello")
             case .stop: try await client.roulette.stop()
             case .appear: try await client.presence.appear(.init(name: "Ada"))
-            case .call: try await client.calls.start(PersonID(high: 0, low: 1), video: false)
+            case .call: try await client.calls.start(PersonID(high: 0, low: 1), video: true)
             case .accept:
                 guard let call = client.calls.all.first(where: { $0.state == .incoming }) else { return }
-                try await client.calls.accept(call.id, video: false)
+                try await client.calls.accept(call.id, video: true)
             case .hangUp: if let call = client.calls.all.first { try await client.calls.end(call.id) }
-            case .joinRoom: _ = try await client.rooms.join("garden", displayName: "Ada")
+            case .joinRoom: await use(try await client.rooms.join("garden", displayName: "Ada"))
             case .leaveRoom: try await client.rooms.leave()
             case .rejoinRoom:
                 try await client.rooms.leave()
-                _ = try await client.rooms.join("garden", displayName: "Ada")
+                await use(try await client.rooms.join("garden", displayName: "Ada"))
             case .sayInRoom: try await client.rooms.room?.say("Hello")
             case .watch: _ = try await client.nearby.watch()
             case .list: _ = try await client.contacts.list()
             case .register: try await client.push.register(token: "00")
-            // Released at once, which leaves the session.
-            case .joinSession: _ = try await client.join(SessionID("session")!, token: "token")
+            case .joinSession: try await use(try await client.join(SessionID("session")!, token: "token"))
             case .changeNetwork: client.networkChanged()
             }
         } catch {}
@@ -96,59 +142,45 @@ struct ActorSimulationTests {
         return seed.map { [$0] } ?? Array(1...50)
     }()
 
-    private struct Remains {
-        weak var client: ConfabClient?
-        weak var core: ClientCore?
-        weak var ways: ConfabWays?
-        weak var roulette: Roulette?
-        weak var calls: Calls?
-        weak var rooms: Rooms?
-
-        init(_ client: ConfabClient) {
-            (self.client, core, ways) = (client, client.core, client.ways)
-            (roulette, calls, rooms) = (client.roulette, client.calls, client.rooms)
-        }
-
-        var names: [String] {
-            [
-                client.map { _ in "the client" }, core.map { _ in "its core" }, ways.map { _ in "its parts" },
-                roulette.map { _ in "the roulette" }, calls.map { _ in "the calls" }, rooms.map { _ in "the rooms" },
-            ].compactMap(\.self)
-        }
-    }
-
     @Test("every method returns, every iteration ends, and nothing is left of a client, whatever its connection does")
     func manyRuns() async throws {
-        var (events, cuts) = (0, 0)
+        var (events, cuts, peers) = (0, 0, 0)
         for seed in Self.seeds {
             let network = SimulatedNetwork(seed: seed)
             network.server.knowsWays = true
-            let (pending, heard) = (Pending(), Guarded(0))
-            let remains = await use(network, seed, pending, heard)
+            let (pending, heard, traces) = (Pending(), Guarded(0), Traces())
+            let counts = await use(network, seed, pending, heard, traces)
             // The clock of the simulation goes on until everything has ended.
             try await network.run("seed \(seed)") { pending.text }
             // Tasks that have ended soon release what they hold. When is the scheduler's choice.
             try await network.run("seed \(seed)") {
-                let names = remains.flatMap(\.names)
+                // Closing a connection is work of the engine, which goes on after the release.
+                let open = counts.map { $0.open() }.reduce(0, +)
+                let names = traces.names + (open > 0 ? ["\(open) peer connections"] : [])
                 return names.isEmpty ? nil : names.joined(separator: ", ")
             }
+            peers += counts.map { $0.made() }.reduce(0, +)
             #expect(network.server.faults == [], "seed \(seed)")
             (events, cuts) = (events + heard.withLock { $0 }, cuts + network.cuts)
         }
-        print("SDK actors: seeds \(Self.seeds.min() ?? 0) to \(Self.seeds.max() ?? 0), \(events) events, \(cuts) cuts")
+        print(
+            "SDK actors: seeds \(Self.seeds.min() ?? 0) to \(Self.seeds.max() ?? 0), \(events) events, \(cuts) cuts, "
+                + "\(peers) peer connections")
         if Self.seeds.count > 1 {
             #expect(events > 20 * Self.seeds.count)
             #expect(cuts > Self.seeds.count)
+            #expect(peers > Self.seeds.count)
         }
     }
 
     /// Two people use their clients, and then leave or release them.
     ///
-    /// - Returns: what must be gone when nothing is pending.
+    /// - Returns: how many peer connections of each engine are open, and how many were made.
     private func use(
-        _ network: SimulatedNetwork, _ seed: UInt64, _ pending: Pending, _ heard: Guarded<Int>
-    ) async -> [Remains] {
-        let users = [User(on: network, pending, heard), User(on: network, pending, heard)]
+        _ network: SimulatedNetwork, _ seed: UInt64, _ pending: Pending, _ heard: Guarded<Int>, _ traces: Traces
+    ) async -> [(open: @Sendable () -> Int, made: @Sendable () -> Int)] {
+        let engines = [FakeEngine(), FakeEngine()]
+        let users = engines.map { User(on: network, $0, pending, heard, traces) }
         if seed % 3 == 0 { network.restartServer(in: 5000...40_000) }
         if seed % 5 == 0 { network.fail(in: 5000...15_000, for: 40_000...60_000) }
         var random = SplitMix(seed: seed)
@@ -165,7 +197,7 @@ struct ActorSimulationTests {
         }
         if seed % 2 == 0 { for user in users { await user.client.leave() } }
         // The others release their clients when their last method returns.
-        return users.map { Remains($0.client) }
+        return engines.map { ($0.countOpen, $0.countMade) }
     }
 }
 

@@ -282,10 +282,14 @@ final class SimulatedServer {
             var joined = SessionNotice.Joined()
             (joined.re, joined.session, joined.connection.id) = (re, join.session, client.id)
             joined.capabilities = Wire.Capabilities(.publisher)
+            let told = knowsWays ? ways.media.join(client, &joined, among: clients) : []
             deliver(.session(.joined(joined)), to: client, send)
-        case .session(.leave):
+            for (person, notice) in told { deliver(notice, to: person, send) }
+        case .session(.leave(let leave)):
             client.isJoined = false
             deliver(.ok(.init(re: re)), to: client, send)
+            let told = knowsWays ? ways.media.leave(leave.session, client, among: clients) : []
+            for (person, notice) in told { deliver(notice, to: person, send) }
         case .session(.signal(let signal)):
             guard client.isJoined else {
                 let error = WireError(.notJoined, "Join first.")

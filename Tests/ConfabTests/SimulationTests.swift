@@ -122,7 +122,7 @@ private final class Participant: @unchecked Sendable {
 @Suite("A seeded simulated network")
 struct SimulationTests {
     private static let runs =
-        ProcessInfo.processInfo.environment["CONFAB_SIMULATED_RUNS"].flatMap { UInt64($0) }.map { max($0, 1) } ?? 100
+        ProcessInfo.processInfo.environment["CONFAB_SIMULATED_RUNS"].flatMap { UInt64($0) }.map { max($0, 1) } ?? 1000
 
     @Test("no signal is lost or repeated, and states change along legal edges only")
     func manyRuns() async {

@@ -40,6 +40,21 @@ public struct ReportedStatistics: Equatable, Sendable {
         statistic.jitter = reporter?.seconds("jitter")
         statistic.roundTripTime = reporter?.seconds("roundTripTime")
         statistic.audioLevel = numbers["audioLevel"]
+        statistic.availableBitrate = Self.bitrate(
+            in: report, isReceived ? "availableIncomingBitrate" : "availableOutgoingBitrate")
+        guard kind == .video else { return statistic }
+        statistic.frameRate = numbers["framesPerSecond"]
+        statistic.limitation = texts["qualityLimitationReason"].map { Statistic.Limitation(rawValue: $0) ?? .other }
+        if isReceived {
+            statistic.freezes = numbers["freezeCount"].map { _ in count("freezeCount") }
+            statistic.freezeDuration = seconds("totalFreezesDuration")
+        }
         return statistic
+    }
+
+    /// What the pair of candidates in use carries.
+    private static func bitrate(in report: [String: ReportedStatistics], _ name: String) -> Int? {
+        let pairs = report.values.filter { $0.type == "transport" }.compactMap { $0.texts["selectedCandidatePairId"] }
+        return pairs.compactMap { report[$0]?.numbers[name] }.compactMap { Int(exactly: $0.rounded()) }.max()
     }
 }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// A peer connection, as in WebRTC's `RTCPeerConnection`. The SDK calls one method at a time and waits for its end, except for
 /// `statistics` and `close`.
 public protocol MediaPeer: AnyObject, Sendable {
@@ -190,6 +196,27 @@ public struct Statistic: Hashable, Sendable {
         case received
     }
 
+    /// Why a video is not as large or as smooth as it could be. The words are those of WebRTC's `qualityLimitationReason` for
+    /// sent video, and those of the server for received video.
+    public enum Limitation: String, Hashable, Sendable {
+        /// Nothing limits it.
+        case unlimited = "none"
+        /// The network does not carry more.
+        case bandwidth
+        /// This device cannot encode more.
+        case cpu
+        /// The subscriber has asked for another size or frame rate.
+        case size
+        /// The publisher sends no better layer.
+        case publisher
+        /// The server sends no video, because this device's connection cannot keep up.
+        case slow
+        /// The server sends no video, because this device cannot decode the codec.
+        case codec
+        /// Another reason.
+        case other
+    }
+
     /// Whether media was sent or received.
     public var flow: Flow
     /// Audio or video.
@@ -216,6 +243,19 @@ public struct Statistic: Hashable, Sendable {
     public var roundTripTime: Duration?
     /// The loudness of the audio from 0 to 1; nil if unknown.
     public var audioLevel: Double?
+    /// When the counters were read. An engine that does not know it leaves it nil, and the SDK sets it.
+    public var timestamp: Date?
+    /// The frames of the last second; nil for audio or if unknown.
+    public var frameRate: Double?
+    /// How often the video stood still; nil for audio, for sent video, or if unknown.
+    public var freezes: UInt64?
+    /// How long the video stood still in total; nil for audio, for sent video, or if unknown.
+    public var freezeDuration: Duration?
+    /// Why the video is not as large or as smooth as it could be; nil for audio or if unknown.
+    public var limitation: Limitation?
+    /// What the connection carries in the direction of this media, in bits per second, as congestion control estimates it; nil
+    /// if unknown, or if nothing limits it.
+    public var availableBitrate: Int?
 
     /// Creates a statistic with all counters at 0.
     public init(_ flow: Flow, _ kind: TrackKind, mid: String? = nil, rid: String? = nil) {

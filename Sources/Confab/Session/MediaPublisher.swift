@@ -7,8 +7,17 @@ public actor MediaPublisher {
     public enum Event: Hashable, Sendable {
         /// A moderator muted the stream. ``MediaPublisher/setAudio(_:)`` unmutes it.
         case muted
-        /// How well the stream reaches the server changed, in a routed session.
-        case quality(Session.Quality)
+        /// How well the stream reaches the server changed, and what is wrong, in a routed session. The reason is nil if the
+        /// quality is good.
+        case quality(Session.Quality, Session.QualityReason?)
+        /// Whether the video will stop if this device's network stays as it is. Only with
+        /// ``Session/PublishOptions/audioFallback``.
+        case videoWarning(Bool)
+        /// The video is no longer sent, so that the network carries the audio. The local media continues. Only with
+        /// ``Session/PublishOptions/audioFallback``.
+        case videoStopped
+        /// The video is sent again.
+        case videoResumed
         /// The layers that subscribers need changed, in a routed session. Only these are sent.
         case layersWanted([String])
         /// The media engine or the server could not do something. The SDK tries again by itself where that can help.
@@ -28,7 +37,7 @@ public actor MediaPublisher {
     nonisolated public var events: Events<Event> { publication.events.events }
     /// Whether audio is sent.
     nonisolated public var hasAudio: Bool { publication.state.withLock { $0.hasAudio } }
-    /// Whether video is sent.
+    /// Whether video is sent, unless the network is too slow for it (``Event/videoStopped``).
     nonisolated public var hasVideo: Bool { publication.state.withLock { $0.hasVideo } }
 
     /// Sends audio or stops to send it.
@@ -78,8 +87,12 @@ public actor MediaSubscriber {
         case warning(Bool)
         /// The server forwards another layer of the video.
         case layer(String?)
-        /// How well the stream reaches the server changed.
-        case quality(Session.Quality)
+        /// Whether this device's network carries less of the video than was asked for.
+        case limited(Bool)
+        /// How loud the audio is, from 0 to 1. Only while ``MediaSubscriber/reportAudioLevel(every:)`` asks for it.
+        case audioLevel(Double)
+        /// How well the stream reaches the server changed, and what is wrong. The reason is nil if the quality is good.
+        case quality(Session.Quality, Session.QualityReason?)
         /// The media engine or the server could not do something. The SDK tries again by itself where that can help.
         case failed(ConfabError)
         /// The stream or the subscription ended.
@@ -148,6 +161,21 @@ public actor MediaSubscriber {
         try await media.change(subscription) { options in
             (options.size, options.frameRate) = (VideoSize(width: width, height: height), frameRate)
         }
+    }
+
+    /// Sets how important the video is, 0 to 100. Only in routed sessions: see ``Session/SubscribeOptions/priority``.
+    ///
+    /// - Throws: an error of the connection.
+    public func setPriority(_ priority: Int) async throws(ConfabError) {
+        try await media.change(subscription) { $0.priority = priority }
+    }
+
+    /// Sends ``Event/audioLevel(_:)`` again and again, if the media engine knows the level. Each look costs a reading of the
+    /// connection's statistics.
+    ///
+    /// - Parameter interval: how often, at least 50 ms; 100 ms suit a display. Nil stops it.
+    public func reportAudioLevel(every interval: Duration?) {
+        media.reportAudioLevel(of: subscription, every: interval)
     }
 
     /// Counters of what arrives.

@@ -14,14 +14,18 @@ extension Session {
         /// Whether to send a camera's video, or video that is encoded in layers already, in several sizes, so that each
         /// subscriber gets what fits. Only in routed sessions.
         public var simulcast: Bool
+        /// Whether the video stops while this device's network does not carry it, so that the audio gets through. Only in
+        /// routed sessions, where the server judges the network. See ``MediaPublisher/Event/videoStopped``.
+        public var audioFallback: Bool
 
         /// Creates options. The defaults suit a camera.
         public init(
             name: String = "", videoKind: MediaStream.VideoKind = .camera, audio: Bool = true, video: Bool = true,
-            simulcast: Bool = true
+            simulcast: Bool = true, audioFallback: Bool = false
         ) {
             (self.name, self.videoKind) = (name, videoKind)
             (self.audio, self.video, self.simulcast) = (audio, video, simulcast)
+            self.audioFallback = audioFallback
         }
     }
 
@@ -35,10 +39,16 @@ extension Session {
         public var size: VideoSize?
         /// The maximum frames per second, 1 to 240; nil for no maximum.
         public var frameRate: Int?
+        /// How important the video is, 0 to 100. If this device's network cannot carry all videos, those of a higher priority
+        /// become sharp first and pause last. Above 0, a video comes before the active speaker. Only in routed sessions.
+        public var priority: Int
 
         /// Creates options. The defaults receive everything.
-        public init(audio: Bool = true, video: Bool = true, size: VideoSize? = nil, frameRate: Int? = nil) {
+        public init(
+            audio: Bool = true, video: Bool = true, size: VideoSize? = nil, frameRate: Int? = nil, priority: Int = 0
+        ) {
             (self.audio, self.video, self.size, self.frameRate) = (audio, video, size, frameRate)
+            self.priority = priority
         }
     }
 }
@@ -51,7 +61,8 @@ extension Session.SubscribeOptions {
         }
         return VideoPreference(
             width: limited(size?.width, 0...16384), height: limited(size?.height, 0...16384),
-            frameRate: limited(frameRate, 1...240))
+            frameRate: limited(frameRate, 1...240),
+            priority: priority > 0 ? min(priority, VideoPreference.maxPriority) : nil)
     }
 }
 
@@ -65,7 +76,14 @@ final class Publication: Sendable {
         var hasVideo: Bool
         /// The transceivers in a routed session.
         var pair: MediaLink.Pair?
+        /// The rules of audio fallback; nil if the application did not ask for it.
+        var fallback: Mailbox<AudioFallback>?
+        /// Whether audio fallback withholds the video.
+        var isVideoStopped = false
         var isEnded = false
+
+        /// The video that is sent now.
+        var sentVideo: MediaSource? { isVideoStopped ? nil : video }
     }
 
     let state: Guarded<State>
@@ -80,17 +98,19 @@ final class Publication: Sendable {
 
     /// What goes to a subscriber.
     func outgoing(audio: Bool, video: Bool) -> RelayedPeer.Outgoing {
-        state.withLock { RelayedPeer.Outgoing(audio: audio ? $0.audio : nil, video: video ? $0.video : nil) }
+        state.withLock { RelayedPeer.Outgoing(audio: audio ? $0.audio : nil, video: video ? $0.sentVideo : nil) }
     }
 
     /// - Returns: the transceivers to give back.
     func end(_ reason: Session.Reason) -> MediaLink.Pair? {
-        let pair = state.withLock { state in
-            defer { (state.isEnded, state.pair) = (true, nil) }
-            return state.pair
+        let (pair, fallback) = state.withLock { state in
+            defer { (state.isEnded, state.pair, state.fallback) = (true, nil, nil) }
+            return (state.pair, state.fallback)
         }
         events.send(.ended(reason))
         events.finish()
+        // Its timer ends outside of the lock.
+        withExtendedLifetime(fallback) {}
         return pair
     }
 }
@@ -106,6 +126,12 @@ final class Subscription: Sendable {
         /// The mids of what arrives, in a relayed session.
         var mids: Set<String> = []
         var volume = 1.0
+        /// Why the video is not the one that was asked for, as the server said last.
+        var limitation = Statistic.Limitation.unlimited
+        /// Whether the network carries less than the subscriber wants of the video.
+        var isLimited = false
+        /// Measures the level of the audio; nil while the application does not ask for it.
+        var meter: LevelMeter?
         var wasConnected = false
         var isConnected = false
         var hasFrame = false
@@ -152,17 +178,32 @@ final class Subscription: Sendable {
 
     /// - Returns: the transceivers to give back.
     func end(_ reason: Session.Reason) -> MediaLink.Pair? {
-        let slot = state.withLock { state in
-            defer { (state.isEnded, state.slot, state.tracks, state.mids) = (true, nil, [:], []) }
-            return state.slot
+        let (slot, meter) = state.withLock { state in
+            defer { (state.isEnded, state.slot, state.tracks, state.mids, state.meter) = (true, nil, [:], [], nil) }
+            return (state.slot, state.meter)
         }
         events.send(.ended(reason))
         events.finish()
+        // Its timer ends outside of the lock.
+        withExtendedLifetime(meter) {}
         return slot
     }
 }
 
 extension Subscription.State {
+    /// Keeps why the video is limited. The reason of a change may be that what limited it has gone.
+    mutating func limit(_ change: SessionNotice.SubscriptionChanged) {
+        isLimited = change.limited ?? isLimited
+        let lasting: Statistic.Limitation =
+            switch change.reason {
+            case _ where isLimited: .bandwidth
+            case .size: .size
+            case .publisher: .publisher
+            case .slow, .codec, .bandwidth: .unlimited
+            }
+        limitation = change.videoPaused ? .init(rawValue: change.reason.rawValue) ?? .other : lasting
+    }
+
     /// - Returns: what to tell the application; nil for nothing.
     mutating func update(_ peer: PeerState, of stream: MediaStream) -> MediaSubscriber.Event? {
         let isReceiving = peer == .connected && hasTracks(of: stream)

@@ -181,8 +181,8 @@ struct SessionMachine: Sendable {
         case .speaking(let speaking): effects.append(.event(.speaking(speaking.stream.flatMap { published[$0] })))
         case .streamQuality(let quality):
             effects.append(.media(notice))
-            if let stream = published[quality.stream], let level = Session.Quality(rawValue: quality.level.rawValue) {
-                effects.append(.event(.streamQuality(stream, level)))
+            if let stream = published[quality.stream], let (level, reason) = quality.judgment {
+                effects.append(.event(.streamQuality(stream, level, reason)))
             }
         case .subscribed, .unsubscribed, .negotiate, .subscriptionChanged, .layersWanted: effects.append(.media(notice))
         case .joined, .published: break

@@ -119,6 +119,21 @@ extension SessionMedia {
     }
 
     func statistics(of subscription: Subscription) async -> [Statistic] {
+        let (isSlot, limitation) = subscription.state.withLock { ($0.slot != nil, $0.limitation) }
+        let link = state.withLock { $0.link }
+        guard isSlot, let link else { return await counters(of: subscription) }
+        // Only the server knows how much it could send, and why it sends what it sends.
+        let estimate = await link.estimate.read()
+        return await counters(of: subscription).map { known in
+            var statistic = known
+            statistic.availableBitrate = estimate ?? known.availableBitrate
+            if known.kind == .video { statistic.limitation = limitation }
+            return statistic
+        }
+    }
+
+    /// What the media engine has counted.
+    func counters(of subscription: Subscription) async -> [Statistic] {
         let (slot, mids) = subscription.state.withLock { ($0.slot, $0.mids) }
         let (link, peer) = state.withLock { ($0.link, $0.peers[subscription.stream.connection]) }
         if let slot { return await link?.statistics(slot) ?? [] }
@@ -170,12 +185,13 @@ extension SessionMedia {
         case .layersWanted(let notice): layersWanted(notice)
         case .subscriptionChanged(let notice): changed(notice)
         case .streamQuality(let notice):
-            guard let level = Session.Quality(rawValue: notice.level.rawValue) else { return }
+            guard let (level, reason) = notice.judgment else { return }
             let (publication, subscription) = state.withLock {
                 ($0.publications[notice.stream], $0.subscriptions[notice.stream])
             }
-            publication?.events.send(.quality(level))
-            subscription?.events.send(.quality(level))
+            publication?.events.send(.quality(level, reason))
+            subscription?.events.send(.quality(level, reason))
+            if let publication { judge(publication, level, reason) }
         default: break
         }
     }
@@ -222,7 +238,9 @@ extension SessionMedia {
     }
 
     private func changed(_ notice: SessionNotice.SubscriptionChanged) {
-        guard let events = state.withLock({ $0.subscriptions[notice.stream] })?.events else { return }
+        guard let subscription = state.withLock({ $0.subscriptions[notice.stream] }) else { return }
+        subscription.state.withLock { $0.limit(notice) }
+        let events = subscription.events
         let isPaused = events.present.contains { if case .videoPaused = $0 { true } else { false } }
         if notice.videoPaused {
             let reason = MediaSubscriber.PauseReason(rawValue: notice.reason.rawValue) ?? .other
@@ -232,5 +250,6 @@ extension SessionMedia {
             events.send(.layer(notice.rid))
         }
         if let warning = notice.warning { events.send(.warning(warning)) }
+        if let limited = notice.limited { events.send(.limited(limited)) }
     }
 }

@@ -131,7 +131,8 @@ extension SessionMedia {
         case .renewed(.send): for publication in publications { Task { await self.tell(publication) } }
         case .renewed(.receive):
             for subscription in subscriptions {
-                subscription.state.withLock { $0.tracks = [:] }
+                // The server sets up the subscription again, and tells again what limits it.
+                subscription.state.withLock { ($0.tracks, $0.isLimited, $0.limitation) = ([:], false, .unlimited) }
                 Task { await self.tell(subscription) }
             }
         case .failed(let error):
@@ -166,7 +167,7 @@ extension SessionMedia {
             }
             guard let present else { return link.release(pair) }
             link.send(present.audio, .audio, on: pair)
-            link.send(present.video, .video, on: pair)
+            link.send(present.sentVideo, .video, on: pair)
             await tell(publication)
         } catch {
             publication.events.send(.failed(error))

@@ -115,7 +115,9 @@ final class SessionMedia: Sendable {
                 throw error
             }
         }
-        return try await announce(verb, begun, layers, used)
+        let publication = try await announce(verb, begun, layers, used)
+        if options.audioFallback { beginFallback(of: publication) }
+        return publication
     }
 
     /// The layers to send; empty for one encoding.
@@ -187,6 +189,7 @@ final class SessionMedia: Sendable {
             return (state, state.isEnded)
         }
         guard !isEnded else { throw .streamEnded }
+        if video != nil { now.fallback?.post(.videoTurned(isOn: now.hasVideo)) }
         if audio != nil { await now.audio?.media.setEnabled(audio: now.hasAudio, video: nil) }
         if video != nil { await now.video?.media.setEnabled(audio: nil, video: now.hasVideo) }
         var update = SessionVerb.Update()
@@ -204,7 +207,8 @@ final class SessionMedia: Sendable {
         }
         guard !now.isEnded else { throw .streamEnded }
         await other.setEnabled(audio: nil, video: now.hasVideo || !hadVideo)
-        if let pair = now.pair { state.withLock { $0.link }?.send(source, .video, on: pair) }
+        // A video that audio fallback withholds is sent when the network is better.
+        if let pair = now.pair, !now.isVideoStopped { state.withLock { $0.link }?.send(source, .video, on: pair) }
         for (connection, wanted) in state.withLock({ $0.subscribers[publication.id] ?? [:] }) where !isRouted {
             send(publication, to: connection, wanted)
         }

@@ -173,8 +173,9 @@ extension Session {
         case mediaModeChanged(MediaMode)
         /// The member with this stream is speaking now; nil: nobody is.
         case speaking(MediaStream?)
-        /// How well a stream reaches the server changed, in a routed session.
-        case streamQuality(MediaStream, Quality)
+        /// How well a stream reaches the server changed, and what is wrong, in a routed session. The reason is nil if the
+        /// quality is good.
+        case streamQuality(MediaStream, Quality, QualityReason?)
         /// The session could not be joined, or is lost. ``disconnected(_:)`` follows.
         case failed(ConfabError)
         /// The client is no longer in the session.
@@ -189,5 +190,26 @@ extension Session {
         case fair
         /// People cannot miss it.
         case poor
+    }
+
+    /// What keeps a stream from reaching the server well.
+    public enum QualityReason: String, Hashable, Sendable {
+        /// Packets are lost.
+        case loss
+        /// Packets arrive late and unevenly.
+        case delay
+        /// The publisher cannot send all layers that subscribers need.
+        case bandwidth
+        /// Another reason.
+        case other
+    }
+}
+
+extension SessionNotice.StreamQuality {
+    /// The level and the reason for the application; nil if the level is unknown.
+    var judgment: (Session.Quality, Session.QualityReason?)? {
+        Session.Quality(rawValue: level.rawValue).map { level in
+            (level, reason.map { Session.QualityReason(rawValue: $0.rawValue) ?? .other })
+        }
     }
 }

@@ -12,11 +12,19 @@ final class FakeEngine: MediaEngine {
         var captured: [FakeMedia] = []
     }
     private let state = Guarded(State())
+    private let level = Guarded<Double?>(nil)
 
     /// The connections that are not closed.
     var open: [FakePeer] { state.withLock { $0.peers }.filter { !$0.isClosed } }
+    /// Counts the connections that are not closed, without keeping the engine.
+    var countOpen: @Sendable () -> Int {
+        { [state] in state.withLock { $0.peers }.count { !$0.isClosed } }
+    }
+    var countMade: @Sendable () -> Int { { [state] in state.withLock { $0.made } } }
     /// How many connections were made.
     var made: Int { state.withLock { $0.made } }
+    /// How loud everything is that arrives.
+    func setAudioLevel(_ loudness: Double?) { level.withLock { $0 = loudness } }
     /// Makes the next connections fail.
     func refuse(_ count: Int) { state.withLock { $0.refusals = count } }
 
@@ -27,7 +35,7 @@ final class FakeEngine: MediaEngine {
                 state.refusals -= 1
                 return nil
             }
-            let peer = FakePeer(number: state.made)
+            let peer = FakePeer(number: state.made, level)
             state.peers.removeAll { $0.isClosed }
             state.peers.append(peer)
             return peer
@@ -108,9 +116,10 @@ final class FakePeer: MediaPeer {
     private let send: AsyncStream<PeerEvent>.Continuation
     private let state = Guarded(State())
     private let number: Int
+    private let level: Guarded<Double?>
 
-    init(number: Int) {
-        self.number = number
+    init(number: Int, _ level: Guarded<Double?> = Guarded(nil)) {
+        (self.number, self.level) = (number, level)
         (events, send) = AsyncStream.makeStream(of: PeerEvent.self)
     }
 
@@ -212,9 +221,14 @@ final class FakePeer: MediaPeer {
     func expectFrame(_ mid: String) async { emit(.firstFrame(mid: mid)) }
 
     func statistics() async -> [Statistic] {
-        state.withLock { state in
-            state.sections.map { Statistic($0.direction == .sendOnly ? .sent : .received, $0.kind, mid: $0.mid) }
-                + state.remotes.map { Statistic(.received, $1.kind, mid: $0) }
+        let loudness = level.withLock { $0 }
+        return state.withLock { state in
+            state.sections.map { section in
+                let flow: Statistic.Flow = section.direction == .sendOnly ? .sent : .received
+                var statistic = Statistic(flow, section.kind, mid: section.mid)
+                if flow == .received, section.kind == .audio { statistic.audioLevel = loudness }
+                return statistic
+            } + state.remotes.map { Statistic(.received, $1.kind, mid: $0) }
         }
     }
 

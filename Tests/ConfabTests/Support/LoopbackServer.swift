@@ -31,6 +31,8 @@ final class LoopbackServer: Transport {
     }
 
     static let uploadSecret = RoomFileKey(high: 0, low: 8)
+    /// What the connection to a client carries, in bits per second.
+    static let estimate = 400_000
     static let fileKey = RoomFileKey(high: 0, low: 9)
 
     /// A line of the chat with a file.
@@ -158,6 +160,7 @@ private struct LoopbackModel {
         case .media(.offer(let offer)):
             let sdp = "v=0\no=- 99 1\na=routed\n"
             send(.media(.answer(.init(re: re, side: offer.side, sdp: sdp))), to: number)
+        case .media(.estimate): send(.media(.estimate(.init(re: re, bitrate: LoopbackServer.estimate))), to: number)
         case .room(.join) where hasRooms:
             var joined = RoomNotice.Joined()
             (joined.re, joined.role, joined.name) = (re, .host, RoomName("garden")!)

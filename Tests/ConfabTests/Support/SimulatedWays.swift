@@ -7,7 +7,10 @@ import Wire
 struct SimulatedWays {
     typealias Answer = (SimulatedServer.Client, ServerMessage)
 
+    var media = SimulatedMedia()
     private var searching: [ConnectionID] = []
+    /// What those who searched last wanted.
+    private var modes: [ConnectionID: ChatMode] = [:]
     private var matches: [(id: MatchID, people: [ConnectionID])] = []
     private var calls: [(id: CallID, people: [ConnectionID])] = []
     private var count: UInt64 = 0
@@ -17,6 +20,7 @@ struct SimulatedWays {
         _ message: ClientMessage, of client: SimulatedServer.Client, re: UInt64, among clients: [SimulatedServer.Client]
     ) -> [Answer] {
         let ok = [(client, ServerMessage.ok(.init(re: re)))]
+        if let answers = media.perform(message, of: client, re: re, among: clients) { return answers }
         switch message {
         case .roulette(let verb): return roulette(verb, client, re, clients)
         case .call(let verb): return call(verb, client, re, clients)
@@ -55,6 +59,7 @@ struct SimulatedWays {
     ) -> [Answer] {
         switch verb {
         case .start, .next:
+            if case .start(let start) = verb { modes[client.id] = start.mode ?? .video }
             return part(client, .partnerNext, clients) + [(client, .roulette(.waiting(.init(re: re))))]
                 + search(client, clients)
         case .stop:
@@ -90,7 +95,7 @@ struct SimulatedWays {
         let match = MatchID(high: 0, low: nextID())
         matches.append((match, [client.id, partner.id]))
         var matched = RouletteNotice.Matched()
-        (matched.match, matched.mode) = (match, .text)
+        (matched.match, matched.mode) = (match, modes[client.id] ?? .text)
         matched.publish = Admission(session: SessionID("match-\(match)")!, token: "token")
         matched.subscribe = matched.publish
         return [(client, .roulette(.matched(matched))), (partner, .roulette(.matched(matched)))]

@@ -46,11 +46,14 @@ final class MediaLink: Sendable {
     static let maxPairs = 100
 
     private let core: ClientCore
+    /// What the connection from the server carries.
+    let estimate: DownlinkEstimate
     private let state = Guarded(State())
     private let sides = Guarded<[MediaSide: Side]>([:])
 
     init(core: ClientCore, engine: any MediaEngine) {
         self.core = core
+        estimate = DownlinkEstimate(core)
         for side in MediaSide.allCases {
             let runner = PeerRunner(
                 engine: engine,

@@ -1,3 +1,4 @@
+import Foundation
 import Wire
 
 /// Carries out steps with a media engine, one after the other. Its release closes the connection.
@@ -32,7 +33,16 @@ final class PeerRunner: Sendable {
 
     func run(_ step: PeerStep) { steps.yield(step) }
 
-    func statistics() async -> [Statistic] { await peer.withLock { $0 }?.statistics() ?? [] }
+    /// The counters, with the time of the reading if the engine does not know it.
+    func statistics() async -> [Statistic] {
+        let all = await peer.withLock { $0 }?.statistics() ?? []
+        let now = Date()
+        return all.map { known in
+            var statistic = known
+            statistic.timestamp = known.timestamp ?? now
+            return statistic
+        }
+    }
 }
 
 private struct PeerWorker {

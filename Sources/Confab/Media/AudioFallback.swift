@@ -1,0 +1,106 @@
+import Wire
+
+/// OpenTok's audio fallback of a publisher: when it stops its video, so that its network carries the audio, and when it tries
+/// again. The rules are those of the browser SDK, `web/lib/media/audio-fallback.js`.
+struct AudioFallback: Equatable, Sendable {
+    /// `sending` ⇄ `warned` → `stopped` → `sending`.
+    enum Phase: Equatable, Sendable {
+        case sending
+        case warned(stopAt: Timestamp)
+        /// The video returns at `resumeAt` if the network stays good enough; nil while it is too slow even for the audio.
+        case stopped(resumeAt: Timestamp?)
+    }
+
+    enum Input: Equatable, Sendable {
+        /// Whether the network does not carry what is sent.
+        case judged(isTooSlow: Bool)
+        /// The application turned the video on or off, so the rules start afresh.
+        case videoTurned(isOn: Bool)
+    }
+
+    enum Effect: Equatable, Sendable {
+        case warned
+        case warningLifted
+        case stopped
+        case resumed
+        /// The video is no longer withheld, but the application has turned it off.
+        case forgotten
+    }
+
+    /// How long the network must stay too slow after the warning before the video stops. Congestion control may still find a
+    /// way.
+    static let warning = Duration.seconds(5)
+    /// How long the network must be good enough before the video returns.
+    static let shortestPause = Duration.seconds(5)
+    /// A video that stops within this time after its return came too early, so the next pause is twice as long.
+    static let trial = Duration.seconds(30)
+    /// Without this, a network that carries just the audio would be tried less and less often, and a better one found too late.
+    static let longestPause = Duration.seconds(60)
+
+    private(set) var phase = Phase.sending
+    /// How long the latest pause lasts at least.
+    private(set) var pause = Self.shortestPause
+    /// When the video last returned; nil if it never stopped.
+    private var resumedAt: Timestamp?
+    private var isTooSlow = false
+
+    /// When ``handleTimeout(now:)`` is due; nil if nothing changes before the judgment does.
+    var nextTimeout: Timestamp? {
+        switch phase {
+        case .sending: nil
+        case .warned(let stopAt): stopAt
+        case .stopped(let resumeAt): resumeAt
+        }
+    }
+
+    mutating func handle(_ input: Input, now: Timestamp) -> [Effect] {
+        switch input {
+        case .judged(let isTooSlow):
+            self.isTooSlow = isTooSlow
+            return advance(now)
+        case .videoTurned(let isOn):
+            let before = phase
+            self = Self()
+            return switch before {
+            case .sending: []
+            case .warned: [.warningLifted]
+            case .stopped: [isOn ? .resumed : .forgotten]
+            }
+        }
+    }
+
+    mutating func handleTimeout(now: Timestamp) -> [Effect] { advance(now) }
+
+    private mutating func advance(_ now: Timestamp) -> [Effect] {
+        switch phase {
+        case .sending:
+            guard isTooSlow else { return [] }
+            phase = .warned(stopAt: now + Self.warning)
+            return [.warned]
+        case .warned(let stopAt):
+            guard isTooSlow else {
+                phase = .sending
+                return [.warningLifted]
+            }
+            guard now >= stopAt else { return [] }
+            let isSoon = resumedAt.map { now - $0 < Self.trial } ?? false
+            pause = isSoon ? min(Self.longestPause, pause * 2) : Self.shortestPause
+            phase = .stopped(resumeAt: nil)
+            return [.stopped]
+        case .stopped(let resumeAt):
+            guard !isTooSlow else {
+                phase = .stopped(resumeAt: nil)
+                return []
+            }
+            guard let resumeAt else {
+                phase = .stopped(resumeAt: now + pause)
+                return []
+            }
+            guard now >= resumeAt else { return [] }
+            (phase, resumedAt) = (.sending, now)
+            return [.resumed]
+        }
+    }
+}
+
+extension AudioFallback: TimedRules {}

@@ -1,0 +1,80 @@
+import Wire
+
+/// The bitrate that the connection from the server carries, as the server estimates it. Clients know only what they send.
+final class DownlinkEstimate: Sendable {
+    private struct State: Sendable {
+        var askedAt: Timestamp?
+        var isAsking = false
+        var bitrate: Int?
+        var waiting: [@Sendable (Result<Int?, ConfabError>) -> Void] = []
+        var number = 0
+    }
+
+    /// How long an answer counts, so that the statistics of many subscribers cost one request.
+    static let freshFor = Duration.seconds(1)
+    /// How long statistics wait for the answer, which may take longer while the connection is interrupted.
+    static let maxWait = Duration.seconds(1)
+
+    private let core: ClientCore
+    private let state = Guarded(State())
+
+    init(_ core: ClientCore) { self.core = core }
+
+    /// The bitrate in bits per second; nil while nothing limits the connection, or if the server does not say.
+    func read() async -> Int? {
+        guard core.connectionState == .online else { return nil }
+        let known = try? await awaitResult { (answer: @escaping @Sendable (Result<Int?, ConfabError>) -> Void) in
+            ask(at: core.surroundings.clock.now, answer)
+        }
+        return known ?? nil
+    }
+
+    private func ask(at now: Timestamp, _ answer: @escaping @Sendable (Result<Int?, ConfabError>) -> Void) {
+        let (number, fresh) = state.withLock { state -> (Int?, Result<Int?, ConfabError>?) in
+            if !state.isAsking, let askedAt = state.askedAt, now - askedAt < Self.freshFor {
+                return (nil, .success(state.bitrate))
+            }
+            state.waiting.append(answer)
+            if state.isAsking { return (nil, nil) }
+            (state.isAsking, state.askedAt) = (true, now)
+            state.number += 1
+            return (state.number, nil)
+        }
+        if let fresh { answer(fresh) }
+        guard let number else { return }
+        let cancel = core.surroundings.clock.schedule(at: now + Self.maxWait) { [weak self] in
+            self?.end(number, nil)
+        }
+        core.send(.media(.estimate)) { [weak self] result in
+            cancel()
+            // A server that is older than this SDK refuses the request.
+            if case .success(.media(.estimate(let estimate))) = result {
+                self?.end(number, estimate.bitrate)
+            } else {
+                self?.end(number, nil)
+            }
+        }
+    }
+
+    private func end(_ number: Int, _ bitrate: Int?) {
+        let waiting = state.withLock { state in
+            guard state.isAsking, state.number == number else { return state.waiting.prefix(0) }
+            defer { (state.isAsking, state.bitrate, state.waiting) = (false, bitrate, []) }
+            return state.waiting[...]
+        }
+        for answer in waiting { answer(.success(bitrate)) }
+    }
+}
+
+extension ConfabClient {
+    /// Asks what the connection over which this device receives routed media carries.
+    ///
+    /// - Returns: bits per second for everything that the server sends to this device; nil if nothing limits it, or if the
+    ///   server does not know.
+    /// - Throws: an error of the connection.
+    public func estimate() async throws(ConfabError) -> Int? {
+        let answer = try await core.request(.media(.estimate))
+        guard case .media(.estimate(let estimate)) = answer else { throw .unexpected(answer, for: "media.estimate") }
+        return estimate.bitrate
+    }
+}
