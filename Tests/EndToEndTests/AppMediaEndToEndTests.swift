@@ -164,10 +164,12 @@ extension AppEndToEndTests {
             ada.app.calls.toggleScreen()
             let screen = try await events.arrival { $0.video != nil && $0.stream.id != camera.stream.id }
             #expect(screen.audio != nil, "the voice goes on")
+            #expect(camera.stream.videoKind == .camera && screen.stream.videoKind == .screen)
             try await Self.expectFilm(in: screen.video)
             #expect(ada.app.calls.isCameraOff && ada.app.calls.isSharingScreen)
             ada.app.calls.toggleScreen()
-            _ = try await events.arrival { $0.audio != nil && $0.stream.id != screen.stream.id }
+            let voice = try await events.arrival { $0.audio != nil && $0.stream.id != screen.stream.id }
+            #expect(voice.stream.videoKind == .camera)
 
             let contacts = guest.client.contacts.events.makeAsyncIterator()
             ada.app.calls.keepInTouch()
