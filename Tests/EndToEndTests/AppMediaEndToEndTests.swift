@@ -54,6 +54,89 @@ extension AppEndToEndTests {
         }
     }
 
+    @Test("a room whose members see each other's addresses is joined by those who accept that, and they see each other")
+    func meshRoom() async throws {
+        try await Self.withPhones(["Ada", "Bob"]) { phones, server in
+            var settings = RoomSettingsChange()
+            settings.isMesh = true
+            let host = try await Guest(server).client.rooms.join(
+                "garden", displayName: "Dee", settings: settings, routedOnly: false)
+            for phone in phones {
+                let room = phone.app.room
+                room.roomName = "garden"
+                room.join()
+                try await phone.until("the app asks") { room.joinText == "Join anyway" }
+                #expect(host.people.count(where: { $0.presence == .connected }) == (phone === phones[0] ? 1 : 2))
+                room.join()
+                try await phone.until("it is in the room") { room.isInRoom }
+            }
+            try await phones[0].until("Bob is seen") { phones[0].app.room.members.contains { $0.video != nil } }
+            try await Self.expectFilm(in: phones[0].app.room.members.first { $0.video != nil }?.video)
+        }
+    }
+
+    @Test("a host mutes a person, gives them a role, and removes them from the app")
+    func hostInTheApp() async throws {
+        try await Self.withPhones(["Ada", "Bob"]) { phones in
+            let (ada, bob) = (phones[0].app.room, phones[1].app.room)
+            ada.roomName = "garden"
+            ada.preview()
+            try await phones[0].until("Ada sees herself") { ada.own != nil }
+            ada.join()
+            try await phones[0].until("Ada is in") { ada.isInRoom && ada.role == .host }
+            bob.roomName = "garden"
+            bob.join()
+            try await phones[0].until("Bob is seen") { ada.members.first?.video != nil }
+            let id = ada.members[0].id
+            ada.perform(.mute, on: id)
+            try await phones[1].until("Bob is muted") { bob.isMutedByHost }
+            try await phones[0].until("Ada sees it") { ada.members.first?.isMuted == true }
+            ada.perform(.makeCohost, on: id)
+            try await phones[1].until("Bob is a cohost") { bob.role == .cohost }
+            #expect(bob.actions(on: bob.members.first?.id ?? "") == [.mute])
+            bob.toggleScreen()
+            try await phones[0].until("Ada sees the screen") { ada.members.contains(where: \.isScreen) }
+            ada.perform(.stopSharing, on: ada.members.first(where: \.isScreen)?.id ?? "")
+            try await phones[1].until("Bob reads it") { bob.noticeText == "A host stopped your screen share." }
+            ada.perform(.remove, on: id)
+            ada.confirm(try #require(ada.question))
+            try await phones[1].until("Bob is removed") { bob.status == .removed }
+            try await phones[0].until("Ada is alone") { ada.members.isEmpty }
+        }
+    }
+
+    @Test("a file that somebody sends in a room is downloaded, and is gone from the device when the person leaves")
+    func fileInARoom() async throws {
+        try await Self.withPhones(["Ada"]) { phones, server in
+            let (ada, room) = (phones[0], phones[0].app.room)
+            let host = try await Guest(server).client.rooms.join("garden", displayName: "Dee")
+            room.roomName = "garden"
+            room.join()
+            try await ada.until("Ada is in") { room.isInRoom }
+            let notes = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).txt")
+            defer { try? FileManager.default.removeItem(at: notes) }
+            try Data("Hello".utf8).write(to: notes)
+            try await host.send(notes, as: "notes.txt")
+            try await ada.until("Ada reads its name") { room.chat.map(\.text) == ["notes.txt"] }
+            #expect(room.chat[0].file?.size == 5)
+            room.download(room.chat[0].file?.id ?? "")
+            try await ada.until("it is downloaded") { room.chat[0].file?.savedFile != nil }
+            let saved = try #require(room.chat[0].file?.savedFile)
+            #expect(saved.lastPathComponent == "notes.txt")
+            #expect(try Data(contentsOf: saved) == Data("Hello".utf8))
+            room.leave()
+            #expect(!FileManager.default.fileExists(atPath: saved.path))
+
+            room.join()
+            try await ada.until("Ada is in again") { room.isInRoom }
+            try await host.send(notes, as: "more.txt")
+            try await ada.until("Ada reads the name") { room.chat.map(\.text) == ["notes.txt", "more.txt"] }
+            let file = try #require(host.files.last)
+            try await host.remove(file)
+            try await ada.until("the line is gone") { room.chat.map(\.text) == ["notes.txt"] }
+        }
+    }
+
     @Test("a person in a room is muted by a host, reacts, raises a hand, and lets somebody in")
     func moderatedRoom() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in
@@ -164,10 +247,12 @@ extension AppEndToEndTests {
             ada.app.calls.toggleScreen()
             let screen = try await events.arrival { $0.video != nil && $0.stream.id != camera.stream.id }
             #expect(screen.audio != nil, "the voice goes on")
+            #expect(camera.stream.videoKind == .camera && screen.stream.videoKind == .screen)
             try await Self.expectFilm(in: screen.video)
             #expect(ada.app.calls.isCameraOff && ada.app.calls.isSharingScreen)
             ada.app.calls.toggleScreen()
-            _ = try await events.arrival { $0.audio != nil && $0.stream.id != screen.stream.id }
+            let voice = try await events.arrival { $0.audio != nil && $0.stream.id != screen.stream.id }
+            #expect(voice.stream.videoKind == .camera)
 
             let contacts = guest.client.contacts.events.makeAsyncIterator()
             ada.app.calls.keepInTouch()

@@ -8,14 +8,6 @@ import Observation
     /// What fills the screen.
     public enum Shown { case welcome, aboutYou(AboutYouModel), home, call }
 
-    /// What is kept on the device.
-    struct Kept: Codable, Equatable {
-        var server: URL?
-        var recent: [URL] = []
-        var about = AboutYouModel.Answers()
-        var settings = DeviceSettings()
-    }
-
     static let settingsKey = "confab"
     /// How long the connection goes on in the background without a call.
     static let backgroundTime = Duration.seconds(10)
@@ -292,6 +284,8 @@ import Observation
         case .linked:
             forgetAccount()
             loadPeople()
+        // From now on calls ring while the phone is locked. If one cannot be answered, only a notification can say why.
+        case .push(.on): platform.announcer.prepareToNotify()
         case .devices, .code, .push, .exported, .failed: break
         }
     }

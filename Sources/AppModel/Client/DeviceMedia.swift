@@ -38,6 +38,7 @@ final class SharedScreen: LocalMedia {
     var hasAudio: Bool { sound.hasAudio }
     var video: (any VideoSource)? { picture.video }
     var size: VideoSize? { picture.size }
+    var videoKind: MediaStream.VideoKind { .screen }
     /// A screen is sent in one size. Text has to stay sharp.
     var layers: [Layer]? { picture.layers ?? [] }
 

@@ -8,6 +8,7 @@ import Foundation
         var stream: MediaStream
         let subscriber: MediaSubscriber
         var isPaused = false
+        var quality = Session.Quality.good
         let listener: Task<Void, Never>
     }
 
@@ -17,10 +18,14 @@ import Foundation
     /// Reads the events of the room's session, which is another one after joining again.
     private var sessionListener: Task<Void, Never>?
     private var videos: [StreamID: Received] = [:]
+    /// Messages from before this person joined.
+    private var earlier: Set<RoomMessage> = []
     /// The published screen.
     private var screen: MediaPublisher?
     /// Publishes and ends screens one after the other.
     private var sharing: Task<Void, Never>?
+
+    private lazy var files = RoomDownloads { [weak self] in self?.tell(.file(id: $0, $1)) }
 
     init(_ server: ClientServer) { self.server = server }
 
@@ -29,7 +34,14 @@ import Foundation
     func perform(_ request: RoomRequest) {
         let failed: @MainActor (ConfabError) -> Void = { [weak self] in self?.tell(.trouble(CallTrouble($0))) }
         switch request {
-        case .join(let name, let displayName, let password, let video): join(name, displayName, password, video)
+        case .join(let name, let displayName, let password, let video, let routedOnly):
+            join(withVideo: video) { [weak self] client throws(ConfabError) in
+                try await client.rooms.join(
+                    name, displayName: displayName, password: password, routedOnly: routedOnly
+                ) { [weak self] in
+                    Task { @MainActor in self?.tell(.waitingForHost) }
+                }
+            }
         case .cancel, .leave: leave()
         case .mute(let isMuted):
             server.media.setEnabled(.room, audio: !isMuted)
@@ -40,6 +52,12 @@ import Foundation
         case .hand(let isUp): inRoom({ room throws(ConfabError) in try await room.raiseHand(isUp) }, failed: failed)
         case .react(let text): inRoom({ room throws(ConfabError) in try await room.react(text) }, failed: failed)
         case .say(let text, let id): say(text, id)
+        case .download(let id): files.download(id, from: room)
+        case .moderate(let action, let id): moderate(action, id, failed)
+        case .preview(let video): preview(video)
+        case .closePreview:
+            server.media.release(.room)
+            tell(.ownVideo(nil))
         case .admit(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.admit(id) }
         case .deny(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.deny(id) }
         }
@@ -71,21 +89,54 @@ import Foundation
         inRoom({ room throws(ConfabError) in try await work(room, id) }, failed: failed)
     }
 
+    /// Carries out what a host does about the person or the screen of a tile, who may have gone meanwhile.
+    private func moderate(
+        _ action: RoomAction, _ tile: String, _ failed: @escaping @MainActor (ConfabError) -> Void
+    ) {
+        let streams = videos.values.map(\.stream)
+        let owner = streams.first { Self.tile(of: $0) == tile }?.connection
+        guard let id = owner ?? room?.people.first(where: { "\($0.id)" == tile })?.id else { return }
+        inRoom(
+            { room throws(ConfabError) in
+                switch action {
+                case .mute: try await room.mute(id)
+                case .stopSharing: try await room.stopSharing(id)
+                case .makeHost: try await room.setRole(.host, of: id)
+                case .makeCohost: try await room.setRole(.cohost, of: id)
+                case .makeGuest: try await room.setRole(.guest, of: id)
+                case .remove: try await room.remove(id)
+                }
+            }, failed: failed)
+    }
+
     // MARK: Joining and leaving
 
+    /// Opens the devices before joining.
+    private func preview(_ video: Bool) {
+        Task { [weak self] in
+            do throws(ConfabError) {
+                let own = try await self?.server.media.open(for: .room, video: video)
+                self?.tell(.ownVideo(own?.video))
+            } catch {
+                self?.tell(.cameraFailed(CallTrouble(error)))
+            }
+        }
+    }
+
     /// Joining is not queued: a person who waits to be let in can cancel.
-    private func join(_ name: String, _ displayName: String, _ password: String?, _ video: Bool) {
+    private func join(
+        withVideo video: Bool, _ enter: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Room
+    ) {
         guard let client = server.client else { return refused(.offline) }
         Task { [weak self] in
             do throws(ConfabError) {
                 let own = try await self?.server.media.open(for: .room, video: video)
                 self?.tell(.ownVideo(own?.video))
-                let room = try await client.rooms.join(name, displayName: displayName, password: password) {
-                    [weak self] in
-                    Task { @MainActor in self?.tell(.waitingForHost) }
-                }
+                let room = try await enter(client)
+                // At once, so that no event is missed.
+                let events = room.events.makeAsyncIterator()
                 await self?.publish(in: room)
-                self?.entered(room)
+                self?.entered(room, events)
             } catch {
                 self?.refused(error)
             }
@@ -94,20 +145,31 @@ import Foundation
 
     private func refused(_ error: ConfabError) {
         server.media.release(.room)
-        let trouble = error.code == .roomMesh ? .addressesAreSeen : CallTrouble(error)
-        tell(.refused(trouble, isFull: error.code == .roomFull, needsPassword: error.code == .roomPassword))
+        tell(.refused(RoomRefusal(error)))
     }
 
-    private func entered(_ room: Room) {
+    private func entered(_ room: Room, _ events: Events<Room.Event>.Iterator) {
         self.room = room
+        let chat = room.chat
+        // These may be among the events too.
+        earlier = Set(chat)
         server.media.onShare = { [weak self] in self?.share($0) }
         tell(.joined)
+        tell(.role(room.role))
         tellMembers()
         tellWaiting()
+        for message in chat { said(message, in: room, isNew: false) }
         listener = Task { [weak self] in
-            for await event in room.events { self?.happened(event, room) }
+            while let event = await events.next() { self?.happened(event, room) }
         }
         listenToSession(of: room)
+    }
+
+    private func said(_ message: RoomMessage, in room: Room, isNew: Bool) {
+        tell(
+            .message(
+                sender: message.name, text: message.text, isOwn: message.sender == room.connection,
+                file: message.file.map { ChatFile(id: "\($0.id)", size: $0.size) }, isNew: isNew))
     }
 
     private func leave() {
@@ -122,6 +184,7 @@ import Foundation
         sessionListener?.cancel()
         for video in videos.values { video.listener.cancel() }
         (room, videos, screen, listener, sessionListener) = (nil, [:], nil, nil, nil)
+        files.forget()
         server.media.release(.room)
     }
 
@@ -179,23 +242,27 @@ import Foundation
 
     private func happened(_ event: Room.Event, _ room: Room) {
         switch event {
-        case .person, .role: tellMembers()
+        case .person: tellMembers()
+        case .role(let role):
+            tell(.role(role))
+            tellMembers()
         case .settings: tellMembers()
         case .said(let message):
-            tell(.message(sender: message.name, text: message.text, isOwn: message.sender == room.connection))
+            if earlier.remove(message) == nil { said(message, in: room, isNew: true) }
         case .video(let stream, let subscriber): received(stream, subscriber)
         case .videoGone(let stream):
             videos.removeValue(forKey: stream.id)?.listener.cancel()
             tellMembers()
         case .reacted(let id, let text): tell(.reacted(id: id == room.connection ? nil : "\(id)", text))
         case .knock: tellWaiting()
-        case .fileRemoved: break
+        case .fileRemoved(let id): tell(.fileRemoved(id: "\(id)"))
         case .reconnecting: tell(.reconnecting(true))
         case .waiting: break
         case .reconnected:
             tell(.reconnecting(false))
             forgetFormerStreams(of: room)
             listenToSession(of: room)
+            tell(.role(room.role))
             tellMembers()
             tellWaiting()
             if let screen = server.media.screen { share(screen) }
@@ -231,6 +298,7 @@ import Foundation
         switch event {
         case .videoPaused: videos[stream]?.isPaused = true
         case .videoResumed: videos[stream]?.isPaused = false
+        case .quality(let quality): videos[stream]?.quality = quality
         default: return
         }
         tellMembers()
@@ -288,18 +356,19 @@ import Foundation
         var members: [RoomPerson] = []
         for person in room.people where person.id != own && person.presence != .left {
             var member = RoomPerson(id: "\(person.id)", name: person.name)
-            member.isHost = person.role == .host
+            member.role = person.role
             member.isAway = person.presence == .reconnecting
             member.hasHandUp = person.hasRaisedHand
             let theirs = videos.values.filter { $0.stream.connection == person.id }
             if let camera = theirs.first(where: { $0.stream.videoKind != .screen }) {
                 show(camera, in: &member)
                 member.isMuted = !camera.stream.hasAudio
+                member.quality = camera.quality
             }
             members.append(member)
             for screen in theirs where screen.stream.videoKind == .screen {
                 var tile = RoomPerson(id: "\(screen.stream.id)", name: person.name)
-                tile.isScreen = true
+                (tile.isScreen, tile.quality) = (true, screen.quality)
                 show(screen, in: &tile)
                 members.append(tile)
             }

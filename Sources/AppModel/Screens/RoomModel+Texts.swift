@@ -5,17 +5,22 @@ import Foundation
 extension RoomModel {
     public var canJoin: Bool {
         switch status {
-        case .ready, .full, .failed, .removed, .leftForOther: isConnected && !roomName.allSatisfy(\.isWhitespace)
+        case .ready, .addressesAreSeen, .full, .failed, .removed, .leftForOther:
+            isConnected && !roomName.allSatisfy(\.isWhitespace)
         case .joining, .lobby, .notConnected, .inRoom: false
         }
     }
+    public var canPreview: Bool { !isBusy && !isPreviewing }
     public var isInRoom: Bool { status == .inRoom }
     /// Whether the pictures are shown. They stay while the connection is lost: the SDK joins again by itself.
     public var showsRoom: Bool { isInRoom || status == .notConnected }
-    public var offersCancel: Bool { status == .joining || status == .lobby }
+    var isJoining: Bool { status == .joining || status == .lobby }
+    public var offersCancel: Bool { isJoining || joinsAnyway }
+    /// Whether the person was told that the members of this room see each other's addresses.
+    var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the person is in a room, or about to be.
-    var isBusy: Bool { showsRoom || offersCancel }
+    var isBusy: Bool { showsRoom || isJoining }
     /// Sound goes on while only the connection to the server is lost.
     var wantsSound: Bool { showsRoom }
     public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
@@ -49,7 +54,10 @@ extension RoomModel {
 
     public var statusText: String {
         switch status {
-        case .ready: "Others see and hear you after you press Join."
+        case .addressesAreSeen where joinsAnyway:
+            "Members of this room see each other's addresses, because audio and video go directly between them. "
+                + "Join only if you accept that."
+        case .ready, .addressesAreSeen: "Others see and hear you after you press Join."
         case .joining: "Joining…"
         case .lobby: "Waiting to be let in. You join automatically when a host admits you."
         case .full: "This room is full. Try again later."
@@ -80,11 +88,15 @@ extension RoomModel {
         switch status {
         case .joining: "Joining…"
         case .removed, .full, .failed, .leftForOther: "Join again"
-        case .ready, .lobby, .notConnected, .inRoom: "Join"
+        case .addressesAreSeen where joinsAnyway: "Join anyway"
+        case .ready, .addressesAreSeen, .lobby, .notConnected, .inRoom: "Join"
         }
     }
 
     public static func text(of person: WaitingPerson) -> String { "\(isolated(person.name)) would like to come in." }
+
+    /// What is seen of this device before joining.
+    public var previewText: String { camera.text(isOff: isCameraOff) }
 
     /// What VoiceOver says about the own picture.
     public var ownText: String {
@@ -99,9 +111,10 @@ extension RoomModel {
         members.map { member in
             let hasPicture = member.video != nil && tiles.isShown(member.id)
             let marks = [
-                member.isHost ? "Host" : nil, member.id == speaker ? "Speaking" : nil, member.isMuted ? "Muted" : nil,
+                member.roleText, member.id == speaker ? "Speaking" : nil, member.isMuted ? "Muted" : nil,
                 member.hasHandUp ? "Raised hand" : nil, member.isAway ? "Reconnecting…" : nil,
                 pinned.contains(member.id) ? "Pinned" : nil, hasPicture ? nil : "No video",
+                member.quality == .good ? nil : "Connection: \(member.quality.rawValue)",
                 member.isPaused ? "Video paused: the network is slow" : nil,
             ]
             return PeopleModel.Row(
@@ -125,29 +138,53 @@ extension RoomModel {
             lines.append(.row(row.title, detail: row.detail))
             let reactions = reactionText(of: row.id)
             if !reactions.isEmpty { lines.append(.text(reactions)) }
+            lines += actions(on: row.id).map { .button($0.text) }
         }
-        lines += chat.flatMap(\.screenLines)
-        return lines + [
-            .choice("Layout", value: layout.text), .toggle("Mute", isOn: isMuted),
-            .toggle("Camera off", isOn: isCameraOff), .button("Switch camera", isEnabled: canSwitchCamera),
-            .toggle("Share screen", isOn: isSharingScreen), .toggle("Raise hand", isOn: hasHandUp), .button("React"),
+        lines += [
+            .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
+            .button("Switch camera", isEnabled: canSwitchCamera), .toggle("Share screen", isOn: isSharingScreen),
+            .toggle("Raise hand", isOn: hasHandUp), .button("React"), .button("Chat"),
+        ]
+        if link != nil { lines.append(.button("Share…")) }
+        return lines + [.choice("Layout", value: layout.text), .button("Leave")] + questionLines + chatLines
+    }
+
+    private var questionLines: [ScreenLine] {
+        question.map { [.text($0.text), .button($0.action.text), .button("Cancel")] } ?? []
+    }
+
+    /// The sheet with the chat.
+    private var chatLines: [ScreenLine] {
+        [.title("Chat")] + chat.flatMap(\.screenLines) + [
             .field("Message", value: draft, hint: "Write to everyone…"), .button("Send", isEnabled: canSend),
-            .button("Leave"),
         ]
     }
 
     private var outsideLines: [ScreenLine] {
-        if offersCancel { return [.button("Cancel")] }
-        var lines: [ScreenLine] = [
-            .field("Room", value: roomName, hint: "book club"), .field("Your name", value: yourName, hint: "none"),
-        ]
+        let picture: [ScreenLine] = isPreviewing ? [.picture(previewText)] : []
+        var lines: [ScreenLine] =
+            picture + [
+                .field("Room", value: roomName, hint: "book club"), .field("Your name", value: yourName, hint: "none"),
+            ]
         if needsPassword {
             lines.append(
                 .field("Password", value: password.isEmpty ? "" : "••••", hint: "Ask the person who invited you."))
         }
-        return lines + [
+        lines += [
             .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
-            .button(joinText, isEnabled: canJoin),
         ]
+        if canPreview { lines.append(.button("Check camera")) }
+        lines.append(.button(joinText, isEnabled: canJoin))
+        return offersCancel ? lines + [.button("Cancel")] : lines
+    }
+}
+
+extension RoomPerson {
+    fileprivate var roleText: String? {
+        switch role {
+        case .host: "Host"
+        case .cohost: "Cohost"
+        case .guest: nil
+        }
     }
 }

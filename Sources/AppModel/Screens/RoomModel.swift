@@ -6,6 +6,8 @@ import Observation
 @MainActor @Observable public final class RoomModel: Screen {
     public enum Status: Equatable, Sendable {
         case ready, joining, lobby
+        /// Members of the room with this name see each other's addresses. The person may join anyway.
+        case addressesAreSeen(String)
         case full
         /// No connection; the room is joined again when there is one.
         case notConnected
@@ -32,9 +34,15 @@ import Observation
     public private(set) var needsPassword = false
     public private(set) var members: [RoomPerson] = []
     public private(set) var waitingPeople: [WaitingPerson] = []
+    /// What this person may do in the room.
+    public internal(set) var role = RoomMember.Role.guest
+    /// What the person is asked before an action that cannot be undone.
+    public internal(set) var question: RoomQuestion?
+    /// Whether the own picture is shown before joining.
+    public internal(set) var isPreviewing = false
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
-    public private(set) var own: (any VideoSource)?
+    public internal(set) var own: (any VideoSource)?
     public private(set) var ownAspect: Double?
     public private(set) var camera = CameraState()
     public private(set) var chat: [ChatEntry] = []
@@ -54,6 +62,10 @@ import Observation
     private(set) var isConnected = true
     /// The server of the room, for its link.
     var server: URL?
+    /// The room that is being joined. Its field can be edited meanwhile.
+    private var joinedRoom = ""
+    /// The room whose members may see this person's address.
+    private var acceptedRoom: String?
     private var nextLine = 1
     private var nextReaction = 1
     /// Messages that the server has not answered.
@@ -62,9 +74,9 @@ import Observation
     private var suggestedName = ""
     private var cancelTrouble: (@MainActor () -> Void)?
     private let clock: any AppClock
-    private let permissions: any Permissions
-    private let request: @MainActor (RoomRequest) -> Void
-    private let announce: @MainActor (String) -> Void
+    let permissions: any Permissions
+    let request: @MainActor (RoomRequest) -> Void
+    let announce: @MainActor (String) -> Void
 
     init(
         clock: any AppClock, permissions: any Permissions, announce: @escaping @MainActor (String) -> Void = { _ in },
@@ -77,6 +89,7 @@ import Observation
 
     public func join() {
         guard canJoin else { return }
+        if joinsAnyway { acceptedRoom = wantedRoom }
         status = .joining
         trouble = nil
         permissions.settle(isCameraOff ? [.microphone] : [.camera, .microphone]) { [weak self] in self?.sendJoin() }
@@ -85,12 +98,22 @@ import Observation
     private func sendJoin() {
         // The person may have canceled while the system asked.
         guard status == .joining else { return }
-        let name = String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Self.maxName))
         let video = !isCameraOff && permissions.mayShow
-        request(.join(name, name: yourName, password: password.isEmpty ? nil : password, video: video))
+        joinedRoom = wantedRoom
+        request(
+            .join(
+                joinedRoom, name: yourName, password: password.isEmpty ? nil : password, video: video,
+                routedOnly: acceptedRoom != joinedRoom))
+    }
+
+    var wantedRoom: String {
+        String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Self.maxName))
     }
 
     public func leave() {
+        // The next time, the room may have other members.
+        acceptedRoom = nil
+        closePreview()
         guard isBusy else { return reset(to: .ready) }
         let ending: RoomRequest = showsRoom ? .leave : .cancel
         // First, because the request makes the app look at what goes on.
@@ -100,7 +123,7 @@ import Observation
 
     /// A call or a chat begins.
     func leaveForOther() {
-        guard isBusy else { return }
+        guard isBusy else { return closePreview() }
         leave()
         change(to: .leftForOther)
     }
@@ -121,6 +144,8 @@ import Observation
     private func setCamera(isOff: Bool) {
         isCameraOff = isOff
         if trouble == .cameraNeeded { trouble = nil }
+        // Without the camera, only the microphone was opened.
+        if isPreviewing, !isBusy, !isOff, own == nil { return request(.preview(video: true)) }
         request(.camera(!isOff && camera.works))
     }
 
@@ -158,6 +183,15 @@ import Observation
         request(.say(line.text, id: line.id))
     }
 
+    /// Downloads a file of the chat, so that it can be shared or saved.
+    public func download(_ id: String) {
+        guard isInRoom, let index = chat.firstIndex(where: { $0.file?.id == id && $0.file?.canDownload == true }) else {
+            return
+        }
+        chat[index].file?.state = .downloading(percent: 0)
+        request(.download(id))
+    }
+
     public func togglePin(_ id: String) {
         if let index = pinned.firstIndex(of: id) { pinned.remove(at: index) } else { pinned.append(id) }
         layout = pinned.isEmpty ? .auto : .pinned
@@ -180,33 +214,49 @@ import Observation
         // The SDK joins the room again by itself.
         case .reconnecting(let isLost): if showsRoom { change(to: isLost ? .notConnected : .inRoom) }
         case .joined:
-            guard offersCancel else { return }
+            guard isJoining else { return }
             change(to: .inRoom)
             if !permissions.mayTalk { tell(.microphoneNeeded) }
-        case .refused(let trouble, let isFull, let needsPassword):
-            guard offersCancel else { return }
-            self.needsPassword = self.needsPassword || needsPassword
-            reset(to: isFull ? .full : .failed(trouble))
+        case .refused(let refusal): if isJoining { refused(refusal) }
         case .connecting(let name): if isInRoom { connectingTo = name }
         case .members(let all): if showsRoom { replace(all) }
         case .waitingPeople(let all): if showsRoom { replace(waiting: all) }
+        case .role(let role): if showsRoom { changeRole(to: role) }
         case .speaker(let id): if showsRoom { speaker = id }
         case .firstFrame(let id): tiles.firstFrame(of: id)
-        case .message(let sender, let text, let isOwn): if isInRoom { received(sender, text, isOwn) }
+        case .message(let sender, let text, let isOwn, let file, let isNew):
+            guard isInRoom else { return }
+            received(ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender, file: file), isNew)
+        case .file(let id, let state): fileChanged(id, state)
+        case .fileRemoved(let id): chat.removeAll { $0.file?.id == id }
         case .sent(let id, let isSent): sent(id, isSent)
         case .reacted(let id, let text): if showsRoom { reacted(id, text) }
         case .mutedByHost: if showsRoom { muteForHost() }
         case .ownVideo(let source):
+            // The preview may have been closed while the camera opened.
+            guard isBusy || isPreviewing else { return }
             own = source
             if own != nil { applyToMedia() }
         case .cameraFailed(let trouble):
             isCameraOff = true
+            if !isBusy { isPreviewing = false }
             request(.camera(false))
             tell(trouble)
         case .trouble(let trouble): if showsRoom { tell(trouble) }
         case .removed: if status != .ready { reset(to: .removed) }
         // After the person has left, it does not matter any more.
         case .failed(let trouble): if status != .ready { reset(to: .failed(trouble)) }
+        }
+    }
+
+    private func refused(_ refusal: RoomRefusal) {
+        switch refusal {
+        case .full: reset(to: .full)
+        case .addressesAreSeen: reset(to: .addressesAreSeen(joinedRoom))
+        case .password(let trouble):
+            needsPassword = true
+            reset(to: .failed(trouble))
+        case .other(let trouble): reset(to: .failed(trouble))
         }
     }
 
@@ -229,7 +279,7 @@ import Observation
     private func changeCamera(_ change: (inout CameraState) -> Void) {
         let worked = camera.works
         change(&camera)
-        guard camera.works != worked, showsRoom, !isCameraOff else { return }
+        guard camera.works != worked, showsRoom || isPreviewing, !isCameraOff else { return }
         request(.camera(camera.works))
     }
 
@@ -272,6 +322,7 @@ import Observation
         }
         // A picture that was turned off appears again with a first frame.
         tiles.keep(only: all.map(\.id), shown: all.filter { $0.video != nil }.map(\.id))
+        if let asked = question?.person, !all.contains(where: { $0.id == asked }) { question = nil }
         pinned.removeAll { id in !all.contains { $0.id == id } }
         reactions.removeAll { reaction in reaction.member.map { id in !all.contains { $0.id == id } } ?? false }
     }
@@ -282,10 +333,23 @@ import Observation
         if let new { announce(Self.text(of: new)) }
     }
 
-    private func received(_ sender: String, _ text: String, _ isOwn: Bool) {
-        append(ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender))
+    private func received(_ line: ChatEntry, _ isNew: Bool) {
+        append(line)
         nextLine += 1
-        if !isOwn { announce("\(sender): \(text)") }
+        if isNew, !line.isOwn { announce(line.arrivedText) }
+    }
+
+    private func fileChanged(_ id: String, _ state: ChatFile.State) {
+        guard let index = chat.firstIndex(where: { $0.file?.id == id }), let file = chat[index].file,
+            // A report of progress may be late.
+            case .downloading = file.state
+        else { return }
+        chat[index].file?.state = state
+        switch state {
+        case .offered, .downloading: break
+        case .saved: announce("\(chat[index].text) is downloaded.")
+        case .failed(let message): announce(message)
+        }
     }
 
     private func sent(_ id: Int, _ isSent: Bool) {
@@ -321,7 +385,7 @@ import Observation
         (members, waitingPeople, chat, speaker, connectingTo, pinned) = ([], [], [], nil, nil, [])
         (own, ownAspect, sending, reactions, trouble) = (nil, nil, [], [], nil)
         (tiles, page, hasHandUp, isMutedByHost) = (TileStates(), 0, false, false)
-        isSharingScreen = false
+        (isSharingScreen, isPreviewing, role, question) = (false, false, .guest, nil)
         change(to: new)
     }
 

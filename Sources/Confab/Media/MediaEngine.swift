@@ -78,6 +78,8 @@ public protocol LocalMedia: AnyObject, Sendable {
     var size: VideoSize? { get }
     /// The layers in which the video is encoded already, the largest first; nil if the engine encodes it.
     var layers: [Layer]? { get }
+    /// What the video shows. Calls, rooms and the roulette tell it to the others.
+    var videoKind: MediaStream.VideoKind { get }
     /// Enables or disables audio and video. Disabled audio is silent, disabled video is black or stops. Nil changes nothing.
     func setEnabled(audio: Bool?, video: Bool?) async
     /// Stops for good, and releases the device or file.
@@ -87,6 +89,8 @@ public protocol LocalMedia: AnyObject, Sendable {
 extension LocalMedia {
     /// Nil: the engine encodes the video.
     public var layers: [Layer]? { nil }
+    /// A camera.
+    public var videoKind: MediaStream.VideoKind { .camera }
 }
 
 /// Media that a peer connection receives over one transceiver.

@@ -149,7 +149,8 @@ final class Stay: Sendable {
             await self?.attempt { [weak self] () async throws(ConfabError) in
                 try await self?.waitForSession()
                 guard let sending = self?.state.withLock(\.sending), self?.isCurrent(turn) == true else { return }
-                let options = Session.PublishOptions(audio: sending.audio, video: sending.video)
+                let options = Session.PublishOptions(
+                    videoKind: media.videoKind, audio: sending.audio, video: sending.video)
                 self?.keep(try await session.publish(asIs: media, options), turn)
             }
         }

@@ -16,6 +16,12 @@ struct RoomView: View {
                     ModelText(model.statusText)
                     ModelText(model.noticeText)
                     if model.offersSettings { SettingsButton() }
+                    if model.isPreviewing {
+                        VideoView(model.shownOwn, mirrored: model.camera.isMirrored)
+                            .aspectRatio(4 / 3, contentMode: .fit)
+                            .accessibilityElement()
+                            .accessibilityLabel(model.previewText)
+                    }
                     TextField("Room", text: $model.roomName).textInputAutocapitalization(.never)
                     TextField("Your name", text: $model.yourName)
                     if model.needsPassword { SecureField("Password", text: $model.password) }
@@ -25,10 +31,12 @@ struct RoomView: View {
                     CameraOffButton(isOn: model.isCameraOff) { model.toggleCamera() }
                 }
                 .buttonStyle(.bordered)
+                if model.canPreview { Button("Check camera") { model.preview() } }
                 Button(model.joinText) { model.join() }.disabled(!model.canJoin)
                 if model.offersCancel { Button("Cancel", role: .cancel) { model.leave() } }
             }
             .navigationTitle("Room")
+            .onDisappear { model.closePreview() }
         }
     }
 }
@@ -40,10 +48,12 @@ private struct RoomStage: View {
 
     var body: some View {
         VStack(spacing: 0) {
-            ModelText(model.statusText).font(.footnote)
-            ModelText(model.noticeText).font(.footnote)
-            if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
-            ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
+            ScrollingTexts {
+                ModelText(model.statusText).font(.footnote)
+                ModelText(model.noticeText).font(.footnote)
+                if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+                ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
+            }
             RoomPictures(model: model)
             HStack {
                 ScrollView(.horizontal) { HStack { buttons } }
@@ -51,13 +61,19 @@ private struct RoomStage: View {
             }
             .padding()
         }
+        .confirmationDialog(model.question?.text ?? "", isPresented: $model.asks, titleVisibility: .visible) {
+            if let question = model.question {
+                Button(question.action.text, role: .destructive) { model.confirm(question) }
+            }
+            Button("Cancel", role: .cancel) {}
+        }
         .statusBarHidden(model.hidesBars)
         .persistentSystemOverlays(model.hidesBars ? .hidden : .automatic)
         .sheet(isPresented: $showsChat) {
             NavigationStack {
                 ChatView(
                     lines: model.chat, draft: $model.draft, canSend: model.canSend,
-                    sendAgain: { model.sendAgain($0) }
+                    sendAgain: { model.sendAgain($0) }, download: { model.download($0) }
                 ) { model.send() }
                 .navigationTitle("Chat")
                 .toolbar {
@@ -178,6 +194,28 @@ private struct RoomTile: View {
         .accessibilityLabel(row?.accessibilityText ?? "")
         .accessibilityAction(named: "Pin or unpin") { model.togglePin(tile.id) }
         .accessibilityAction(named: "Fit or fill") { model.doubleTap(tile.id) }
+        // After the rest, so that VoiceOver reads it as an element of its own.
+        .overlay(alignment: .topTrailing) { HostMenu(model: model, id: tile.id) }
+    }
+}
+
+/// What a host can do about the person of a tile.
+private struct HostMenu: View {
+    let model: RoomModel
+    let id: String
+
+    var body: some View {
+        let actions = model.actions(on: id)
+        if !actions.isEmpty {
+            Menu {
+                ForEach(actions, id: \.self) { action in
+                    Button(action: { model.perform(action, on: id) }) { Text(action.text) }
+                }
+            } label: {
+                Label("Options", systemImage: "ellipsis")
+            }
+            .round()
+        }
     }
 }
 
@@ -187,6 +225,8 @@ private struct OwnTile: View {
     let placed: PlacedOwnPicture
     let viewport: CGSize
     @State private var gesture: OwnPictureGesture? = nil
+    @State private var scale = 1.0
+    @Environment(\.accessibilityReduceMotion) private var reduceMotion
 
     var body: some View {
         VideoView(
@@ -202,6 +242,7 @@ private struct OwnTile: View {
             }
         }
         .clipShape(RoundedRectangle(cornerRadius: 8))
+        .scaleEffect(scale)
         .offset(x: gesture?.offset.x ?? 0, y: gesture?.offset.y ?? 0)
         .gesture(
             DragGesture(minimumDistance: 0)
@@ -226,11 +267,23 @@ private struct OwnTile: View {
 
     private func end() {
         switch gesture?.end() {
-        case .tap: model.toggleMute()
+        case .tap:
+            model.toggleMute()
+            pop()
         case .corner(let corner): model.move(to: corner)
         case nil: break
         }
         gesture = nil
+    }
+
+    /// Answers a tap.
+    private func pop() {
+        guard let pop = Motion.pop(reduceMotion: reduceMotion) else { return }
+        withAnimation(.easeInOut(duration: pop.growing)) {
+            scale = pop.scale
+        } completion: {
+            withAnimation(.easeInOut(duration: pop.shrinking)) { scale = 1 }
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+#if ROULETTE
 import AppModel
 import ConfabUI
 import Foundation
@@ -73,12 +74,16 @@ private struct RouletteChat: View {
     var body: some View {
         VStack(spacing: 0) {
             if model.showsPictures { pictures }
-            Text(model.statusText).padding(.horizontal).accessibilityAddTraits(.updatesFrequently)
-            ModelText(model.noticeText).font(.footnote)
-            if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+            ScrollingTexts {
+                Text(model.statusText).padding(.horizontal).accessibilityAddTraits(.updatesFrequently)
+                ModelText(model.noticeText).font(.footnote)
+                if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+                if model.isInChat {
+                    ModelText(model.interestsText).font(.footnote)
+                    ModelText(model.keepText).font(.footnote)
+                }
+            }
             if model.isInChat {
-                ModelText(model.interestsText).font(.footnote)
-                ModelText(model.keepText).font(.footnote)
                 ChatView(
                     lines: model.chat, notes: [model.chatHint, model.typingText], draft: $model.draft,
                     canWrite: model.hasChat, canSend: model.canSend, sendAgain: { model.sendAgain($0) }
@@ -100,7 +105,7 @@ private struct RouletteChat: View {
             VideoView(
                 model.partner, onFirstFrame: { model.pictureShown() }, onSize: { model.pictureSize(PixelSize($0)) }
             )
-            .overlay { if model.isInChat, model.partner == nil { NoPicture() } }
+            .overlay { if model.lacksPicture { NoPicture() } }
             .background { PictureInPicture(source: model.partner, size: model.windowSize) }
             .accessibilityElement()
             .accessibilityLabel(model.partnerPicture)
@@ -180,3 +185,4 @@ struct ReportView: View {
         .interactiveDismissDisabled()
     }
 }
+#endif
