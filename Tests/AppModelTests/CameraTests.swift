@@ -1,4 +1,5 @@
 import Confab
+import TestSupport
 import Testing
 
 @testable import AppModel

@@ -298,7 +298,7 @@ import Foundation
         switch event {
         case .videoPaused: videos[stream]?.isPaused = true
         case .videoResumed: videos[stream]?.isPaused = false
-        case .quality(let quality): videos[stream]?.quality = quality
+        case .quality(let quality, _): videos[stream]?.quality = quality
         default: return
         }
         tellMembers()
