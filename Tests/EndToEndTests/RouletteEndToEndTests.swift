@@ -80,8 +80,9 @@ struct RouletteEndToEndTests {
             let home = try await old.hearAdmission("initial")
             try await old.send("next")
             try await old.hear("empty")
-            let guest = Guest(server).client
+            let guest = Guest(server, media: FileEngine()).client
             let events = guest.roulette.events.makeAsyncIterator()
+            await guest.roulette.preview(EncodedMedia(audio: true, video: Frames.size))
             try await guest.roulette.start(.video)
             let match = try await events.first("match", matched)
             #expect(!match.hasTextChat)
@@ -97,6 +98,10 @@ struct RouletteEndToEndTests {
             _ = try await inside.first("the SDK's client in its session") { event -> Bool? in
                 if case .connectionCreated = event { true } else { nil }
             }
+            let stream = try await inside.first("the stream of the SDK's client") { event -> MediaStream? in
+                if case .streamCreated(let stream) = event { stream } else { nil }
+            }
+            #expect((stream.size, stream.hasAudio, stream.hasVideo) == (Frames.size, true, true))
             try await old.send("disconnectPartners")
             try await old.hear("disconnectPartner")
             #expect(try await events.first("end", ended) == .partnerNext)

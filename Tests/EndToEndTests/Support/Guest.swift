@@ -1,13 +1,29 @@
 import Confab
 import Foundation
+import Testing
 
 /// A client of the SDK that is another person than all others.
 struct Guest: Sendable {
     let client: ConfabClient
 
-    init(_ server: TestServer, media: (any MediaEngine)? = nil) {
-        let address = URL(string: "http://127.0.0.1:\(server.port)")!
+    init(_ server: TestServer, media: (any MediaEngine)? = nil) { self.init(port: server.port, media: media) }
+
+    /// - Parameter port: the server's, or that of a relay to it.
+    init(port: Int, media: (any MediaEngine)? = nil) {
+        let address = URL(string: "http://127.0.0.1:\(port)")!
         client = ConfabClient(server: address, credential: .anonymous(MemoryIdentity()), media: media)
+    }
+
+    /// Goes online as another device of a person.
+    func appear(asDeviceOf other: Guest) async throws {
+        let person = try #require(other.client.presence.me?.id)
+        let events = client.presence.events.makeAsyncIterator()
+        _ = try await appear("A device")
+        try await client.presence.useLink(other.client.presence.link().code)
+        // The connection is replaced, and the device appears again.
+        _ = try await events.first("the other person's settings") { event -> Bool? in
+            if case .changed(let me) = event, me.id == person { true } else { nil }
+        }
     }
 
     /// Goes online.
