@@ -102,10 +102,9 @@ extension CallsModel {
     public var ownText: String { camera.text(isOff: isCameraOff) }
 
     public var lines: [ScreenLine] {
-        var lines: [ScreenLine] = showsIncoming ? incomingLines : []
-        if !adviceText.isEmpty { lines.append(.text(adviceText)) }
-        if offersSettings { lines.append(.button("Open Settings")) }
-        if isInCall { return lines + callLines }
+        let incoming: [ScreenLine] = showsIncoming ? incomingLines : []
+        if isInCall { return incoming + callLines }
+        var lines = incoming + adviceLines
         if !statusText.isEmpty { lines.append(.text(statusText)) }
         lines += keepLines
         if offersCallAgain { lines.append(.button(callAgainText)) }
@@ -113,22 +112,26 @@ extension CallsModel {
     }
 
     private var incomingLines: [ScreenLine] {
-        [.title(incomingText), .button("Accept"), .button("Decline")]
+        [.title(incomingText), .button("Decline"), .button("Accept")]
+    }
+
+    private var adviceLines: [ScreenLine] {
+        (adviceText.isEmpty ? [] : [.text(adviceText)]) + (offersSettings ? [.button("Open Settings")] : [])
     }
 
     private var callLines: [ScreenLine] {
-        var lines: [ScreenLine] = [.picture(partnerPicture), .picture(ownText)]
-        lines.append(.text(statusText))
-        guard showsControls else { return lines + [.button(endText, isEnabled: canEnd)] }
+        var lines: [ScreenLine] = [.picture(partnerPicture), .text(statusText)]
         if !durationText.isEmpty { lines.append(.text(durationText)) }
-        lines += [
-            .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff), .toggle("Hold", isOn: isHeld),
-        ]
-        lines += [
-            .button("Switch camera", isEnabled: canSwitchCamera), .toggle("Share screen", isOn: isSharingScreen),
-        ]
-        if let route { lines.append(.choice("Sound", value: route.name)) }
-        return lines + keepLines + [.button(endText, isEnabled: canEnd)]
+        lines += adviceLines + keepLines + [.picture(ownText)]
+        if showsControls {
+            lines += [
+                .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
+                // The system's list of speakers and headsets, which knows what is connected.
+                .button("Sound"), .button("Switch camera", isEnabled: canSwitchCamera),
+                .toggle("Share screen", isOn: isSharingScreen), .toggle("Hold", isOn: isHeld),
+            ]
+        }
+        return lines + [.button(endText, isEnabled: canEnd)]
     }
 
     private var keepLines: [ScreenLine] {

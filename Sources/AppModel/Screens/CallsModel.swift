@@ -21,14 +21,6 @@ public enum CallMediaRequest: Equatable, Sendable {
     case shareScreen(Bool)
 }
 
-/// Where the sound comes from.
-public struct AudioRoute: Equatable, Identifiable, Sendable {
-    public var id: String
-    public var name: String
-
-    public init(id: String, name: String) { (self.id, self.name) = (id, name) }
-}
-
 /// Calls on the screen: outgoing, incoming, in a call, and how it ended. ``CallCoordinator`` decides what happens.
 @MainActor @Observable public final class CallsModel: Screen {
     /// The end of a call that is still shown.
@@ -52,8 +44,6 @@ public struct AudioRoute: Equatable, Identifiable, Sendable {
     public private(set) var advice: CallAdvice?
     public private(set) var activeSince: Date?
     public private(set) var now: Date
-    public var routes: [AudioRoute] = []
-    public var route: AudioRoute?
 
     public private(set) var isSharingScreen = false
     public private(set) var camera = CameraState()

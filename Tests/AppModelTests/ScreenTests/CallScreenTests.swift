@@ -194,7 +194,6 @@ import Testing
     @Test func activeCall() {
         let model = active()
         device.clock.pass(67)
-        model.route = AudioRoute(id: "speaker", name: "Speaker")
         Golden.expect(model, "InCall", "active")
     }
     @Test func audioOnly() {
