@@ -54,6 +54,27 @@ extension AppEndToEndTests {
         }
     }
 
+    @Test("a room whose members see each other's addresses is joined by those who accept that, and they see each other")
+    func meshRoom() async throws {
+        try await Self.withPhones(["Ada", "Bob"]) { phones, server in
+            var settings = RoomSettingsChange()
+            settings.isMesh = true
+            let host = try await Guest(server).client.rooms.join(
+                "garden", displayName: "Dee", settings: settings, routedOnly: false)
+            for phone in phones {
+                let room = phone.app.room
+                room.roomName = "garden"
+                room.join()
+                try await phone.until("the app asks") { room.joinText == "Join anyway" }
+                #expect(host.people.count(where: { $0.presence == .connected }) == (phone === phones[0] ? 1 : 2))
+                room.join()
+                try await phone.until("it is in the room") { room.isInRoom }
+            }
+            try await phones[0].until("Bob is seen") { phones[0].app.room.members.contains { $0.video != nil } }
+            try await Self.expectFilm(in: phones[0].app.room.members.first { $0.video != nil }?.video)
+        }
+    }
+
     @Test("a person in a room is muted by a host, reacts, raises a hand, and lets somebody in")
     func moderatedRoom() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in

@@ -72,9 +72,6 @@ extension CallTrouble {
         code: "camera_needed", message: "Confab may not use the camera. Allow it in Settings to be seen.")
     static let microphoneNeeded = CallTrouble(
         code: "microphone_needed", message: "Confab may not use the microphone. Allow it in Settings to be heard.")
-    static let addressesAreSeen = CallTrouble(
-        code: "room_mesh",
-        message: "People in this room see each other's network addresses, so this app does not join. Use a browser.")
 }
 
 /// What the system's call screen asks for. Without that screen, the app's own buttons are the same events without an action.

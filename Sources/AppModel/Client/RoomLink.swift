@@ -29,7 +29,14 @@ import Foundation
     func perform(_ request: RoomRequest) {
         let failed: @MainActor (ConfabError) -> Void = { [weak self] in self?.tell(.trouble(CallTrouble($0))) }
         switch request {
-        case .join(let name, let displayName, let password, let video): join(name, displayName, password, video)
+        case .join(let name, let displayName, let password, let video, let routedOnly):
+            join(withVideo: video) { [weak self] client throws(ConfabError) in
+                try await client.rooms.join(
+                    name, displayName: displayName, password: password, routedOnly: routedOnly
+                ) {
+                    Task { @MainActor in self?.tell(.waitingForHost) }
+                }
+            }
         case .cancel, .leave: leave()
         case .mute(let isMuted):
             server.media.setEnabled(.room, audio: !isMuted)
@@ -74,16 +81,15 @@ import Foundation
     // MARK: Joining and leaving
 
     /// Joining is not queued: a person who waits to be let in can cancel.
-    private func join(_ name: String, _ displayName: String, _ password: String?, _ video: Bool) {
+    private func join(
+        withVideo video: Bool, _ enter: @escaping @MainActor (ConfabClient) async throws(ConfabError) -> Room
+    ) {
         guard let client = server.client else { return refused(.offline) }
         Task { [weak self] in
             do throws(ConfabError) {
                 let own = try await self?.server.media.open(for: .room, video: video)
                 self?.tell(.ownVideo(own?.video))
-                let room = try await client.rooms.join(name, displayName: displayName, password: password) {
-                    [weak self] in
-                    Task { @MainActor in self?.tell(.waitingForHost) }
-                }
+                let room = try await enter(client)
                 await self?.publish(in: room)
                 self?.entered(room)
             } catch {
@@ -94,8 +100,7 @@ import Foundation
 
     private func refused(_ error: ConfabError) {
         server.media.release(.room)
-        let trouble = error.code == .roomMesh ? .addressesAreSeen : CallTrouble(error)
-        tell(.refused(trouble, isFull: error.code == .roomFull, needsPassword: error.code == .roomPassword))
+        tell(.refused(RoomRefusal(error)))
     }
 
     private func entered(_ room: Room) {

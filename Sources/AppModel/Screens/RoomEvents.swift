@@ -27,8 +27,9 @@ public struct WaitingPerson: Equatable, Identifiable, Sendable {
 }
 
 public enum RoomRequest: Equatable, Sendable {
-    /// `video` is false if the camera stays closed until it is turned on.
-    case join(String, name: String, password: String?, video: Bool)
+    /// `video` is false if the camera stays closed until it is turned on. `routedOnly` is false if the person accepts that the
+    /// members of the room see each other's addresses.
+    case join(String, name: String, password: String?, video: Bool, routedOnly: Bool = true)
     case cancel, leave
     case mute(Bool), camera(Bool), hand(Bool), shareScreen(Bool)
     case switchCamera
@@ -38,12 +39,31 @@ public enum RoomRequest: Equatable, Sendable {
     case admit(String), deny(String)
 }
 
+/// Why a room was not joined.
+public enum RoomRefusal: Equatable, Sendable {
+    case full
+    case password(CallTrouble)
+    /// Audio and video go from device to device, which the person has not accepted.
+    case addressesAreSeen
+    case other(CallTrouble)
+
+    init(_ error: ConfabError) {
+        self =
+            switch error.code {
+            case .roomFull: .full
+            case .roomPassword: .password(CallTrouble(error))
+            case .roomMesh: .addressesAreSeen
+            default: .other(CallTrouble(error))
+            }
+    }
+}
+
 public enum RoomEvent: Sendable {
     case waitingForHost
     case joined
     /// The connection is lost, or it is back.
     case reconnecting(Bool)
-    case refused(CallTrouble, isFull: Bool, needsPassword: Bool)
+    case refused(RoomRefusal)
     /// Connecting media with a member; nil if all have arrived.
     case connecting(name: String?)
     case members([RoomPerson])

@@ -5,17 +5,20 @@ import Foundation
 extension RoomModel {
     public var canJoin: Bool {
         switch status {
-        case .ready, .full, .failed, .removed, .leftForOther: isConnected && !roomName.allSatisfy(\.isWhitespace)
+        case .ready, .addressesAreSeen, .full, .failed, .removed, .leftForOther: isConnected && !roomName.allSatisfy(\.isWhitespace)
         case .joining, .lobby, .notConnected, .inRoom: false
         }
     }
     public var isInRoom: Bool { status == .inRoom }
     /// Whether the pictures are shown. They stay while the connection is lost: the SDK joins again by itself.
     public var showsRoom: Bool { isInRoom || status == .notConnected }
-    public var offersCancel: Bool { status == .joining || status == .lobby }
+    var isJoining: Bool { status == .joining || status == .lobby }
+    public var offersCancel: Bool { isJoining || joinsAnyway }
+    /// Whether the person was told that the members of this room see each other's addresses.
+    var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the person is in a room, or about to be.
-    var isBusy: Bool { showsRoom || offersCancel }
+    var isBusy: Bool { showsRoom || isJoining }
     /// Sound goes on while only the connection to the server is lost.
     var wantsSound: Bool { showsRoom }
     public var canSend: Bool { isInRoom && !draft.allSatisfy(\.isWhitespace) }
@@ -49,7 +52,10 @@ extension RoomModel {
 
     public var statusText: String {
         switch status {
-        case .ready: "Others see and hear you after you press Join."
+        case .addressesAreSeen where joinsAnyway:
+            "Members of this room see each other's addresses, because audio and video go directly between them. "
+                + "Join only if you accept that."
+        case .ready, .addressesAreSeen: "Others see and hear you after you press Join."
         case .joining: "Joining…"
         case .lobby: "Waiting to be let in. You join automatically when a host admits you."
         case .full: "This room is full. Try again later."
@@ -80,7 +86,8 @@ extension RoomModel {
         switch status {
         case .joining: "Joining…"
         case .removed, .full, .failed, .leftForOther: "Join again"
-        case .ready, .lobby, .notConnected, .inRoom: "Join"
+        case .addressesAreSeen where joinsAnyway: "Join anyway"
+        case .ready, .addressesAreSeen, .lobby, .notConnected, .inRoom: "Join"
         }
     }
 
@@ -137,7 +144,6 @@ extension RoomModel {
     }
 
     private var outsideLines: [ScreenLine] {
-        if offersCancel { return [.button("Cancel")] }
         var lines: [ScreenLine] = [
             .field("Room", value: roomName, hint: "book club"), .field("Your name", value: yourName, hint: "none"),
         ]
@@ -145,9 +151,10 @@ extension RoomModel {
             lines.append(
                 .field("Password", value: password.isEmpty ? "" : "••••", hint: "Ask the person who invited you."))
         }
-        return lines + [
+        lines += [
             .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
             .button(joinText, isEnabled: canJoin),
         ]
+        return offersCancel ? lines + [.button("Cancel")] : lines
     }
 }

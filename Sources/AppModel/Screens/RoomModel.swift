@@ -6,6 +6,8 @@ import Observation
 @MainActor @Observable public final class RoomModel: Screen {
     public enum Status: Equatable, Sendable {
         case ready, joining, lobby
+        /// Members of the room with this name see each other's addresses. The person may join anyway.
+        case addressesAreSeen(String)
         case full
         /// No connection; the room is joined again when there is one.
         case notConnected
@@ -54,6 +56,10 @@ import Observation
     private(set) var isConnected = true
     /// The server of the room, for its link.
     var server: URL?
+    /// The room that is being joined. Its field can be edited meanwhile.
+    private var joinedRoom = ""
+    /// The room whose members may see this person's address.
+    private var acceptedRoom: String?
     private var nextLine = 1
     private var nextReaction = 1
     /// Messages that the server has not answered.
@@ -77,6 +83,7 @@ import Observation
 
     public func join() {
         guard canJoin else { return }
+        if joinsAnyway { acceptedRoom = wantedRoom }
         status = .joining
         trouble = nil
         permissions.settle(isCameraOff ? [.microphone] : [.camera, .microphone]) { [weak self] in self?.sendJoin() }
@@ -85,12 +92,21 @@ import Observation
     private func sendJoin() {
         // The person may have canceled while the system asked.
         guard status == .joining else { return }
-        let name = String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Self.maxName))
         let video = !isCameraOff && permissions.mayShow
-        request(.join(name, name: yourName, password: password.isEmpty ? nil : password, video: video))
+        joinedRoom = wantedRoom
+        request(
+            .join(
+                joinedRoom, name: yourName, password: password.isEmpty ? nil : password, video: video,
+                routedOnly: acceptedRoom != joinedRoom))
+    }
+
+    var wantedRoom: String {
+        String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Self.maxName))
     }
 
     public func leave() {
+        // The next time, the room may have other members.
+        acceptedRoom = nil
         guard isBusy else { return reset(to: .ready) }
         let ending: RoomRequest = showsRoom ? .leave : .cancel
         // First, because the request makes the app look at what goes on.
@@ -180,13 +196,10 @@ import Observation
         // The SDK joins the room again by itself.
         case .reconnecting(let isLost): if showsRoom { change(to: isLost ? .notConnected : .inRoom) }
         case .joined:
-            guard offersCancel else { return }
+            guard isJoining else { return }
             change(to: .inRoom)
             if !permissions.mayTalk { tell(.microphoneNeeded) }
-        case .refused(let trouble, let isFull, let needsPassword):
-            guard offersCancel else { return }
-            self.needsPassword = self.needsPassword || needsPassword
-            reset(to: isFull ? .full : .failed(trouble))
+        case .refused(let refusal): if isJoining { refused(refusal) }
         case .connecting(let name): if isInRoom { connectingTo = name }
         case .members(let all): if showsRoom { replace(all) }
         case .waitingPeople(let all): if showsRoom { replace(waiting: all) }
@@ -207,6 +220,17 @@ import Observation
         case .removed: if status != .ready { reset(to: .removed) }
         // After the person has left, it does not matter any more.
         case .failed(let trouble): if status != .ready { reset(to: .failed(trouble)) }
+        }
+    }
+
+    private func refused(_ refusal: RoomRefusal) {
+        switch refusal {
+        case .full: reset(to: .full)
+        case .addressesAreSeen: reset(to: .addressesAreSeen(joinedRoom))
+        case .password(let trouble):
+            needsPassword = true
+            reset(to: .failed(trouble))
+        case .other(let trouble): reset(to: .failed(trouble))
         }
     }
 

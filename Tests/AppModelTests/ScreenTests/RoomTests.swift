@@ -48,17 +48,48 @@ import Testing
     }
     @Test func lobby() { Golden.expect(model(.waitingForHost), "Room", "waiting to be let in") }
     @Test func full() {
-        let trouble = CallTrouble(code: "session_full", message: "Full.")
-        Golden.expect(model(.refused(trouble, isFull: true, needsPassword: false)), "Room", "full")
+        Golden.expect(model(.refused(.full)), "Room", "full")
     }
     @Test func password() {
         let trouble = CallTrouble(
             code: "password_required", message: "This room has a password. Enter it and join again.")
-        let model = model(.refused(trouble, isFull: false, needsPassword: true))
+        let model = model(.refused(.password(trouble)))
         Golden.expect(model, "Room", "password needed")
         model.password = "secret"
         model.join()
         #expect(requests.all.last == .join("book club", name: "", password: "secret", video: true))
+    }
+    @Test func membersSeeAddresses() {
+        let model = model(.refused(.addressesAreSeen))
+        #expect(requests.all == [.join("book club", name: "", password: nil, video: true)])
+        #expect(device.announcer.texts.last == model.statusText)
+        Golden.expect(model, "Room", "members see addresses")
+        model.join()
+        #expect(requests.all.last == .join("book club", name: "", password: nil, video: true, routedOnly: false))
+        #expect(model.status == .joining)
+    }
+    @Test func whoDoesNotAcceptThatAddressesAreSeenDoesNotJoin() {
+        let model = model(.refused(.addressesAreSeen))
+        model.leave()
+        #expect(model.status == .ready && requests.all.count == 1)
+    }
+    @Test func addressesAreAcceptedForOneRoomAndOneVisit() {
+        let model = model(.refused(.addressesAreSeen))
+        model.roomName = "garden"
+        #expect(model.joinText == "Join" && !model.offersCancel)
+        model.join()
+        #expect(requests.all.last == .join("garden", name: "", password: nil, video: true))
+        model.handle(.refused(.addressesAreSeen))
+        model.join()
+        let trouble = CallTrouble(code: "room_password", message: "This room has a password.")
+        model.handle(.refused(.password(trouble)))
+        model.password = "secret"
+        model.join()
+        #expect(requests.all.last == .join("garden", name: "", password: "secret", video: true, routedOnly: false))
+        model.handle(.joined)
+        model.leave()
+        model.join()
+        #expect(requests.all.last == .join("garden", name: "", password: "secret", video: true))
     }
     @Test func notConnectedWillRejoin() {
         let model = model(.joined, members("Ada"))
