@@ -75,6 +75,38 @@ extension AppEndToEndTests {
         }
     }
 
+    @Test("a file that somebody sends in a room is downloaded, and is gone from the device when the person leaves")
+    func fileInARoom() async throws {
+        try await Self.withPhones(["Ada"]) { phones, server in
+            let (ada, room) = (phones[0], phones[0].app.room)
+            let host = try await Guest(server).client.rooms.join("garden", displayName: "Dee")
+            room.roomName = "garden"
+            room.join()
+            try await ada.until("Ada is in") { room.isInRoom }
+            let notes = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).txt")
+            defer { try? FileManager.default.removeItem(at: notes) }
+            try Data("Hello".utf8).write(to: notes)
+            try await host.send(notes, as: "notes.txt")
+            try await ada.until("Ada reads its name") { room.chat.map(\.text) == ["notes.txt"] }
+            #expect(room.chat[0].file?.size == 5)
+            room.download(room.chat[0].file?.id ?? "")
+            try await ada.until("it is downloaded") { room.chat[0].file?.savedFile != nil }
+            let saved = try #require(room.chat[0].file?.savedFile)
+            #expect(saved.lastPathComponent == "notes.txt")
+            #expect(try Data(contentsOf: saved) == Data("Hello".utf8))
+            room.leave()
+            #expect(!FileManager.default.fileExists(atPath: saved.path))
+
+            room.join()
+            try await ada.until("Ada is in again") { room.isInRoom }
+            try await host.send(notes, as: "more.txt")
+            try await ada.until("Ada reads the name") { room.chat.map(\.text) == ["more.txt"] }
+            let file = try #require(host.files.last)
+            try await host.remove(file)
+            try await ada.until("the line is gone") { room.chat.isEmpty }
+        }
+    }
+
     @Test("a person in a room is muted by a host, reacts, raises a hand, and lets somebody in")
     func moderatedRoom() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in

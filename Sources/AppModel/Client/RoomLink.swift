@@ -22,6 +22,8 @@ import Foundation
     /// Publishes and ends screens one after the other.
     private var sharing: Task<Void, Never>?
 
+    private lazy var files = RoomDownloads { [weak self] in self?.tell(.file(id: $0, $1)) }
+
     init(_ server: ClientServer) { self.server = server }
 
     private func tell(_ event: RoomEvent) { server.send(.room(event)) }
@@ -47,6 +49,7 @@ import Foundation
         case .hand(let isUp): inRoom({ room throws(ConfabError) in try await room.raiseHand(isUp) }, failed: failed)
         case .react(let text): inRoom({ room throws(ConfabError) in try await room.react(text) }, failed: failed)
         case .say(let text, let id): say(text, id)
+        case .download(let id): files.download(id, from: room)
         case .admit(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.admit(id) }
         case .deny(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.deny(id) }
         }
@@ -127,6 +130,7 @@ import Foundation
         sessionListener?.cancel()
         for video in videos.values { video.listener.cancel() }
         (room, videos, screen, listener, sessionListener) = (nil, [:], nil, nil, nil)
+        files.forget()
         server.media.release(.room)
     }
 
@@ -187,14 +191,17 @@ import Foundation
         case .person, .role: tellMembers()
         case .settings: tellMembers()
         case .said(let message):
-            tell(.message(sender: message.name, text: message.text, isOwn: message.sender == room.connection))
+            tell(
+                .message(
+                    sender: message.name, text: message.text, isOwn: message.sender == room.connection,
+                    file: message.file.map { ChatFile(id: "\($0.id)", size: $0.size) }))
         case .video(let stream, let subscriber): received(stream, subscriber)
         case .videoGone(let stream):
             videos.removeValue(forKey: stream.id)?.listener.cancel()
             tellMembers()
         case .reacted(let id, let text): tell(.reacted(id: id == room.connection ? nil : "\(id)", text))
         case .knock: tellWaiting()
-        case .fileRemoved: break
+        case .fileRemoved(let id): tell(.fileRemoved(id: "\(id)"))
         case .reconnecting: tell(.reconnecting(true))
         case .waiting: break
         case .reconnected:

@@ -1,28 +1,5 @@
 import Observation
 
-/// A line of a chat.
-public struct ChatEntry: Equatable, Identifiable, Sendable {
-    public var id: Int
-    public var isOwn: Bool
-    public var text: String
-    public var isSent = true
-    /// Who wrote it, if not this person.
-    public var name: String
-
-    public init(id: Int, isOwn: Bool, text: String, isSent: Bool = true, name: String = "Partner") {
-        (self.id, self.isOwn, self.text, self.isSent, self.name) = (id, isOwn, text, isSent, name)
-    }
-
-    public var sender: String { isOwn ? "You:" : "\(name):" }
-    /// What VoiceOver says about a message that could not be sent.
-    var notSentText: String { "Not sent: \(text)" }
-
-    /// The line and the buttons for it.
-    var screenLines: [ScreenLine] {
-        [.row("\(sender) \(text)", detail: isSent ? "" : "not sent")] + (isSent ? [] : [.button("Send again")])
-    }
-}
-
 /// Why a chat is reported. The raw values are the protocol's.
 public enum ReportReason: String, CaseIterable, Identifiable, Sendable {
     case sexual, minor, harassment, violence, spam, other

@@ -36,6 +36,8 @@ public enum RoomRequest: Equatable, Sendable {
     case react(String)
     /// Answered by `sent` with the same id.
     case say(String, id: Int)
+    /// Answered by `file` with the same id.
+    case download(String)
     case admit(String), deny(String)
 }
 
@@ -71,7 +73,10 @@ public enum RoomEvent: Sendable {
     case waitingPeople([WaitingPerson])
     case speaker(String?)
     case firstFrame(String)
-    case message(sender: String, text: String, isOwn: Bool)
+    case message(sender: String, text: String, isOwn: Bool, file: ChatFile? = nil)
+    /// The download of a file began, goes on, or is over.
+    case file(id: String, ChatFile.State)
+    case fileRemoved(id: String)
     case sent(id: Int, Bool)
     /// `id` is nil for this person's own reaction.
     case reacted(id: String?, String)

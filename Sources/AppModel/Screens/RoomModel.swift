@@ -174,6 +174,15 @@ import Observation
         request(.say(line.text, id: line.id))
     }
 
+    /// Downloads a file of the chat, so that it can be shared or saved.
+    public func download(_ id: String) {
+        guard isInRoom, let index = chat.firstIndex(where: { $0.file?.id == id && $0.file?.canDownload == true }) else {
+            return
+        }
+        chat[index].file?.state = .downloading(percent: 0)
+        request(.download(id))
+    }
+
     public func togglePin(_ id: String) {
         if let index = pinned.firstIndex(of: id) { pinned.remove(at: index) } else { pinned.append(id) }
         layout = pinned.isEmpty ? .auto : .pinned
@@ -205,7 +214,9 @@ import Observation
         case .waitingPeople(let all): if showsRoom { replace(waiting: all) }
         case .speaker(let id): if showsRoom { speaker = id }
         case .firstFrame(let id): tiles.firstFrame(of: id)
-        case .message(let sender, let text, let isOwn): if isInRoom { received(sender, text, isOwn) }
+        case .message(let sender, let text, let isOwn, let file): if isInRoom { received(sender, text, isOwn, file) }
+        case .file(let id, let state): fileChanged(id, state)
+        case .fileRemoved(let id): chat.removeAll { $0.file?.id == id }
         case .sent(let id, let isSent): sent(id, isSent)
         case .reacted(let id, let text): if showsRoom { reacted(id, text) }
         case .mutedByHost: if showsRoom { muteForHost() }
@@ -306,10 +317,24 @@ import Observation
         if let new { announce(Self.text(of: new)) }
     }
 
-    private func received(_ sender: String, _ text: String, _ isOwn: Bool) {
-        append(ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender))
+    private func received(_ sender: String, _ text: String, _ isOwn: Bool, _ file: ChatFile?) {
+        let line = ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender, file: file)
+        append(line)
         nextLine += 1
-        if !isOwn { announce("\(sender): \(text)") }
+        if !isOwn { announce(line.arrivedText) }
+    }
+
+    private func fileChanged(_ id: String, _ state: ChatFile.State) {
+        guard let index = chat.firstIndex(where: { $0.file?.id == id }), let file = chat[index].file,
+            // A report of progress may be late.
+            case .downloading = file.state
+        else { return }
+        chat[index].file?.state = state
+        switch state {
+        case .offered, .downloading: break
+        case .saved: announce("\(chat[index].text) is downloaded.")
+        case .failed(let message): announce(message)
+        }
     }
 
     private func sent(_ id: Int, _ isSent: Bool) {

@@ -365,6 +365,41 @@ import Testing
         #expect(text.utf8.count <= RoomModel.maxMessage && text.utf8.count > RoomModel.maxMessage - 25)
         #expect(Set(text) == ["👩‍👩‍👧‍👦"], "no character is cut")
     }
+    @Test func aFileInTheChatIsDownloadedAndShared() {
+        let file = ChatFile(id: "7", size: 2_449_999)
+        let model = model(.joined, .message(sender: "Ada", text: "photo.jpg", isOwn: false, file: file))
+        #expect(device.announcer.texts.last == "Ada: file photo.jpg, 2.4 MB")
+        Golden.expect(model, "Room", "file")
+        model.download("7")
+        model.download("7")
+        #expect(requests.all.suffix(1) == [.download("7")] && requests.all.count == 2, "once")
+        model.handle(.file(id: "7", .downloading(percent: 40)))
+        Golden.expect(model, "Room", "file, downloading")
+        let url = URL(filePath: "/tmp/photo.jpg")
+        model.handle(.file(id: "7", .saved(url)))
+        model.handle(.file(id: "7", .downloading(percent: 100)))
+        #expect(model.chat[0].file?.savedFile == url, "a late report changes nothing")
+        Golden.expect(model, "Room", "file, downloaded")
+        model.handle(.fileRemoved(id: "7"))
+        #expect(model.chat.isEmpty)
+    }
+    @Test func aFileThatCannotBeDownloadedSaysWhyAndCanBeTriedAgain() {
+        let file = ChatFile(id: "7", size: 1)
+        let model = model(.joined, .message(sender: "Ada", text: "notes.txt", isOwn: false, file: file))
+        model.download("7")
+        model.handle(.file(id: "7", .failed("This file is no longer here.")))
+        #expect(device.announcer.texts.last == "This file is no longer here.")
+        Golden.expect(model, "Room", "file, failed")
+        model.download("7")
+        #expect(requests.all.last == .download("7"))
+    }
+    @Test(arguments: [
+        (0, "0 kB"), (1, "1 kB"), (1000, "1 kB"), (1001, "2 kB"), (999_999, "1000 kB"), (1_000_000, "1.0 MB"),
+        (20_971_520, "21.0 MB"), (1_949_999, "1.9 MB"), (Int.max, "9223372036854.8 MB"), (-1, "0 kB"),
+    ])
+    func sizesOfFilesAreThoseOfTheWebPage(size: Int, text: String) {
+        #expect(ChatFile(id: "7", size: size).sizeText == text)
+    }
     @Test func theNameIsThatOfThePersonUntilAnotherOneIsTyped() {
         let model = model()
         model.suggest(name: "Ada")

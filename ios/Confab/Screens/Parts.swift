@@ -96,6 +96,7 @@ struct ChatView: View {
     var canWrite = true
     let canSend: Bool
     let sendAgain: @MainActor (Int) -> Void
+    var download: @MainActor (String) -> Void = { _ in }
     let send: @MainActor () -> Void
 
     var body: some View {
@@ -109,6 +110,7 @@ struct ChatView: View {
                         }
                         .accessibilityElement(children: .combine)
                         if !line.isSent { NotSent { sendAgain(line.id) } }
+                        if let file = line.file { FileRow(file: file) { download(file.id) } }
                     }
                     ForEach(notes, id: \.self) { ModelText($0).foregroundStyle(.secondary) }
                 }
@@ -144,6 +146,26 @@ private struct NotSent: View {
     @ViewBuilder private var content: some View {
         Text("Not sent").foregroundStyle(Color.red)
         Button("Send again") { sendAgain() }
+    }
+}
+
+/// Below the name of a file.
+private struct FileRow: View {
+    let file: ChatFile
+    let download: @MainActor () -> Void
+
+    var body: some View {
+        ViewThatFits {
+            HStack { content }
+            VStack(alignment: .leading) { content }
+        }
+        .font(.caption)
+    }
+
+    @ViewBuilder private var content: some View {
+        Text(file.detailText).foregroundStyle(.secondary)
+        if file.canDownload { Button("Download") { download() } }
+        if let saved = file.savedFile { ShareLink(item: saved) }
     }
 }
 

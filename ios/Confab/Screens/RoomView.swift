@@ -57,7 +57,7 @@ private struct RoomStage: View {
             NavigationStack {
                 ChatView(
                     lines: model.chat, draft: $model.draft, canSend: model.canSend,
-                    sendAgain: { model.sendAgain($0) }
+                    sendAgain: { model.sendAgain($0) }, download: { model.download($0) }
                 ) { model.send() }
                 .navigationTitle("Chat")
                 .toolbar {

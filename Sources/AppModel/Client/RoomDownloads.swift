@@ -1,0 +1,51 @@
+import Confab
+import Foundation
+
+/// Files of a room's chat that were downloaded. They are on this device until the person leaves the room.
+@MainActor final class RoomDownloads {
+    private let tell: @MainActor (_ file: String, ChatFile.State) -> Void
+    private var running: [Task<Void, Never>] = []
+    /// A folder of their own, because the system may keep other files of that name.
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "confab-room-\(UUID().uuidString)")
+
+    init(_ tell: @escaping @MainActor (_ file: String, ChatFile.State) -> Void) { self.tell = tell }
+
+    func download(_ id: String, from room: Room?) {
+        guard let room, let file = room.files.first(where: { "\($0.id)" == id }) else {
+            return tell(id, .failed("This file is no longer here."))
+        }
+        running.append(
+            Task { [weak self] in
+                do throws(ConfabError) {
+                    guard let saved = try await self?.save(file, from: room) else { return }
+                    self?.tell(id, .saved(saved))
+                } catch {
+                    self?.tell(id, .failed(error.message))
+                }
+            })
+    }
+
+    private func save(_ file: SharedFile, from room: Room) async throws(ConfabError) -> URL {
+        // Two files may have one name, which the SDK made safe for a path.
+        let place = folder.appending(path: UUID().uuidString)
+        // Without the folder, the download says what to do.
+        try? FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        let (percents, percent) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
+        let reading = Task { [weak self] in
+            for await percent in percents { self?.tell("\(file.id)", .downloading(percent: percent)) }
+        }
+        defer {
+            percent.finish()
+            reading.cancel()
+        }
+        let destination = place.appending(path: file.name)
+        try await room.download(file, to: destination) { percent.yield(Int($0.fraction * 100)) }
+        return destination
+    }
+
+    func forget() {
+        for task in running { task.cancel() }
+        running = []
+        try? FileManager.default.removeItem(at: folder)
+    }
+}
