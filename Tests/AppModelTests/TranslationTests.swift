@@ -103,4 +103,49 @@ import Testing
         (expected.packets, expected.packetsLost) = (7, -1)
         #expect(ReportedStatistics.streams(of: report) == [expected])
     }
+
+    @Test func viewsAreToldOnlyWhatIsNewAboutPictures() {
+        var news = PictureNews()
+        let (wide, high) = (PixelSize(width: 640, height: 480), PixelSize(width: 480, height: 640))
+        #expect(news.shown(wide) == PictureNews.Change(size: wide, isFirst: true))
+        #expect(news.shown(wide).isNothing)
+        #expect(news.shown(high) == PictureNews.Change(size: high, isFirst: false))
+        news.expectFirst()
+        #expect(news.shown(high) == PictureNews.Change(size: high, isFirst: true))
+    }
+
+    @Test func ofARecordedScreenOnlyPicturesAreSent() {
+        var recording = ScreenRecording()
+        #expect(recording.received(.picture(seconds: 1)) == .send(1_000_000_000))
+        #expect(recording.received(.sound) == .drop)
+        #expect(recording.received(.picture(seconds: 1.01)) == .drop, "too early")
+        #expect(recording.received(.picture(seconds: .nan)) == .drop)
+        recording.isPaused = true
+        #expect(recording.received(.picture(seconds: 2)) == .drop)
+        recording.isPaused = false
+        #expect(recording.received(.picture(seconds: 2)) == .send(2_000_000_000))
+        #expect(recording.received(.failure) == .ended)
+        #expect(recording.received(.failure) == .drop, "once")
+        #expect(recording.received(.picture(seconds: 3)) == .drop)
+    }
+
+    @Test(arguments: [
+        ("development", true), ("production", false), (nil, false),
+    ])
+    func thePushServiceIsTheOneThatTheAppWasSignedFor(environment: String?, isSandbox: Bool) throws {
+        let entitlements = environment.map { ["aps-environment": $0] } ?? [:]
+        let list = try PropertyListSerialization.data(
+            fromPropertyList: ["Entitlements": entitlements, "Name": "Confab"], format: .xml, options: 0)
+        // The signature is around the list, and has no text.
+        let profile = Data([0x30, 0x82, 0, 255]) + list + Data(repeating: 7, count: 300)
+        #expect(PushService.isSandbox(profile: profile, isSimulator: false) == isSandbox)
+    }
+
+    @Test func withoutAProfileTheAppIsFromTheAppStoreOrInASimulator() {
+        #expect(!PushService.isSandbox(profile: nil, isSimulator: false))
+        #expect(PushService.isSandbox(profile: nil, isSimulator: true))
+        for broken in ["", "<?xml", "</plist>", "</plist><?xml", "<?xml version=\"1.0\"?><plist></plist>"] {
+            #expect(!PushService.isSandbox(profile: Data(broken.utf8), isSimulator: false))
+        }
+    }
 }

@@ -50,7 +50,7 @@ extension AppDelegate: UIApplicationDelegate {
     ) -> Bool {
         calls.prepare()
         #if PUSH
-        if calls.isAllowed { pushes = PushBridge(calls: calls) }
+        if app.receivesPushes { pushes = PushBridge(calls: calls) }
         #endif
         app.calls.isLocked = !application.isProtectedDataAvailable
         return true

@@ -35,6 +35,9 @@ import Observation
     /// Whether strangers can be met. App stores do not admit it.
     public let hasRoulette: Bool
 
+    /// Whether pushes may ring this device. Each has to be reported to the system's call screen, so not without that.
+    public var receivesPushes: Bool { platform.calls.isAllowed }
+
     let platform: Platform
     private let server: any AppServer
     private let relay: Relay

@@ -52,7 +52,7 @@ import Foundation
         let isOn = wantsPush
         server.queue { [weak self] client throws(ConfabError) in
             if isOn {
-                try await client.push.register(token: token, isSandbox: Self.isSandbox)
+                try await client.push.register(token: token, isSandbox: PushService.isSandbox)
             } else {
                 try await client.push.unregister(token: token)
             }
@@ -61,15 +61,6 @@ import Foundation
             // It is tried again with the next connection.
             self?.server.send(.settings(.push(.unavailable)))
         }
-    }
-
-    /// Builds for development get their pushes from Apple's test service.
-    static var isSandbox: Bool {
-        #if DEBUG
-        true
-        #else
-        false
-        #endif
     }
 
     private func send(_ request: CallRequest) {

@@ -35,7 +35,7 @@ import Foundation
             join(withVideo: video) { [weak self] client throws(ConfabError) in
                 try await client.rooms.join(
                     name, displayName: displayName, password: password, routedOnly: routedOnly
-                ) {
+                ) { [weak self] in
                     Task { @MainActor in self?.tell(.waitingForHost) }
                 }
             }

@@ -5,7 +5,8 @@ import Foundation
 extension RoomModel {
     public var canJoin: Bool {
         switch status {
-        case .ready, .addressesAreSeen, .full, .failed, .removed, .leftForOther: isConnected && !roomName.allSatisfy(\.isWhitespace)
+        case .ready, .addressesAreSeen, .full, .failed, .removed, .leftForOther:
+            isConnected && !roomName.allSatisfy(\.isWhitespace)
         case .joining, .lobby, .notConnected, .inRoom: false
         }
     }

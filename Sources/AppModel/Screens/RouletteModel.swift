@@ -94,6 +94,8 @@ import Observation
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
     /// The size of the small window outside of the app.
     public var windowSize: PixelSize { partnerSize ?? .usual }
+    /// Whether there is a partner without a picture.
+    public var lacksPicture: Bool { isInChat && partner == nil }
     /// Whether sound may flow.
     var wantsSound: Bool { isInChat && mode == .video }
 

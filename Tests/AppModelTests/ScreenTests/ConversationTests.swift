@@ -105,6 +105,12 @@ import Testing
         #expect(!app.calls.coordinator.cameraWorks)
     }
 
+    @Test func pushesRingOnlyWhereTheSystemsCallScreenMayBeUsed() {
+        #expect(home().receivesPushes)
+        device.calls.isAllowed = false
+        #expect(!home().receivesPushes, "PushKit is not registered in China")
+    }
+
     @Test func theServerSideLearnsThatTheDeviceIsHot() {
         let app = home()
         _ = device.server.take()

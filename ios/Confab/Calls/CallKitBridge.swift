@@ -36,7 +36,12 @@ import UIKit
         case .request(let request): send(request)
         case .fulfil(let action): actions.removeValue(forKey: action)?.fulfill()
         case .fail(let action): actions.removeValue(forKey: action)?.fail()
-        default: break
+        // Only where this bridge is not used.
+        case .ring, .stopRinging: break
+        // Not for the system. Without a default, so that the compiler asks about each new effect.
+        case .openSocket, .appear, .send, .registerPush, .unregisterPush, .join, .publish, .leave, .setMuted, .setVideo,
+            .audio, .startTimer, .stopTimer, .show, .tell:
+            break
         }
     }
 

@@ -100,7 +100,7 @@ private struct RouletteChat: View {
             VideoView(
                 model.partner, onFirstFrame: { model.pictureShown() }, onSize: { model.pictureSize(PixelSize($0)) }
             )
-            .overlay { if model.isInChat, model.partner == nil { NoPicture() } }
+            .overlay { if model.lacksPicture { NoPicture() } }
             .background { PictureInPicture(source: model.partner, size: model.windowSize) }
             .accessibilityElement()
             .accessibilityLabel(model.partnerPicture)

@@ -6,110 +6,99 @@ import CoreVideo
 import Foundation
 import WebRTC
 
-/// The camera. `AppModel` chooses the format.
+/// The camera as a source of media. `AppModel` decides what it does, in ``CameraDriver``.
 actor CameraCapture: VideoCapture {
     nonisolated let changes: AsyncStream<CaptureChange>
     private let change: AsyncStream<CaptureChange>.Continuation
-    nonisolated private let current = Locked<VideoSize?>(nil)
-    private let capturer: RTCCameraVideoCapturer
-    private let interruptions: Interruptions
+    nonisolated private let current: Locked<VideoSize?>
+    private let interruptions: AsyncStream<Bool>
+    private let driver: CameraDriver
     private var watching: Task<Void, Never>?
-    private var isInterrupted = false
-    private let limiter: LimitedSource
-    private var request: CameraRequest?
-    private var position = AVCaptureDevice.Position.front
-    /// What the person wants. The camera follows as fast as it can.
-    private var isOn = false
 
     init(source: RTCVideoSource) {
-        limiter = LimitedSource(source)
-        capturer = RTCCameraVideoCapturer(delegate: limiter)
+        let current = Locked<VideoSize?>(nil)
+        let camera = SystemCamera(source)
+        self.current = current
+        interruptions = camera.interruptions.changes
+        driver = CameraDriver(camera) { current.value = $0 }
         (changes, change) = AsyncStream.makeStream()
-        interruptions = Interruptions(of: capturer.captureSession)
-        // Has to be set before the session starts.
-        let session = capturer.captureSession
-        if session.isMultitaskingCameraAccessSupported { session.isMultitaskingCameraAccessEnabled = true }
     }
 
     nonisolated var size: VideoSize? { current.value }
 
     func start(_ request: CameraRequest) async throws(ConfabError) {
-        (self.request, isOn) = (request, true)
-        watching = Task { [weak self, changes = interruptions.changes] in
-            for await isInterrupted in changes { await self?.interrupted(isInterrupted) }
+        watching = Task { [driver, change, interruptions] in
+            for await isInterrupted in interruptions {
+                // First, because a camera that is turned off next behaves otherwise.
+                await driver.interrupted(isInterrupted)
+                change.yield(.interrupted(isInterrupted))
+            }
         }
-        try await run(request)
+        try await driver.start(request)
     }
 
-    private func interrupted(_ isInterrupted: Bool) async {
-        self.isInterrupted = isInterrupted
-        change.yield(.interrupted(isInterrupted))
-        if !isInterrupted, !isOn { await pause() }
+    func change(to request: CameraRequest) async throws(ConfabError) { try await driver.change(to: request) }
+    func flip() async throws(ConfabError) -> CameraFacing { try await driver.flip() }
+    func setEnabled(_ enabled: Bool) async { await driver.setEnabled(enabled) }
+
+    /// The capturer must be stopped before it is released.
+    func stop() async {
+        watching?.cancel()
+        change.finish()
+        await driver.stop()
+    }
+}
+
+/// The cameras of the device, with WebRTC's capturer.
+private actor SystemCamera: CameraDevice {
+    private let capturer: RTCCameraVideoCapturer
+    /// WebRTC holds its delegate weakly.
+    private let limiter: LimitedSource
+    nonisolated let interruptions: Interruptions
+
+    init(_ source: RTCVideoSource) {
+        limiter = LimitedSource(source)
+        capturer = RTCCameraVideoCapturer(delegate: limiter)
+        interruptions = Interruptions(of: capturer.captureSession)
+        let session = capturer.captureSession
+        // Has to be set before the session starts.
+        if session.isMultitaskingCameraAccessSupported { session.isMultitaskingCameraAccessEnabled = true }
     }
 
-    /// Captures another size or rate, now or when the camera is turned on.
-    func change(to request: CameraRequest) async throws(ConfabError) {
-        self.request = request
-        if isOn { try await run(request) }
-    }
-
-    private func run(_ request: CameraRequest) async throws(ConfabError) {
+    func run(
+        _ request: CameraRequest, _ facing: CameraFacing
+    ) async throws(ConfabError) -> (size: VideoSize, used: CameraFacing) {
         let devices = RTCCameraVideoCapturer.captureDevices()
-        guard let device = devices.first(where: { $0.position == position }) ?? devices.first else {
+        guard let index = facing.choose(from: devices.map(\.position.facing)) else {
             throw ConfabError(.mediaFailed, "This device has no camera. You can join with sound only.")
         }
+        let device = devices[index]
         let formats = RTCCameraVideoCapturer.supportedFormats(for: device)
         guard let choice = request.choose(from: formats.map(\.described)) else {
             throw ConfabError(.mediaFailed, "The camera offers no format. You can join with sound only.")
         }
         let format = formats[choice.index]
-        let failure = await withCheckedContinuation { continuation in
-            capturer.startCapture(with: device, format: format, fps: choice.frameRate) { @Sendable error in
-                continuation.resume(returning: error)
-            }
-        }
-        if let failure {
+        // Before the capturer has them.
+        let (described, used) = (format.described, device.position.facing ?? facing)
+        if let failure = await start(device, format, framesPerSecond: choice.frameRate) {
             throw ConfabError(
                 .mediaFailed, "The camera could not be started. Another app may be using it.", isRetryable: true,
                 cause: failure)
         }
-        // The camera was turned off while it started.
-        if !isOn { await pause() }
-        let described = format.described
-        current.value = VideoSize(width: described.width, height: described.height)
+        return (VideoSize(width: described.width, height: described.height), used)
     }
 
-    /// Continues with the other camera. The old one goes on if the other cannot be started. A camera that is off stays off.
-    func flip() async throws(ConfabError) -> CameraFacing {
-        let old = position
-        position = old == .front ? .back : .front
-        guard let request, isOn else { return position.facing }
-        do {
-            try await run(request)
-        } catch {
-            position = old
-            throw error
+    private func start(
+        _ device: AVCaptureDevice, _ format: AVCaptureDevice.Format, framesPerSecond: Int
+    ) async -> (any Error)? {
+        await withCheckedContinuation { continuation in
+            capturer.startCapture(with: device, format: format, fps: framesPerSecond) { @Sendable error in
+                continuation.resume(returning: error)
+            }
         }
-        return position.facing
     }
 
-    func setEnabled(_ enabled: Bool) async {
-        guard enabled != isOn, let request else { return }
-        isOn = enabled
-        // Failing to start leaves the video black. The person sees it in the own picture. A session that is interrupted
-        // has no picture, and would not tell the end of the interruption if it were stopped.
-        if enabled { try? await run(request) } else if !isInterrupted { await pause() }
-    }
-
-    /// The capturer must be stopped before it is released.
-    func stop() async {
-        (request, isOn) = (nil, false)
-        watching?.cancel()
-        change.finish()
-        await pause()
-    }
-
-    private func pause() async {
+    func pause() async {
         await withCheckedContinuation { continuation in
             capturer.stopCapture { @Sendable in continuation.resume() }
         }
@@ -117,7 +106,15 @@ actor CameraCapture: VideoCapture {
 }
 
 extension AVCaptureDevice.Position {
-    fileprivate var facing: CameraFacing { self == .back ? .back : .front }
+    /// Nil for a camera that is not a part of the device.
+    fileprivate var facing: CameraFacing? {
+        switch self {
+        case .front: .front
+        case .back: .back
+        case .unspecified: nil
+        @unknown default: nil
+        }
+    }
 }
 
 /// When the system takes the camera away and gives it back. The notifications come on any thread.

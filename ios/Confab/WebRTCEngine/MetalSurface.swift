@@ -9,8 +9,7 @@ import WebRTC
 @MainActor final class MetalSurface: VideoSurface {
     private let track: RTCVideoTrack
     private let display = RTCMTLVideoView(frame: .zero)
-    private var watcher: SizeWatcher?
-    private var hasFrame = false
+    private var watcher: PictureWatcher?
     var onFirstFrame: (() -> Void)?
     var onSize: ((CGSize) -> Void)?
     var fit = VideoFit.fill {
@@ -24,7 +23,7 @@ import WebRTC
         self.track = track
         display.clipsToBounds = true
         display.videoContentMode = .scaleAspectFill
-        let watcher = SizeWatcher { [weak self] in self?.show($0) }
+        let watcher = PictureWatcher { [weak self] in self?.tell($0) }
         self.watcher = watcher
         track.add(display)
         track.add(watcher)
@@ -39,36 +38,33 @@ import WebRTC
         self.watcher = nil
         (onFirstFrame, onSize) = (nil, nil)
     }
-
-    private func show(_ size: PixelSize) {
-        onSize?(CGSize(width: size.width, height: size.height))
-        if !hasFrame {
-            hasFrame = true
-            onFirstFrame?()
-        }
-    }
 }
 
-/// Tells the sizes of the frames, on the main thread. WebRTC calls it on a decoder's thread.
-private final class SizeWatcher: NSObject, Sendable {
-    private let last = Locked<PixelSize?>(nil)
-    private let changed: @MainActor @Sendable (PixelSize) -> Void
+/// Tells what is new about the pictures, on the main thread. WebRTC calls it on a decoder's thread.
+private final class PictureWatcher: NSObject, Sendable {
+    private let news = Locked(PictureNews())
+    private let changed: @MainActor @Sendable (PictureNews.Change) -> Void
 
-    init(_ changed: @escaping @MainActor @Sendable (PixelSize) -> Void) {
+    init(_ changed: @escaping @MainActor @Sendable (PictureNews.Change) -> Void) {
         self.changed = changed
         super.init()
     }
 }
 
-extension SizeWatcher: RTCVideoRenderer {
+extension PictureWatcher: RTCVideoRenderer {
     func setSize(_ size: CGSize) {}
 
     func renderFrame(_ frame: RTCVideoFrame?) {
         guard let size = frame?.uprightSize else { return }
-        let isNew = last.withValue { last in
-            defer { last = size }
-            return last != size
-        }
-        if isNew { Task { @MainActor [changed] in changed(size) } }
+        let change = news.withValue { $0.shown(size) }
+        if !change.isNothing { Task { @MainActor [changed] in changed(change) } }
+    }
+}
+
+extension VideoSurface {
+    /// Tells the view what is new.
+    func tell(_ change: PictureNews.Change) {
+        if let size = change.size { onSize?(CGSize(width: size.width, height: size.height)) }
+        if change.isFirst { onFirstFrame?() }
     }
 }

@@ -1,3 +1,4 @@
+import AppModel
 import Confab
 import Foundation
 import WebRTC
@@ -69,7 +70,7 @@ extension PeerObserver: RTCRtpReceiverDelegate {
 final class FirstFrame: NSObject, Sendable {
     private let mid: String
     private let observer: PeerObserver
-    private let hasFrame = Locked(false)
+    private let news = Locked(PictureNews())
 
     init(mid: String, observer: PeerObserver) {
         (self.mid, self.observer) = (mid, observer)
@@ -77,19 +78,14 @@ final class FirstFrame: NSObject, Sendable {
     }
 
     /// Reports the next frame as the first.
-    func expectFrame() { hasFrame.withValue { $0 = false } }
+    func expectFrame() { news.withValue { $0.expectFirst() } }
 }
 
 extension FirstFrame: RTCVideoRenderer {
     func setSize(_ size: CGSize) {}
 
     func renderFrame(_ frame: RTCVideoFrame?) {
-        guard frame != nil else { return }
-        let isFirst = hasFrame.withValue { hasFrame in
-            defer { hasFrame = true }
-            return !hasFrame
-        }
-        guard isFirst else { return }
-        observer.observe(.firstFrame(mid: mid))
+        guard let size = frame?.uprightSize else { return }
+        if news.withValue({ $0.shown(size).isFirst }) { observer.observe(.firstFrame(mid: mid)) }
     }
 }

@@ -13,8 +13,7 @@ import WebRTC
     private let track: RTCVideoTrack
     private let display = SampleBufferView(frame: .zero)
     private var receiver: FrameReceiver?
-    private var hasFrame = false
-    private var size: PixelSize?
+    private var news = PictureNews()
     var onFirstFrame: (() -> Void)?
     var onSize: ((CGSize) -> Void)?
 
@@ -43,14 +42,7 @@ import WebRTC
 
     private func show(_ picture: Picture) {
         display.show(picture)
-        if picture.uprightSize != size {
-            size = picture.uprightSize
-            onSize?(CGSize(width: picture.uprightSize.width, height: picture.uprightSize.height))
-        }
-        if !hasFrame {
-            hasFrame = true
-            onFirstFrame?()
-        }
+        tell(news.shown(picture.uprightSize))
     }
 }
 

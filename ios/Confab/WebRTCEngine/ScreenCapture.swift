@@ -31,7 +31,7 @@ actor ScreenCapture: VideoCapture {
         }
     }
 
-    func setEnabled(_ enabled: Bool) async { frames.isPaused.value = !enabled }
+    func setEnabled(_ enabled: Bool) async { frames.setPaused(!enabled) }
 
     func stop() async { await Self.stopRecording() }
 
@@ -44,7 +44,7 @@ actor ScreenCapture: VideoCapture {
         recorder.isMicrophoneEnabled = false
         return await withCheckedContinuation { continuation in
             recorder.startCapture { @Sendable sample, kind, failure in
-                if failure != nil { watcher.ended() } else if kind == .video { frames.send(sample) }
+                frames.received(sample, ScreenRecording.Sample(sample, kind, failure)) { watcher.ended() }
             } completionHandler: { @Sendable error in
                 continuation.resume(returning: error)
             }
@@ -81,8 +81,7 @@ extension RecorderWatcher: RPScreenRecorderDelegate {
 
 /// Hands the frames of the screen to WebRTC, on the thread of the recorder.
 private final class ScreenFrames: Sendable {
-    let isPaused = Locked(false)
-    private let pacer = Locked(FramePacer(framesPerSecond: FramePacer.screenRate))
+    private let recording = Locked(ScreenRecording())
     private let source: RTCVideoSource
     private let capturer: Locked<Capturer>
 
@@ -93,11 +92,30 @@ private final class ScreenFrames: Sendable {
         capturer = Locked(Capturer(native: RTCVideoCapturer(delegate: source)))
     }
 
-    func send(_ sample: CMSampleBuffer) {
-        guard !isPaused.value, let image = CMSampleBufferGetImageBuffer(sample) else { return }
-        let seconds = CMTimeGetSeconds(CMSampleBufferGetPresentationTimeStamp(sample))
-        guard let time = FramePacer.nanoseconds(seconds), pacer.withValue({ $0.accepts(time) }) else { return }
+    func setPaused(_ isPaused: Bool) { recording.withValue { $0.isPaused = isPaused } }
+
+    func received(_ buffer: CMSampleBuffer, _ sample: ScreenRecording.Sample, ended: () -> Void) {
+        switch recording.withValue({ $0.received(sample) }) {
+        case .send(let time): send(buffer, time)
+        case .drop: break
+        case .ended: ended()
+        }
+    }
+
+    private func send(_ buffer: CMSampleBuffer, _ time: Int64) {
+        guard let image = CMSampleBufferGetImageBuffer(buffer) else { return }
         let frame = RTCVideoFrame(buffer: RTCCVPixelBuffer(pixelBuffer: image), rotation: ._0, timeStampNs: time)
         source.capturer(capturer.value.native, didCapture: frame)
+    }
+}
+
+extension ScreenRecording.Sample {
+    fileprivate init(_ buffer: CMSampleBuffer, _ kind: RPSampleBufferType, _ failure: (any Error)?) {
+        switch (failure, kind) {
+        case (.some, _): self = .failure
+        case (nil, .video): self = .picture(seconds: CMTimeGetSeconds(CMSampleBufferGetPresentationTimeStamp(buffer)))
+        case (nil, .audioApp), (nil, .audioMic): self = .sound
+        @unknown default: self = .sound
+        }
     }
 }
