@@ -251,8 +251,31 @@ function generated() {
   if (result.status !== 0) fault('ios', (result.stdout + result.stderr).trim());
 }
 
+/** The code of the App Store's build: without what is between `#if ROULETTE` and `#else` or `#endif`. */
+function withoutRoulette(code) {
+  const kept = [];
+  const conditions = [];
+  for (const line of code.split('\n')) {
+    const [, word, name] = /^\s*#(if|else|endif)\b\s*(\w*)/.exec(line) ?? [];
+    if (word === 'if') conditions.push({ name, isElse: false });
+    else if (word === 'else') conditions.at(-1).isElse = true;
+    else if (word === 'endif') conditions.pop();
+    else kept.push(conditions.some(({ name, isElse }) => name === 'ROULETTE' && !isElse) ? '' : line);
+  }
+  return kept;
+}
+
+/** The App Store's build shows nothing of the roulette. A reviewer would find what is only hidden. */
+function store() {
+  for (const file of swiftFiles(join(ios, 'Confab'))) {
+    withoutRoulette(readFileSync(file, 'utf8')).forEach((line, index) => {
+      if (/\bRoulette\w+|\.roulette\.|"[^"]*\bstrangers?\b/i.test(line.replace(/\/\/.*$/, ''))) fault(file, `line ${index + 1}: a part of the roulette outside of #if ROULETTE.`);
+    });
+  }
+}
+
 function checkAll() {
-  for (const check of [standIns, unused, project, kinds, propertyLists, settings, assets, texts, rules, generated]) check();
+  for (const check of [standIns, unused, project, kinds, propertyLists, settings, assets, texts, rules, store, generated]) check();
   return faults;
 }
 

@@ -88,7 +88,12 @@ private struct TabContent: View {
 
     var body: some View {
         switch tab {
+        #if ROULETTE
         case .roulette: RouletteScreen(model: app.roulette, permissions: app.permissions)
+        #else
+        // There is no such tab.
+        case .roulette: EmptyView()
+        #endif
         case .nearby: NearbyView(model: app.nearby)
         case .people: PeopleView(model: app.people)
         case .room: RoomView(model: app.room)
@@ -102,7 +107,11 @@ private struct TabLabel: View {
 
     var body: some View {
         switch tab {
+        #if ROULETTE
         case .roulette: Label("Strangers", systemImage: "shuffle")
+        #else
+        case .roulette: EmptyView()
+        #endif
         case .nearby: Label("Nearby", systemImage: "location")
         case .people: Label("People", systemImage: "person.2")
         case .room: Label("Room", systemImage: "rectangle.3.group")

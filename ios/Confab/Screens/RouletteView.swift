@@ -1,3 +1,4 @@
+#if ROULETTE
 import AppModel
 import ConfabUI
 import Foundation
@@ -180,3 +181,4 @@ struct ReportView: View {
         .interactiveDismissDisabled()
     }
 }
+#endif
