@@ -57,12 +57,15 @@ import Testing
         Golden.expect(placed(.ringing(callID: first, devices: 1)), "OutgoingCall", "ringing on 1")
     }
     @Test func pushOnly() { Golden.expect(placed(.ringing(callID: first, devices: 0)), "OutgoingCall", "push only") }
-    @Test(arguments: [CallEndReason.busy, .unreachable, .declined, .unanswered])
-    func notAnswered(reason: CallEndReason) {
+    @Test(arguments: [
+        (CallEndReason.busy, "busy"), (.unreachable, "unreachable"), (.declined, "declined"),
+        (.unanswered, "unanswered"),
+    ])
+    func notAnswered(reason: CallEndReason, state: String) {
         let ending = EndedCall(callID: first, reason: reason, person: CallScript.ada)
         let model = placed(.ended(ending))
         #expect(model.offersCallAgain)
-        Golden.expect(model, "OutgoingCall", reason.rawValue)
+        Golden.expect(model, "OutgoingCall", state)
     }
     @Test(arguments: [
         ("call_not_allowed", "This person is not accepting calls from you."),
@@ -151,13 +154,16 @@ import Testing
         device.calls.carryOut()
         Golden.expect(model, "IncomingCall", "waiting during a call")
     }
-    @Test(arguments: [CallEndReason.answeredElsewhere, .declinedElsewhere, .cancelled, .missed])
-    func endsElsewhere(reason: CallEndReason) {
+    @Test(arguments: [
+        (CallEndReason.answeredElsewhere, "answeredElsewhere"), (.declinedElsewhere, "declinedElsewhere"),
+        (.cancelled, "cancelled"), (.missed, "missed"),
+    ])
+    func endsElsewhere(reason: CallEndReason, state: String) {
         let model = model(usesSystem: false)
         model.handle(CallScript.incoming())
         model.handle(CallScript.ended(reason))
         #expect(effects.all.last == .send(.seen(callID: first)))
-        Golden.expect(model, "IncomingCall", reason.rawValue)
+        Golden.expect(model, "IncomingCall", state)
     }
     @Test func answeredWithoutMicrophone() {
         device.permissions.statuses[.microphone] = .refused
@@ -242,12 +248,15 @@ import Testing
         model.end()
         Golden.expect(model, "InCall", "ending")
     }
-    @Test(arguments: [CallEndReason.hungUp, .ended, .connectionLost, .failed])
-    func ended(reason: CallEndReason) {
+    @Test(arguments: [
+        (CallEndReason.hungUp, "ended, hungUp"), (.ended, "ended, ended"), (.connectionLost, "ended, connectionLost"),
+        (.failed, "ended, failed"),
+    ])
+    func ended(reason: CallEndReason, state: String) {
         let model = active()
         device.clock.pass(67)
         model.handle(CallScript.ended(reason))
-        Golden.expect(model, "InCall", "ended, \(reason.rawValue)")
+        Golden.expect(model, "InCall", state)
         device.clock.pass(60)
         #expect(model.lines.isEmpty)
     }

@@ -64,11 +64,11 @@ import Testing
     }
     @Test func noStream() { Golden.expect(model(matched, .noStream), "Roulette", "no stream") }
     @Test(arguments: [
-        (RouletteEnding.partnerLeft, "partner left"), (.partnerNext, "partner moved on"),
-        (.connectionLost, "connection lost"), (.operators, "ended by the operators"),
+        (RouletteEnding.partnerLeft, "ended, partner left"), (.partnerNext, "ended, partner moved on"),
+        (.connectionLost, "ended, connection lost"), (.operators, "ended, ended by the operators"),
     ])
     func ended(ending: RouletteEnding, state: String) {
-        Golden.expect(model(matched, .ended(ending)), "Roulette", "ended, \(state)")
+        Golden.expect(model(matched, .ended(ending)), "Roulette", state)
     }
     @Test func stoppedByTheServer() {
         let trouble = CallTrouble(code: "elsewhere", message: "You are already chatting in another tab.")

@@ -63,11 +63,44 @@ import Testing
         for state in states { #expect(drawn.contains("[\(state)]"), "\(screen) does not show: \(state)") }
     }
 
-    /// A section that no test compares would never fail.
-    @Test func everySectionHasATest() throws {
-        let folder = Project.tests.appending(path: "ScreenTests")
-        let tests = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
-            .map { try String(contentsOf: $0, encoding: .utf8) }.joined()
-        for (screen, _) in Self.states { #expect(tests.contains("\"\(screen)\""), "no test compares \(screen).txt") }
+    /// A section that no test compares would never fail. A test names its section, or has it among its arguments.
+    @Test func everySectionIsCompared() throws {
+        // This file names them all.
+        let tests = try Self.texts(in: "ScreenTests").filter { $0.file != "StateTests.swift" }
+        for (file, text) in try Self.texts(in: "Screens") {
+            let screen = String(file.prefix { $0 != "." })
+            var compared: Set<String> = []
+            for (_, test) in tests { compared.formUnion(Self.sections(of: screen, comparedIn: test)) }
+            for line in text.split(separator: "\n") where line.hasPrefix("[") && line.hasSuffix("]") {
+                let section = String(line.dropFirst().dropLast())
+                // A toggle of a screen is indented.
+                #expect(compared.contains(section), "no test compares \(file): \(section)")
+            }
+        }
+    }
+
+    private static func texts(in folder: String) throws -> [(file: String, text: String)] {
+        let folder = Project.tests.appending(path: folder)
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .map { ($0.lastPathComponent, try String(contentsOf: $0, encoding: .utf8)) }
+    }
+
+    /// The sections of a screen that the code of tests names.
+    static func sections(of screen: String, comparedIn test: String) -> Set<String> {
+        var direct: Set<String> = []
+        var isIndirect = false
+        for match in test.matches(of: /"(\w+)",\s*(?:"([^"\\]*)"\s*\)|([a-z]))/) where match.1 == screen {
+            if let section = match.2 { direct.insert(String(section)) } else { isIndirect = true }
+        }
+        guard isIndirect else { return direct }
+        return direct.union(test.matches(of: /"([^"\\\n]*)"/).map { String($0.1) })
+    }
+
+    @Test func aSectionWhoseTestIsDeletedIsFound() {
+        let named = "Golden.expect(\n    model(.joined), \"Room\",\n    \"0 others\")\nlet other = \"full\""
+        #expect(Self.sections(of: "Room", comparedIn: named) == ["0 others"])
+        #expect(Self.sections(of: "InCall", comparedIn: named).isEmpty)
+        let argument = "@Test(arguments: [\"full\"]) func a(state: String) { Golden.expect(x, \"Room\", state) }"
+        #expect(Self.sections(of: "Room", comparedIn: argument).contains("full"))
     }
 }
