@@ -75,6 +75,36 @@ extension AppEndToEndTests {
         }
     }
 
+    @Test("a host mutes a person, gives them a role, and removes them from the app")
+    func hostInTheApp() async throws {
+        try await Self.withPhones(["Ada", "Bob"]) { phones in
+            let (ada, bob) = (phones[0].app.room, phones[1].app.room)
+            ada.roomName = "garden"
+            ada.preview()
+            try await phones[0].until("Ada sees herself") { ada.own != nil }
+            ada.join()
+            try await phones[0].until("Ada is in") { ada.isInRoom && ada.role == .host }
+            bob.roomName = "garden"
+            bob.join()
+            try await phones[0].until("Bob is seen") { ada.members.first?.video != nil }
+            let id = ada.members[0].id
+            ada.perform(.mute, on: id)
+            try await phones[1].until("Bob is muted") { bob.isMutedByHost }
+            try await phones[0].until("Ada sees it") { ada.members.first?.isMuted == true }
+            ada.perform(.makeCohost, on: id)
+            try await phones[1].until("Bob is a cohost") { bob.role == .cohost }
+            #expect(bob.actions(on: bob.members.first?.id ?? "") == [.mute])
+            bob.toggleScreen()
+            try await phones[0].until("Ada sees the screen") { ada.members.contains(where: \.isScreen) }
+            ada.perform(.stopSharing, on: ada.members.first(where: \.isScreen)?.id ?? "")
+            try await phones[1].until("Bob reads it") { bob.noticeText == "A host stopped your screen share." }
+            ada.perform(.remove, on: id)
+            ada.confirm(try #require(ada.question))
+            try await phones[1].until("Bob is removed") { bob.status == .removed }
+            try await phones[0].until("Ada is alone") { ada.members.isEmpty }
+        }
+    }
+
     @Test("a file that somebody sends in a room is downloaded, and is gone from the device when the person leaves")
     func fileInARoom() async throws {
         try await Self.withPhones(["Ada"]) { phones, server in

@@ -8,6 +8,7 @@ import Foundation
         var stream: MediaStream
         let subscriber: MediaSubscriber
         var isPaused = false
+        var quality = Session.Quality.good
         let listener: Task<Void, Never>
     }
 
@@ -50,6 +51,11 @@ import Foundation
         case .react(let text): inRoom({ room throws(ConfabError) in try await room.react(text) }, failed: failed)
         case .say(let text, let id): say(text, id)
         case .download(let id): files.download(id, from: room)
+        case .moderate(let action, let id): moderate(action, id, failed)
+        case .preview(let video): preview(video)
+        case .closePreview:
+            server.media.release(.room)
+            tell(.ownVideo(nil))
         case .admit(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.admit(id) }
         case .deny(let id): answer(id, failed) { room, id throws(ConfabError) in try await room.deny(id) }
         }
@@ -81,7 +87,39 @@ import Foundation
         inRoom({ room throws(ConfabError) in try await work(room, id) }, failed: failed)
     }
 
+    /// Carries out what a host does about the person or the screen of a tile, who may have gone meanwhile.
+    private func moderate(
+        _ action: RoomAction, _ tile: String, _ failed: @escaping @MainActor (ConfabError) -> Void
+    ) {
+        let streams = videos.values.map(\.stream)
+        let owner = streams.first { Self.tile(of: $0) == tile }?.connection
+        guard let id = owner ?? room?.people.first(where: { "\($0.id)" == tile })?.id else { return }
+        inRoom(
+            { room throws(ConfabError) in
+                switch action {
+                case .mute: try await room.mute(id)
+                case .stopSharing: try await room.stopSharing(id)
+                case .makeHost: try await room.setRole(.host, of: id)
+                case .makeCohost: try await room.setRole(.cohost, of: id)
+                case .makeGuest: try await room.setRole(.guest, of: id)
+                case .remove: try await room.remove(id)
+                }
+            }, failed: failed)
+    }
+
     // MARK: Joining and leaving
+
+    /// Opens the devices before joining.
+    private func preview(_ video: Bool) {
+        Task { [weak self] in
+            do throws(ConfabError) {
+                let own = try await self?.server.media.open(for: .room, video: video)
+                self?.tell(.ownVideo(own?.video))
+            } catch {
+                self?.tell(.cameraFailed(CallTrouble(error)))
+            }
+        }
+    }
 
     /// Joining is not queued: a person who waits to be let in can cancel.
     private func join(
@@ -110,6 +148,7 @@ import Foundation
         self.room = room
         server.media.onShare = { [weak self] in self?.share($0) }
         tell(.joined)
+        tell(.role(room.role))
         tellMembers()
         tellWaiting()
         listener = Task { [weak self] in
@@ -188,7 +227,10 @@ import Foundation
 
     private func happened(_ event: Room.Event, _ room: Room) {
         switch event {
-        case .person, .role: tellMembers()
+        case .person: tellMembers()
+        case .role(let role):
+            tell(.role(role))
+            tellMembers()
         case .settings: tellMembers()
         case .said(let message):
             tell(
@@ -208,6 +250,7 @@ import Foundation
             tell(.reconnecting(false))
             forgetFormerStreams(of: room)
             listenToSession(of: room)
+            tell(.role(room.role))
             tellMembers()
             tellWaiting()
             if let screen = server.media.screen { share(screen) }
@@ -243,6 +286,7 @@ import Foundation
         switch event {
         case .videoPaused: videos[stream]?.isPaused = true
         case .videoResumed: videos[stream]?.isPaused = false
+        case .quality(let quality): videos[stream]?.quality = quality
         default: return
         }
         tellMembers()
@@ -300,18 +344,19 @@ import Foundation
         var members: [RoomPerson] = []
         for person in room.people where person.id != own && person.presence != .left {
             var member = RoomPerson(id: "\(person.id)", name: person.name)
-            member.isHost = person.role == .host
+            member.role = person.role
             member.isAway = person.presence == .reconnecting
             member.hasHandUp = person.hasRaisedHand
             let theirs = videos.values.filter { $0.stream.connection == person.id }
             if let camera = theirs.first(where: { $0.stream.videoKind != .screen }) {
                 show(camera, in: &member)
                 member.isMuted = !camera.stream.hasAudio
+                member.quality = camera.quality
             }
             members.append(member)
             for screen in theirs where screen.stream.videoKind == .screen {
                 var tile = RoomPerson(id: "\(screen.stream.id)", name: person.name)
-                tile.isScreen = true
+                (tile.isScreen, tile.quality) = (true, screen.quality)
                 show(screen, in: &tile)
                 members.append(tile)
             }

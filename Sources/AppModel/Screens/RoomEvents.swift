@@ -11,7 +11,10 @@ public struct RoomPerson: Sendable {
     public var isMuted = false
     public var hasHandUp = false
     public var isAway = false
-    public var isHost = false
+    public var role = RoomMember.Role.guest
+    public var isHost: Bool { role == .host }
+    /// How well their pictures and sound reach the server.
+    public var quality = Session.Quality.good
     /// Whether the server sends no video, because the network does not carry it.
     public var isPaused = false
 
@@ -39,6 +42,11 @@ public enum RoomRequest: Equatable, Sendable {
     /// Answered by `file` with the same id.
     case download(String)
     case admit(String), deny(String)
+    /// About the person or the screen of a tile.
+    case moderate(RoomAction, String)
+    /// Opens the devices before joining. Without `video`, only the microphone.
+    case preview(video: Bool)
+    case closePreview
 }
 
 /// Why a room was not joined.
@@ -71,6 +79,8 @@ public enum RoomEvent: Sendable {
     case members([RoomPerson])
     /// People who wait, if this person may let them in.
     case waitingPeople([WaitingPerson])
+    /// What this person may do.
+    case role(RoomMember.Role)
     case speaker(String?)
     case firstFrame(String)
     case message(sender: String, text: String, isOwn: Bool, file: ChatFile? = nil)

@@ -10,6 +10,7 @@ extension RoomModel {
         case .joining, .lobby, .notConnected, .inRoom: false
         }
     }
+    public var canPreview: Bool { !isBusy && !isPreviewing }
     public var isInRoom: Bool { status == .inRoom }
     /// Whether the pictures are shown. They stay while the connection is lost: the SDK joins again by itself.
     public var showsRoom: Bool { isInRoom || status == .notConnected }
@@ -94,6 +95,9 @@ extension RoomModel {
 
     public static func text(of person: WaitingPerson) -> String { "\(isolated(person.name)) would like to come in." }
 
+    /// What is seen of this device before joining.
+    public var previewText: String { camera.text(isOff: isCameraOff) }
+
     /// What VoiceOver says about the own picture.
     public var ownText: String {
         let marks = [
@@ -107,9 +111,10 @@ extension RoomModel {
         members.map { member in
             let hasPicture = member.video != nil && tiles.isShown(member.id)
             let marks = [
-                member.isHost ? "Host" : nil, member.id == speaker ? "Speaking" : nil, member.isMuted ? "Muted" : nil,
+                member.roleText, member.id == speaker ? "Speaking" : nil, member.isMuted ? "Muted" : nil,
                 member.hasHandUp ? "Raised hand" : nil, member.isAway ? "Reconnecting…" : nil,
                 pinned.contains(member.id) ? "Pinned" : nil, hasPicture ? nil : "No video",
+                member.quality == .good ? nil : "Connection: \(member.quality.rawValue)",
                 member.isPaused ? "Video paused: the network is slow" : nil,
             ]
             return PeopleModel.Row(
@@ -122,7 +127,8 @@ extension RoomModel {
         let lines: [ScreenLine] = [.title(roomName.isEmpty ? "Join a room" : roomName), .text(statusText)]
         let notice: [ScreenLine] = noticeText.isEmpty ? [] : [.text(noticeText)]
         let settings: [ScreenLine] = offersSettings ? [.button("Open Settings")] : []
-        return lines + notice + settings + (showsRoom ? insideLines : outsideLines)
+        let asked: [ScreenLine] = question.map { [.text($0.text), .button($0.action.text), .button("Cancel")] } ?? []
+        return lines + notice + settings + (showsRoom ? insideLines : outsideLines) + asked
     }
 
     private var insideLines: [ScreenLine] {
@@ -133,6 +139,7 @@ extension RoomModel {
             lines.append(.row(row.title, detail: row.detail))
             let reactions = reactionText(of: row.id)
             if !reactions.isEmpty { lines.append(.text(reactions)) }
+            lines += actions(on: row.id).map { .button($0.text) }
         }
         lines += chat.flatMap(\.screenLines)
         return lines + [
@@ -145,17 +152,30 @@ extension RoomModel {
     }
 
     private var outsideLines: [ScreenLine] {
-        var lines: [ScreenLine] = [
-            .field("Room", value: roomName, hint: "book club"), .field("Your name", value: yourName, hint: "none"),
-        ]
+        let picture: [ScreenLine] = isPreviewing ? [.picture(previewText)] : []
+        var lines: [ScreenLine] =
+            picture + [
+                .field("Room", value: roomName, hint: "book club"), .field("Your name", value: yourName, hint: "none"),
+            ]
         if needsPassword {
             lines.append(
                 .field("Password", value: password.isEmpty ? "" : "••••", hint: "Ask the person who invited you."))
         }
         lines += [
             .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
-            .button(joinText, isEnabled: canJoin),
         ]
+        if canPreview { lines.append(.button("Check camera")) }
+        lines.append(.button(joinText, isEnabled: canJoin))
         return offersCancel ? lines + [.button("Cancel")] : lines
+    }
+}
+
+extension RoomPerson {
+    fileprivate var roleText: String? {
+        switch role {
+        case .host: "Host"
+        case .cohost: "Cohost"
+        case .guest: nil
+        }
     }
 }

@@ -34,9 +34,15 @@ import Observation
     public private(set) var needsPassword = false
     public private(set) var members: [RoomPerson] = []
     public private(set) var waitingPeople: [WaitingPerson] = []
+    /// What this person may do in the room.
+    public internal(set) var role = RoomMember.Role.guest
+    /// What the person is asked before an action that cannot be undone.
+    public internal(set) var question: RoomQuestion?
+    /// Whether the own picture is shown before joining.
+    public internal(set) var isPreviewing = false
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
-    public private(set) var own: (any VideoSource)?
+    public internal(set) var own: (any VideoSource)?
     public private(set) var ownAspect: Double?
     public private(set) var camera = CameraState()
     public private(set) var chat: [ChatEntry] = []
@@ -68,9 +74,9 @@ import Observation
     private var suggestedName = ""
     private var cancelTrouble: (@MainActor () -> Void)?
     private let clock: any AppClock
-    private let permissions: any Permissions
-    private let request: @MainActor (RoomRequest) -> Void
-    private let announce: @MainActor (String) -> Void
+    let permissions: any Permissions
+    let request: @MainActor (RoomRequest) -> Void
+    let announce: @MainActor (String) -> Void
 
     init(
         clock: any AppClock, permissions: any Permissions, announce: @escaping @MainActor (String) -> Void = { _ in },
@@ -107,6 +113,7 @@ import Observation
     public func leave() {
         // The next time, the room may have other members.
         acceptedRoom = nil
+        closePreview()
         guard isBusy else { return reset(to: .ready) }
         let ending: RoomRequest = showsRoom ? .leave : .cancel
         // First, because the request makes the app look at what goes on.
@@ -116,7 +123,7 @@ import Observation
 
     /// A call or a chat begins.
     func leaveForOther() {
-        guard isBusy else { return }
+        guard isBusy else { return closePreview() }
         leave()
         change(to: .leftForOther)
     }
@@ -137,6 +144,8 @@ import Observation
     private func setCamera(isOff: Bool) {
         isCameraOff = isOff
         if trouble == .cameraNeeded { trouble = nil }
+        // Without the camera, only the microphone was opened.
+        if isPreviewing, !isBusy, !isOff, own == nil { return request(.preview(video: true)) }
         request(.camera(!isOff && camera.works))
     }
 
@@ -212,6 +221,7 @@ import Observation
         case .connecting(let name): if isInRoom { connectingTo = name }
         case .members(let all): if showsRoom { replace(all) }
         case .waitingPeople(let all): if showsRoom { replace(waiting: all) }
+        case .role(let role): if showsRoom { changeRole(to: role) }
         case .speaker(let id): if showsRoom { speaker = id }
         case .firstFrame(let id): tiles.firstFrame(of: id)
         case .message(let sender, let text, let isOwn, let file): if isInRoom { received(sender, text, isOwn, file) }
@@ -221,10 +231,13 @@ import Observation
         case .reacted(let id, let text): if showsRoom { reacted(id, text) }
         case .mutedByHost: if showsRoom { muteForHost() }
         case .ownVideo(let source):
+            // The preview may have been closed while the camera opened.
+            guard isBusy || isPreviewing else { return }
             own = source
             if own != nil { applyToMedia() }
         case .cameraFailed(let trouble):
             isCameraOff = true
+            if !isBusy { isPreviewing = false }
             request(.camera(false))
             tell(trouble)
         case .trouble(let trouble): if showsRoom { tell(trouble) }
@@ -264,7 +277,7 @@ import Observation
     private func changeCamera(_ change: (inout CameraState) -> Void) {
         let worked = camera.works
         change(&camera)
-        guard camera.works != worked, showsRoom, !isCameraOff else { return }
+        guard camera.works != worked, showsRoom || isPreviewing, !isCameraOff else { return }
         request(.camera(camera.works))
     }
 
@@ -307,6 +320,7 @@ import Observation
         }
         // A picture that was turned off appears again with a first frame.
         tiles.keep(only: all.map(\.id), shown: all.filter { $0.video != nil }.map(\.id))
+        if let asked = question?.person, !all.contains(where: { $0.id == asked }) { question = nil }
         pinned.removeAll { id in !all.contains { $0.id == id } }
         reactions.removeAll { reaction in reaction.member.map { id in !all.contains { $0.id == id } } ?? false }
     }
@@ -370,7 +384,7 @@ import Observation
         (members, waitingPeople, chat, speaker, connectingTo, pinned) = ([], [], [], nil, nil, [])
         (own, ownAspect, sending, reactions, trouble) = (nil, nil, [], [], nil)
         (tiles, page, hasHandUp, isMutedByHost) = (TileStates(), 0, false, false)
-        isSharingScreen = false
+        (isSharingScreen, isPreviewing, role, question) = (false, false, .guest, nil)
         change(to: new)
     }
 

@@ -16,6 +16,12 @@ struct RoomView: View {
                     ModelText(model.statusText)
                     ModelText(model.noticeText)
                     if model.offersSettings { SettingsButton() }
+                    if model.isPreviewing {
+                        VideoView(model.shownOwn, mirrored: model.camera.isMirrored)
+                            .aspectRatio(4 / 3, contentMode: .fit)
+                            .accessibilityElement()
+                            .accessibilityLabel(model.previewText)
+                    }
                     TextField("Room", text: $model.roomName).textInputAutocapitalization(.never)
                     TextField("Your name", text: $model.yourName)
                     if model.needsPassword { SecureField("Password", text: $model.password) }
@@ -25,10 +31,12 @@ struct RoomView: View {
                     CameraOffButton(isOn: model.isCameraOff) { model.toggleCamera() }
                 }
                 .buttonStyle(.bordered)
+                if model.canPreview { Button("Check camera") { model.preview() } }
                 Button(model.joinText) { model.join() }.disabled(!model.canJoin)
                 if model.offersCancel { Button("Cancel", role: .cancel) { model.leave() } }
             }
             .navigationTitle("Room")
+            .onDisappear { model.closePreview() }
         }
     }
 }
@@ -50,6 +58,12 @@ private struct RoomStage: View {
                 Button("Leave", role: .destructive) { model.leave() }.buttonStyle(.borderedProminent)
             }
             .padding()
+        }
+        .confirmationDialog(model.question?.text ?? "", isPresented: $model.asks, titleVisibility: .visible) {
+            if let question = model.question {
+                Button(question.action.text, role: .destructive) { model.confirm(question) }
+            }
+            Button("Cancel", role: .cancel) {}
         }
         .statusBarHidden(model.hidesBars)
         .persistentSystemOverlays(model.hidesBars ? .hidden : .automatic)
@@ -178,6 +192,28 @@ private struct RoomTile: View {
         .accessibilityLabel(row?.accessibilityText ?? "")
         .accessibilityAction(named: "Pin or unpin") { model.togglePin(tile.id) }
         .accessibilityAction(named: "Fit or fill") { model.doubleTap(tile.id) }
+        // After the rest, so that VoiceOver reads it as an element of its own.
+        .overlay(alignment: .topTrailing) { HostMenu(model: model, id: tile.id) }
+    }
+}
+
+/// What a host can do about the person of a tile.
+private struct HostMenu: View {
+    let model: RoomModel
+    let id: String
+
+    var body: some View {
+        let actions = model.actions(on: id)
+        if !actions.isEmpty {
+            Menu {
+                ForEach(actions, id: \.self) { action in
+                    Button(action: { model.perform(action, on: id) }) { Text(action.text) }
+                }
+            } label: {
+                Label("Options", systemImage: "ellipsis")
+            }
+            .round()
+        }
     }
 }
 

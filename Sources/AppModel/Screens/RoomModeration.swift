@@ -1,0 +1,86 @@
+import Confab
+
+/// What a host or a cohost does about another person in a room.
+public enum RoomAction: Hashable, Sendable {
+    case mute, stopSharing, makeHost, makeCohost, makeGuest, remove
+
+    public var text: String {
+        switch self {
+        case .mute: "Mute this person"
+        case .stopSharing: "Stop their screen share"
+        case .makeHost: "Make host"
+        case .makeCohost: "Make cohost"
+        case .makeGuest: "Make guest"
+        case .remove: "Remove"
+        }
+    }
+
+    /// What the server lets somebody do about another person (`protocol/rooms.md`).
+    static func allowed(for role: RoomMember.Role, about person: RoomPerson) -> [RoomAction] {
+        guard role != .guest else { return [] }
+        if person.isScreen { return [.stopSharing] }
+        let mute: [RoomAction] = person.isMuted ? [] : [.mute]
+        guard role == .host else { return mute + (person.role == .guest ? [.remove] : []) }
+        let roles: [(RoomMember.Role, RoomAction)] = [
+            (.host, .makeHost), (.cohost, .makeCohost), (.guest, .makeGuest),
+        ]
+        return mute + roles.filter { $0.0 != person.role }.map(\.1) + [.remove]
+    }
+}
+
+/// Asks before something that cannot be undone.
+public struct RoomQuestion: Equatable, Sendable {
+    public let action: RoomAction
+    let person: String
+    public let text: String
+
+    /// Nil for an action that can be undone.
+    init?(_ action: RoomAction, about person: RoomPerson) {
+        switch action {
+        case .mute, .stopSharing, .makeCohost, .makeGuest: return nil
+        case .remove: text = "Remove \(isolated(person.name)) from the room?"
+        case .makeHost:
+            text =
+                "Make \(isolated(person.name)) a host? You cannot undo this: a host can change everyone's role, also yours."
+        }
+        (self.action, self.person) = (action, person.id)
+    }
+}
+
+extension RoomModel {
+    /// What this person may do about the person or the screen of a tile.
+    public func actions(on id: String) -> [RoomAction] {
+        guard isInRoom, let member = members.first(where: { $0.id == id }) else { return [] }
+        return RoomAction.allowed(for: role, about: member)
+    }
+
+    public func perform(_ action: RoomAction, on id: String) {
+        guard actions(on: id).contains(action), let member = members.first(where: { $0.id == id }) else { return }
+        question = RoomQuestion(action, about: member)
+        if question == nil { request(.moderate(action, id)) }
+    }
+
+    public func confirm(_ question: RoomQuestion) {
+        self.question = nil
+        // The other person may have left, or this one may be no host any more.
+        if actions(on: question.person).contains(question.action) {
+            request(.moderate(question.action, question.person))
+        }
+    }
+
+    /// Whether the question is shown. The dialog can only take it back.
+    public var asks: Bool {
+        get { question != nil }
+        set { if !newValue { question = nil } }
+    }
+
+    func changeRole(to new: RoomMember.Role) {
+        guard new != role else { return }
+        role = new
+        switch new {
+        case .host: announce("You are a host of this room now.")
+        case .cohost: announce("You are a cohost of this room now.")
+        case .guest: announce("You are a guest of this room now.")
+        }
+    }
+}
