@@ -29,5 +29,7 @@ let directions: [RTCRtpTransceiverDirection] = [.sendRecv, .sendOnly, .recvOnly,
 let media: [RTCRtpMediaType] = [.audio, .video, .data, .unsupported, .any]
 let gathering: [RTCIceGatheringState] = [.new, .gathering, .complete]
 let capabilities: [INCallCapability] = [.unknown, .audioCall, .videoCall]
+let points: [UnitPoint] = [.center, .bottom]
+let criteria: [AnimationCompletionCriteria] = [.logicallyComplete]
 let contents: [UIView.ContentMode] = [.scaleToFill, .scaleAspectFit, .scaleAspectFill]
 let qualities: [DataScannerViewController.QualityLevel] = [.balanced, .fast, .accurate]

@@ -295,6 +295,8 @@ import Observation
         case .linked:
             forgetAccount()
             loadPeople()
+        // From now on calls ring while the phone is locked. If one cannot be answered, only a notification can say why.
+        case .push(.on): platform.announcer.prepareToNotify()
         case .devices, .code, .push, .exported, .failed: break
         }
     }

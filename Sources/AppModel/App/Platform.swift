@@ -90,6 +90,8 @@ public struct DevicePosition: Equatable, Sendable {
 /// Speaks to people who use VoiceOver, and shows notifications.
 @MainActor public protocol Announcer: AnyObject {
     func announce(_ text: String)
+    /// Asks for the permission to show notifications, if the person was not asked yet. A locked phone cannot ask.
+    func prepareToNotify()
     /// Shows a notification, for a person whose phone is locked.
     func notify(_ text: String)
 }

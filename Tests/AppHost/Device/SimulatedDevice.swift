@@ -56,6 +56,7 @@ import Observation
 
 @MainActor private final class SilentAnnouncer: Announcer {
     func announce(_ text: String) {}
+    func prepareToNotify() {}
     func notify(_ text: String) {}
 }
 

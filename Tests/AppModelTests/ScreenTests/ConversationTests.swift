@@ -111,6 +111,14 @@ import Testing
         #expect(!home().receivesPushes, "PushKit is not registered in China")
     }
 
+    @Test func thePermissionForNotificationsIsAskedForBeforeAPhoneIsLocked() {
+        let app = home()
+        app.handle(.settings(.push(.off)))
+        #expect(!device.announcer.isPrepared, "nothing rings while the app is closed")
+        app.handle(.settings(.push(.on)))
+        #expect(device.announcer.isPrepared)
+    }
+
     @Test func theServerSideLearnsThatTheDeviceIsHot() {
         let app = home()
         _ = device.server.take()

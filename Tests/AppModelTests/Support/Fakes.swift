@@ -103,6 +103,8 @@ import Foundation
 @MainActor final class FakeAnnouncer: Announcer {
     private(set) var texts: [String] = []
     func announce(_ text: String) { texts.append(text) }
+    private(set) var isPrepared = false
+    func prepareToNotify() { isPrepared = true }
     private(set) var notified: [String] = []
     func notify(_ text: String) { notified.append(text) }
 }

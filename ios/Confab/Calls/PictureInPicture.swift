@@ -22,7 +22,7 @@ struct PictureInPicture: UIViewRepresentable {
     func makeCoordinator() -> Window { Window() }
 
     /// The window of one picture.
-    @MainActor final class Window {
+    @MainActor final class Window: NSObject {
         private var source: (any SurfaceSource)?
         private var surface: (any VideoSurface)?
         private var content: AVPictureInPictureVideoCallViewController?
@@ -42,6 +42,7 @@ struct PictureInPicture: UIViewRepresentable {
                 contentSource: AVPictureInPictureController.ContentSource(
                     activeVideoCallSourceView: view, contentViewController: content))
             controller.canStartPictureInPictureAutomaticallyFromInline = true
+            controller.delegate = self
             (self.surface, self.content, self.controller) = (surface, content, controller)
         }
 
@@ -56,5 +57,15 @@ struct PictureInPicture: UIViewRepresentable {
             picture.autoresizingMask = [.flexibleWidth, .flexibleHeight]
             view.addSubview(picture)
         }
+    }
+}
+
+extension PictureInPicture.Window: @preconcurrency AVPictureInPictureControllerDelegate {
+    /// The window goes back into the app. The view that it came from is still there: without it, the window is closed.
+    func pictureInPictureController(
+        _ pictureInPictureController: AVPictureInPictureController,
+        restoreUserInterfaceForPictureInPictureStopWithCompletionHandler completionHandler: @escaping (Bool) -> Void
+    ) {
+        completionHandler(true)
     }
 }

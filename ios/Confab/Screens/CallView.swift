@@ -75,7 +75,7 @@ struct CallView: View {
         .accessibilityElement()
         .accessibilityLabel(calls.partnerPicture)
         .overlay(alignment: .top) {
-            VStack {
+            ScrollingTexts {
                 ModelText(calls.statusText)
                 ModelText(calls.durationText).monospacedDigit()
                 ModelText(calls.adviceText)

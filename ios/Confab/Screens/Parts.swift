@@ -24,6 +24,18 @@ struct ModelText: View {
     }
 }
 
+/// Texts that scroll if there is no place for them, as with the largest text.
+struct ScrollingTexts<Content: View>: View {
+    @ViewBuilder let content: () -> Content
+
+    var body: some View {
+        ViewThatFits(in: .vertical) {
+            VStack { content() }
+            ScrollView { VStack { content() } }
+        }
+    }
+}
+
 /// Opens the app's page in Settings.
 struct SettingsButton: View {
     @Environment(\.openURL) private var openURL

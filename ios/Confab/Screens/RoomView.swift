@@ -48,10 +48,12 @@ private struct RoomStage: View {
 
     var body: some View {
         VStack(spacing: 0) {
-            ModelText(model.statusText).font(.footnote)
-            ModelText(model.noticeText).font(.footnote)
-            if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
-            ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
+            ScrollingTexts {
+                ModelText(model.statusText).font(.footnote)
+                ModelText(model.noticeText).font(.footnote)
+                if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+                ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
+            }
             RoomPictures(model: model)
             HStack {
                 ScrollView(.horizontal) { HStack { buttons } }
@@ -223,6 +225,8 @@ private struct OwnTile: View {
     let placed: PlacedOwnPicture
     let viewport: CGSize
     @State private var gesture: OwnPictureGesture? = nil
+    @State private var scale = 1.0
+    @Environment(\.accessibilityReduceMotion) private var reduceMotion
 
     var body: some View {
         VideoView(
@@ -238,6 +242,7 @@ private struct OwnTile: View {
             }
         }
         .clipShape(RoundedRectangle(cornerRadius: 8))
+        .scaleEffect(scale)
         .offset(x: gesture?.offset.x ?? 0, y: gesture?.offset.y ?? 0)
         .gesture(
             DragGesture(minimumDistance: 0)
@@ -262,11 +267,23 @@ private struct OwnTile: View {
 
     private func end() {
         switch gesture?.end() {
-        case .tap: model.toggleMute()
+        case .tap:
+            model.toggleMute()
+            pop()
         case .corner(let corner): model.move(to: corner)
         case nil: break
         }
         gesture = nil
+    }
+
+    /// Answers a tap.
+    private func pop() {
+        guard let pop = Motion.pop(reduceMotion: reduceMotion) else { return }
+        withAnimation(.easeInOut(duration: pop.growing)) {
+            scale = pop.scale
+        } completion: {
+            withAnimation(.easeInOut(duration: pop.shrinking)) { scale = 1 }
+        }
     }
 }
 

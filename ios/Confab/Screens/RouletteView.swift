@@ -74,12 +74,16 @@ private struct RouletteChat: View {
     var body: some View {
         VStack(spacing: 0) {
             if model.showsPictures { pictures }
-            Text(model.statusText).padding(.horizontal).accessibilityAddTraits(.updatesFrequently)
-            ModelText(model.noticeText).font(.footnote)
-            if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+            ScrollingTexts {
+                Text(model.statusText).padding(.horizontal).accessibilityAddTraits(.updatesFrequently)
+                ModelText(model.noticeText).font(.footnote)
+                if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
+                if model.isInChat {
+                    ModelText(model.interestsText).font(.footnote)
+                    ModelText(model.keepText).font(.footnote)
+                }
+            }
             if model.isInChat {
-                ModelText(model.interestsText).font(.footnote)
-                ModelText(model.keepText).font(.footnote)
                 ChatView(
                     lines: model.chat, notes: [model.chatHint, model.typingText], draft: $model.draft,
                     canWrite: model.hasChat, canSend: model.canSend, sendAgain: { model.sendAgain($0) }

@@ -8,14 +8,16 @@ import UserNotifications
 @MainActor final class DeviceAnnouncer: Announcer {
     func announce(_ text: String) { AccessibilityNotification.Announcement(text).post() }
 
-    /// The system asks for the permission the first time, and shows nothing without it.
+    func prepareToNotify() {
+        UNUserNotificationCenter.current().requestAuthorization(options: [.alert]) { @Sendable _, _ in }
+    }
+
+    /// The system shows nothing without the permission.
     func notify(_ text: String) {
         let content = UNMutableNotificationContent()
         content.body = text
         let request = UNNotificationRequest(identifier: UUID().uuidString, content: content, trigger: nil)
-        let center = UNUserNotificationCenter.current()
-        center.requestAuthorization(options: [.alert]) { @Sendable _, _ in }
-        center.add(request)
+        UNUserNotificationCenter.current().add(request)
     }
 }
 
