@@ -274,8 +274,82 @@ function store() {
   }
 }
 
+// The order in which a person reads a screen: the tests write it from the model, and the views have it too.
+
+/** The code between the braces that open at or after an index. */
+function block(code, from) {
+  const start = code.indexOf('{', from);
+  let depth = 0;
+  for (let index = start; index < code.length; index++) {
+    if (code[index] === '{') depth++;
+    else if (code[index] === '}' && --depth === 0) return code.slice(start + 1, index);
+  }
+  return '';
+}
+
+/** The views of the app: for each, its properties that are views. */
+function views() {
+  const all = new Map();
+  for (const file of swiftFiles(join(ios, 'Confab/Screens'))) {
+    const code = readFileSync(file, 'utf8').replaceAll(/^\s*\/\/.*$/gm, '');
+    for (const match of code.matchAll(/^(?:private )?struct (\w+)[^{\n]*: View /gm)) {
+      const inside = block(code, match.index);
+      const parts = new Map();
+      for (const part of inside.matchAll(/\bvar (\w+): some View /g)) parts.set(part[1], block(inside, part.index));
+      all.set(match[1], parts);
+    }
+  }
+  return all;
+}
+
+const labelled = 'Button|TextField|SecureField|Picker|Toggle|Label|Text|Menu|accessibilityLabel';
+
+/** The labels of a view that its code spells out, in the order of the code. Views that it uses are a part of it. */
+function labelsOf(all, name, without, part = 'body') {
+  const parts = all.get(name);
+  const code = parts?.get(part);
+  if (code === undefined) return [];
+  const labels = [];
+  for (const [, label, word] of code.matchAll(new RegExp(`\\b(?:${labelled})\\("([^"]*)"|(?<![.\\w])(\\w+)\\b`, 'g'))) {
+    if (label !== undefined) labels.push(label);
+    else if (word !== name && all.has(word) && !without.includes(word)) labels.push(...labelsOf(all, word, without));
+    else if (word !== part && parts.has(word)) labels.push(...labelsOf(all, name, without, word));
+  }
+  return labels;
+}
+
+/** Which view draws a section of a file: the first whose button or field is in it. */
+const drawn = {
+  Room: [{ has: '(Leave)', view: 'RoomStage' }, { has: '', view: 'RoomView', without: ['RoomStage'] }],
+  InCall: [{ has: /^ {2}\(End(, off)?\)$/m, view: 'CallView' }, { has: '', view: 'EndedCallView' }],
+  OutgoingCall: [{ has: /^ {2}\(Cancel(, off)?\)$/m, view: 'CallView' }, { has: '', view: 'EndedCallView' }],
+};
+
+function order() {
+  const all = views();
+  for (const [screen, candidates] of Object.entries(drawn)) {
+    const path = `Tests/AppModelTests/Screens/${screen}.txt`;
+    for (const section of read(path).split('\n\n')) {
+      const { view, without = [] } = candidates.find(({ has }) => typeof has === 'string' ? section.includes(has) : has.test(section));
+      if (!all.has(view)) return fault('ios/Confab/Screens', `there is no view ${view}, which draws ${screen}.`);
+      const labels = labelsOf(all, view, without);
+      let next = 0;
+      for (const line of section.split('\n').slice(1)) {
+        const label = /^ {2}(?:\((.*?)(?:, off)?\)|\[[ x]\] (.*)|([A-Z][\w ]*): .*)$/.exec(line)?.slice(1).find(Boolean);
+        if (!label || !labels.includes(label)) continue;
+        const index = labels.indexOf(label, next);
+        if (index >= 0) next = index + 1;
+        else {
+          fault(path, `${section.split('\n')[0]} has "${label}" at another place than ${view}, which has: ${labels.join(', ')}.`);
+          break;
+        }
+      }
+    }
+  }
+}
+
 function checkAll() {
-  for (const check of [standIns, unused, project, kinds, propertyLists, settings, assets, texts, rules, store, generated]) check();
+  for (const check of [standIns, unused, project, kinds, propertyLists, settings, assets, texts, rules, store, order, generated]) check();
   return faults;
 }
 
@@ -285,7 +359,7 @@ function mistakes() {
   const unseen = [];
   try {
     for (const { file, replace, by, expect } of JSON.parse(read('ios/Mistakes/edits.json'))) {
-      for (const part of ['ios', 'Sources/ConfabUI', 'Sources/OpenTokShapes', 'Package.swift', 'scripts/ios-project', 'scripts/ios-texts.mjs']) {
+      for (const part of ['ios', 'Sources/ConfabUI', 'Sources/OpenTokShapes', 'Tests/AppModelTests/Screens', 'Package.swift', 'scripts/ios-project', 'scripts/ios-texts.mjs']) {
         rmSync(join(copy, part), { recursive: true, force: true });
         cpSync(join(own, part), join(copy, part), { recursive: true });
       }

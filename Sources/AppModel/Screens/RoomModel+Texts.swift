@@ -127,8 +127,7 @@ extension RoomModel {
         let lines: [ScreenLine] = [.title(roomName.isEmpty ? "Join a room" : roomName), .text(statusText)]
         let notice: [ScreenLine] = noticeText.isEmpty ? [] : [.text(noticeText)]
         let settings: [ScreenLine] = offersSettings ? [.button("Open Settings")] : []
-        let asked: [ScreenLine] = question.map { [.text($0.text), .button($0.action.text), .button("Cancel")] } ?? []
-        return lines + notice + settings + (showsRoom ? insideLines : outsideLines) + asked
+        return lines + notice + settings + (showsRoom ? insideLines : outsideLines)
     }
 
     private var insideLines: [ScreenLine] {
@@ -141,13 +140,23 @@ extension RoomModel {
             if !reactions.isEmpty { lines.append(.text(reactions)) }
             lines += actions(on: row.id).map { .button($0.text) }
         }
-        lines += chat.flatMap(\.screenLines)
-        return lines + [
-            .choice("Layout", value: layout.text), .toggle("Mute", isOn: isMuted),
-            .toggle("Camera off", isOn: isCameraOff), .button("Switch camera", isEnabled: canSwitchCamera),
-            .toggle("Share screen", isOn: isSharingScreen), .toggle("Raise hand", isOn: hasHandUp), .button("React"),
+        lines += [
+            .toggle("Mute", isOn: isMuted), .toggle("Camera off", isOn: isCameraOff),
+            .button("Switch camera", isEnabled: canSwitchCamera), .toggle("Share screen", isOn: isSharingScreen),
+            .toggle("Raise hand", isOn: hasHandUp), .button("React"), .button("Chat"),
+        ]
+        if link != nil { lines.append(.button("Share…")) }
+        return lines + [.choice("Layout", value: layout.text), .button("Leave")] + questionLines + chatLines
+    }
+
+    private var questionLines: [ScreenLine] {
+        question.map { [.text($0.text), .button($0.action.text), .button("Cancel")] } ?? []
+    }
+
+    /// The sheet with the chat.
+    private var chatLines: [ScreenLine] {
+        [.title("Chat")] + chat.flatMap(\.screenLines) + [
             .field("Message", value: draft, hint: "Write to everyone…"), .button("Send", isEnabled: canSend),
-            .button("Leave"),
         ]
     }
 
