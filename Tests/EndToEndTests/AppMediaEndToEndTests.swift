@@ -130,10 +130,10 @@ extension AppEndToEndTests {
             room.join()
             try await ada.until("Ada is in again") { room.isInRoom }
             try await host.send(notes, as: "more.txt")
-            try await ada.until("Ada reads the name") { room.chat.map(\.text) == ["more.txt"] }
+            try await ada.until("Ada reads the name") { room.chat.map(\.text) == ["notes.txt", "more.txt"] }
             let file = try #require(host.files.last)
             try await host.remove(file)
-            try await ada.until("the line is gone") { room.chat.isEmpty }
+            try await ada.until("the line is gone") { room.chat.map(\.text) == ["notes.txt"] }
         }
     }
 

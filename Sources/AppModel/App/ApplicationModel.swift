@@ -8,14 +8,6 @@ import Observation
     /// What fills the screen.
     public enum Shown { case welcome, aboutYou(AboutYouModel), home, call }
 
-    /// What is kept on the device.
-    struct Kept: Codable, Equatable {
-        var server: URL?
-        var recent: [URL] = []
-        var about = AboutYouModel.Answers()
-        var settings = DeviceSettings()
-    }
-
     static let settingsKey = "confab"
     /// How long the connection goes on in the background without a call.
     static let backgroundTime = Duration.seconds(10)
@@ -34,9 +26,6 @@ import Observation
     public let settings: SettingsModel
     /// Whether strangers can be met. App stores do not admit it.
     public let hasRoulette: Bool
-
-    /// Whether pushes may ring this device. Each has to be reported to the system's call screen, so not without that.
-    public var receivesPushes: Bool { platform.calls.isAllowed }
 
     let platform: Platform
     private let server: any AppServer

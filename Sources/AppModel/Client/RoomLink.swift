@@ -18,6 +18,8 @@ import Foundation
     /// Reads the events of the room's session, which is another one after joining again.
     private var sessionListener: Task<Void, Never>?
     private var videos: [StreamID: Received] = [:]
+    /// Messages from before this person joined.
+    private var earlier: Set<RoomMessage> = []
     /// The published screen.
     private var screen: MediaPublisher?
     /// Publishes and ends screens one after the other.
@@ -131,8 +133,10 @@ import Foundation
                 let own = try await self?.server.media.open(for: .room, video: video)
                 self?.tell(.ownVideo(own?.video))
                 let room = try await enter(client)
+                // At once, so that no event is missed.
+                let events = room.events.makeAsyncIterator()
                 await self?.publish(in: room)
-                self?.entered(room)
+                self?.entered(room, events)
             } catch {
                 self?.refused(error)
             }
@@ -144,17 +148,28 @@ import Foundation
         tell(.refused(RoomRefusal(error)))
     }
 
-    private func entered(_ room: Room) {
+    private func entered(_ room: Room, _ events: Events<Room.Event>.Iterator) {
         self.room = room
+        let chat = room.chat
+        // These may be among the events too.
+        earlier = Set(chat)
         server.media.onShare = { [weak self] in self?.share($0) }
         tell(.joined)
         tell(.role(room.role))
         tellMembers()
         tellWaiting()
+        for message in chat { said(message, in: room, isNew: false) }
         listener = Task { [weak self] in
-            for await event in room.events { self?.happened(event, room) }
+            while let event = await events.next() { self?.happened(event, room) }
         }
         listenToSession(of: room)
+    }
+
+    private func said(_ message: RoomMessage, in room: Room, isNew: Bool) {
+        tell(
+            .message(
+                sender: message.name, text: message.text, isOwn: message.sender == room.connection,
+                file: message.file.map { ChatFile(id: "\($0.id)", size: $0.size) }, isNew: isNew))
     }
 
     private func leave() {
@@ -233,10 +248,7 @@ import Foundation
             tellMembers()
         case .settings: tellMembers()
         case .said(let message):
-            tell(
-                .message(
-                    sender: message.name, text: message.text, isOwn: message.sender == room.connection,
-                    file: message.file.map { ChatFile(id: "\($0.id)", size: $0.size) }))
+            if earlier.remove(message) == nil { said(message, in: room, isNew: true) }
         case .video(let stream, let subscriber): received(stream, subscriber)
         case .videoGone(let stream):
             videos.removeValue(forKey: stream.id)?.listener.cancel()

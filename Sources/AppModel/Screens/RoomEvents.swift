@@ -83,7 +83,8 @@ public enum RoomEvent: Sendable {
     case role(RoomMember.Role)
     case speaker(String?)
     case firstFrame(String)
-    case message(sender: String, text: String, isOwn: Bool, file: ChatFile? = nil)
+    /// Not new: it was written before this person joined.
+    case message(sender: String, text: String, isOwn: Bool, file: ChatFile? = nil, isNew: Bool = true)
     /// The download of a file began, goes on, or is over.
     case file(id: String, ChatFile.State)
     case fileRemoved(id: String)

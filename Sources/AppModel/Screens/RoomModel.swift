@@ -224,7 +224,9 @@ import Observation
         case .role(let role): if showsRoom { changeRole(to: role) }
         case .speaker(let id): if showsRoom { speaker = id }
         case .firstFrame(let id): tiles.firstFrame(of: id)
-        case .message(let sender, let text, let isOwn, let file): if isInRoom { received(sender, text, isOwn, file) }
+        case .message(let sender, let text, let isOwn, let file, let isNew):
+            guard isInRoom else { return }
+            received(ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender, file: file), isNew)
         case .file(let id, let state): fileChanged(id, state)
         case .fileRemoved(let id): chat.removeAll { $0.file?.id == id }
         case .sent(let id, let isSent): sent(id, isSent)
@@ -331,11 +333,10 @@ import Observation
         if let new { announce(Self.text(of: new)) }
     }
 
-    private func received(_ sender: String, _ text: String, _ isOwn: Bool, _ file: ChatFile?) {
-        let line = ChatEntry(id: nextLine, isOwn: isOwn, text: text, name: sender, file: file)
+    private func received(_ line: ChatEntry, _ isNew: Bool) {
         append(line)
         nextLine += 1
-        if !isOwn { announce(line.arrivedText) }
+        if isNew, !line.isOwn { announce(line.arrivedText) }
     }
 
     private func fileChanged(_ id: String, _ state: ChatFile.State) {

@@ -480,6 +480,11 @@ import Testing
         model.handle(.fileRemoved(id: "7"))
         #expect(model.chat.isEmpty)
     }
+    @Test func whatWasWrittenBeforeJoiningIsReadButNotSpoken() {
+        let model = model(.joined, .message(sender: "Ada", text: "Welcome", isOwn: false, isNew: false))
+        #expect(model.chat.map(\.text) == ["Welcome"])
+        #expect(!device.announcer.texts.contains("Ada: Welcome"))
+    }
     @Test func aFileThatCannotBeDownloadedSaysWhyAndCanBeTriedAgain() {
         let file = ChatFile(id: "7", size: 1)
         let model = model(.joined, .message(sender: "Ada", text: "notes.txt", isOwn: false, file: file))

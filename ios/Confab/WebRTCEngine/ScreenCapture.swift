@@ -111,10 +111,13 @@ private final class ScreenFrames: Sendable {
 
 extension ScreenRecording.Sample {
     fileprivate init(_ buffer: CMSampleBuffer, _ kind: RPSampleBufferType, _ failure: (any Error)?) {
-        switch (failure, kind) {
-        case (.some, _): self = .failure
-        case (nil, .video): self = .picture(seconds: CMTimeGetSeconds(CMSampleBufferGetPresentationTimeStamp(buffer)))
-        case (nil, .audioApp), (nil, .audioMic): self = .sound
+        guard failure == nil else {
+            self = .failure
+            return
+        }
+        switch kind {
+        case .video: self = .picture(seconds: CMTimeGetSeconds(CMSampleBufferGetPresentationTimeStamp(buffer)))
+        case .audioApp, .audioMic: self = .sound
         @unknown default: self = .sound
         }
     }
