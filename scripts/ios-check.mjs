@@ -338,8 +338,11 @@ function order() {
         const label = /^ {2}(?:\((.*?)(?:, off)?\)|\[[ x]\] (.*)|([A-Z][\w ]*): .*)$/.exec(line)?.slice(1).find(Boolean);
         if (!label || !labels.includes(label)) continue;
         const index = labels.indexOf(label, next);
-        if (index < 0) fault(path, `${section.split('\n')[0]} has "${label}" at another place than ${view}, which has: ${labels.join(', ')}.`);
-        else next = index + 1;
+        if (index >= 0) next = index + 1;
+        else {
+          fault(path, `${section.split('\n')[0]} has "${label}" at another place than ${view}, which has: ${labels.join(', ')}.`);
+          break;
+        }
       }
     }
   }

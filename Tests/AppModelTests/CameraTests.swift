@@ -103,7 +103,7 @@ private actor SlowCamera: CameraDevice {
         machine.failedToRun(small, .back)
         #expect(machine.facing == .front && machine.next() == .run(small, .front))
         machine.failedToRun(small, .front)
-        #expect(machine.next() == nil, "it is not tried for ever")
+        #expect(machine.next() == nil, "once is enough")
         machine.setEnabled(true)
         #expect(machine.next() == .run(small, .front))
     }

@@ -5,11 +5,11 @@ import Testing
 @testable import AppModel
 
 @Suite @MainActor struct RoomTests {
-    private final class Requests { var all: [RoomRequest] = [] }
-    private let requests = Requests()
-    private let device = FakeDevice()
+    final class Requests { var all: [RoomRequest] = [] }
+    let requests = Requests()
+    let device = FakeDevice()
 
-    private func model(_ events: RoomEvent...) -> RoomModel {
+    func model(_ events: RoomEvent...) -> RoomModel {
         let model = RoomModel(
             clock: device.clock, permissions: device.permissions,
             announce: { [device] in device.announcer.announce($0) }
@@ -22,11 +22,11 @@ import Testing
         return model
     }
 
-    private func members(_ names: String...) -> RoomEvent {
+    func members(_ names: String...) -> RoomEvent {
         .members(names.map { person($0) })
     }
 
-    private func person(_ name: String, video: (any VideoSource)? = FakeVideo()) -> RoomPerson {
+    func person(_ name: String, video: (any VideoSource)? = FakeVideo()) -> RoomPerson {
         var person = RoomPerson(id: name.lowercased(), name: name)
         person.video = video
         return person
@@ -331,185 +331,5 @@ import Testing
         #expect(requests.all.suffix(2) == [.admit("bob"), .deny("bob")])
         model.handle(.waitingPeople([]))
         #expect(model.waitingPeople.isEmpty)
-    }
-
-    // MARK: Hosts
-
-    @Test func whatAHostMayDo() {
-        var bob = person("Bob")
-        (bob.role, bob.isMuted) = (.cohost, true)
-        var screen = person("Screen")
-        screen.isScreen = true
-        let model = model(.joined, .members([person("Ada"), bob, screen]))
-        #expect(model.actions(on: "ada").isEmpty, "guests")
-        model.handle(.role(.cohost))
-        #expect(device.announcer.texts.last == "You are a cohost of this room now.")
-        #expect(model.actions(on: "ada") == [.mute, .remove])
-        #expect(model.actions(on: "bob").isEmpty, "a cohost cannot remove another one")
-        #expect(model.actions(on: "screen") == [.stopSharing])
-        model.handle(.role(.host))
-        #expect(model.actions(on: "ada") == [.mute, .makeHost, .makeCohost, .remove])
-        #expect(model.actions(on: "bob") == [.makeHost, .makeGuest, .remove])
-        #expect(model.actions(on: "gone").isEmpty)
-        Golden.expect(model, "Room", "host")
-        model.perform(.mute, on: "ada")
-        model.perform(.stopSharing, on: "screen")
-        model.perform(.mute, on: "bob")
-        #expect(requests.all.suffix(2) == [.moderate(.mute, "ada"), .moderate(.stopSharing, "screen")])
-        #expect(requests.all.count == 3, "Bob is muted")
-    }
-    @Test func aHostIsAskedBeforeWhatCannotBeUndone() throws {
-        let model = model(.joined, .role(.host), members("Ada"))
-        model.perform(.remove, on: "ada")
-        #expect(requests.all.count == 1 && model.asks)
-        Golden.expect(model, "Room", "host, asked before removing")
-        let question = try #require(model.question)
-        model.asks = false
-        #expect(model.question == nil)
-        model.confirm(question)
-        #expect(requests.all.last == .moderate(.remove, "ada"), "the dialog is closed before its button acts")
-        model.perform(.makeHost, on: "ada")
-        Golden.expect(model, "Room", "host, asked before making another")
-        model.handle(members("Bob"))
-        #expect(!model.asks, "she left")
-        model.confirm(question)
-        #expect(requests.all.count == 2)
-    }
-    @Test func theNetworkOfAPersonIsOnTheirTile() {
-        var ada = person("Ada")
-        ada.quality = .poor
-        Golden.expect(model(.joined, .members([ada]), .firstFrame("ada")), "Room", "poor connection")
-    }
-
-    // MARK: Before joining
-
-    @Test func theOwnPictureIsSeenBeforeJoining() {
-        let model = model()
-        model.preview()
-        #expect(requests.all == [.preview(video: true)] && !model.canPreview)
-        model.handle(.ownVideo(FakeVideo()))
-        #expect(model.shownOwn != nil)
-        Golden.expect(model, "Room", "preview")
-        model.closePreview()
-        #expect(requests.all.last == .closePreview && model.own == nil)
-        model.handle(.ownVideo(FakeVideo()))
-        #expect(model.own == nil, "the camera opened late")
-    }
-    @Test func joiningKeepsTheCameraOfThePreview() {
-        let model = model()
-        model.preview()
-        model.handle(.ownVideo(FakeVideo()))
-        model.join()
-        model.handle(.joined)
-        requests.all = []
-        model.closePreview()
-        #expect(requests.all.isEmpty && model.own != nil, "its screen is gone, the room is there")
-    }
-    @Test func aCameraThatIsTurnedOnDuringThePreviewIsOpened() {
-        let model = model()
-        model.toggleCamera()
-        model.preview()
-        #expect(requests.all.last == .preview(video: false))
-        model.handle(.ownVideo(nil))
-        model.toggleCamera()
-        #expect(requests.all.last == .preview(video: true))
-    }
-    @Test func aCallOrTheEndOfTheConnectionClosesThePreview() {
-        let model = model()
-        model.preview()
-        model.leaveForOther()
-        #expect(requests.all.last == .closePreview && model.status == .ready)
-        model.preview()
-        model.leave()
-        #expect(requests.all.last == .closePreview && !model.isPreviewing)
-    }
-    @Test func aPreviewThatFailsSaysWhyAndCanBeTriedAgain() {
-        let model = model()
-        model.preview()
-        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
-        #expect(model.canPreview && model.noticeText == "The camera could not be started.")
-    }
-
-    // MARK: The chat
-
-    @Test func aMessageThatCouldNotBeSentCanBeSentAgain() throws {
-        let model = model(.joined)
-        model.draft = " Hello "
-        model.send()
-        guard case .say("Hello", let id) = requests.all.last else {
-            Issue.record("no message")
-            return
-        }
-        #expect(model.chat.isEmpty, "it is shown when the server has it")
-        model.handle(.sent(id: id, false))
-        Golden.expect(model, "Room", "message not sent")
-        model.sendAgain(id)
-        #expect(requests.all.last == .say("Hello", id: id) && model.chat.isEmpty)
-        model.handle(.sent(id: id, true))
-        model.handle(.message(sender: "You", text: "Hello", isOwn: true))
-        #expect(model.chat.map(\.isSent) == [true])
-        model.sendAgain(model.chat[0].id)
-        #expect(requests.all.count == 3, "it was sent already")
-    }
-    @Test func aMessageFitsIntoWhatTheServerTakes() {
-        let model = model(.joined)
-        model.draft = String(repeating: "👩‍👩‍👧‍👦", count: 500)
-        model.send()
-        guard case .say(let text, _) = requests.all.last else {
-            Issue.record("no message")
-            return
-        }
-        #expect(text.utf8.count <= RoomModel.maxMessage && text.utf8.count > RoomModel.maxMessage - 25)
-        #expect(Set(text) == ["👩‍👩‍👧‍👦"], "no character is cut")
-    }
-    @Test func aFileInTheChatIsDownloadedAndShared() {
-        let file = ChatFile(id: "7", size: 2_449_999)
-        let model = model(.joined, .message(sender: "Ada", text: "photo.jpg", isOwn: false, file: file))
-        #expect(device.announcer.texts.last == "Ada: file photo.jpg, 2.4 MB")
-        Golden.expect(model, "Room", "file")
-        model.download("7")
-        model.download("7")
-        #expect(requests.all.suffix(1) == [.download("7")] && requests.all.count == 2, "once")
-        model.handle(.file(id: "7", .downloading(percent: 40)))
-        Golden.expect(model, "Room", "file, downloading")
-        let url = URL(filePath: "/tmp/photo.jpg")
-        model.handle(.file(id: "7", .saved(url)))
-        model.handle(.file(id: "7", .downloading(percent: 100)))
-        #expect(model.chat[0].file?.savedFile == url, "a late report changes nothing")
-        Golden.expect(model, "Room", "file, downloaded")
-        model.handle(.fileRemoved(id: "7"))
-        #expect(model.chat.isEmpty)
-    }
-    @Test func whatWasWrittenBeforeJoiningIsReadButNotSpoken() {
-        let model = model(.joined, .message(sender: "Ada", text: "Welcome", isOwn: false, isNew: false))
-        #expect(model.chat.map(\.text) == ["Welcome"])
-        #expect(!device.announcer.texts.contains("Ada: Welcome"))
-    }
-    @Test func aFileThatCannotBeDownloadedSaysWhyAndCanBeTriedAgain() {
-        let file = ChatFile(id: "7", size: 1)
-        let model = model(.joined, .message(sender: "Ada", text: "notes.txt", isOwn: false, file: file))
-        model.download("7")
-        model.handle(.file(id: "7", .failed("This file is no longer here.")))
-        #expect(device.announcer.texts.last == "This file is no longer here.")
-        Golden.expect(model, "Room", "file, failed")
-        model.download("7")
-        #expect(requests.all.last == .download("7"))
-    }
-    @Test(arguments: [
-        (0, "0 kB"), (1, "1 kB"), (1000, "1 kB"), (1001, "2 kB"), (999_999, "1000 kB"), (1_000_000, "1.0 MB"),
-        (20_971_520, "21.0 MB"), (1_949_999, "1.9 MB"), (Int.max, "9223372036854.8 MB"), (-1, "0 kB"),
-    ])
-    func sizesOfFilesAreThoseOfTheWebPage(size: Int, text: String) {
-        #expect(ChatFile(id: "7", size: size).sizeText == text)
-    }
-    @Test func theNameIsThatOfThePersonUntilAnotherOneIsTyped() {
-        let model = model()
-        model.suggest(name: "Ada")
-        #expect(model.yourName == "Ada")
-        model.suggest(name: "Ada L.")
-        #expect(model.yourName == "Ada L.")
-        model.yourName = "Doctor"
-        model.suggest(name: "Ada")
-        #expect(model.yourName == "Doctor")
     }
 }

@@ -78,19 +78,24 @@ private actor SystemCamera: CameraDevice {
             throw ConfabError(.mediaFailed, "The camera offers no format. You can join with sound only.")
         }
         let format = formats[choice.index]
-        let failure = await withCheckedContinuation { continuation in
-            capturer.startCapture(with: device, format: format, fps: choice.frameRate) { @Sendable error in
-                continuation.resume(returning: error)
-            }
-        }
-        if let failure {
+        // Before the capturer has them.
+        let (described, used) = (format.described, device.position.facing ?? facing)
+        if let failure = await start(device, format, framesPerSecond: choice.frameRate) {
             throw ConfabError(
                 .mediaFailed, "The camera could not be started. Another app may be using it.", isRetryable: true,
                 cause: failure)
         }
-        let described = format.described
-        let size = VideoSize(width: described.width, height: described.height)
-        return (size, device.position.facing ?? facing)
+        return (VideoSize(width: described.width, height: described.height), used)
+    }
+
+    private func start(
+        _ device: AVCaptureDevice, _ format: AVCaptureDevice.Format, framesPerSecond: Int
+    ) async -> (any Error)? {
+        await withCheckedContinuation { continuation in
+            capturer.startCapture(with: device, format: format, fps: framesPerSecond) { @Sendable error in
+                continuation.resume(returning: error)
+            }
+        }
     }
 
     func pause() async {
