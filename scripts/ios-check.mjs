@@ -231,7 +231,7 @@ const refused = [
   [/@State\s+(?:private\s+)?var\s+\w+\s*:[^=]*$/, '@State without a value'],
   [/\bsetActive\((?!(let )?on\b)/, 'activating the audio session: the coordinator decides, and CallKit does it during calls'],
   [/\b(Task\.sleep|Timer)\b/, 'a decision that belongs in AppModel'],
-  [/(\b(reportNewIncomingCall|requestAuthorization|requestAccess|startCapture|stopCapture|CXTransaction|pathUpdateHandler)\b[^{]*|\bcompletionHandler: )\{(?!\s*@Sendable)/,
+  [/((?<!func )\b(reportNewIncomingCall|requestAuthorization|requestAccess|startCapture|stopCapture|CXTransaction|pathUpdateHandler)\b[^{]*|\bcompletionHandler: )\{(?!\s*@Sendable)/,
     'a closure without @Sendable, which the system calls on another thread: it would belong to the main actor and trap there'],
   [/^[^/]*\b(class|actor|struct)\s+\w+[^{]*:\s*[^{]*\b(CXProviderDelegate|PKPushRegistryDelegate|CLLocationManagerDelegate|RTC\w+Delegate|AVPictureInPictureControllerDelegate)\b/,
     'a delegate conformance outside of an extension: the compiler does not warn about misspelled methods'],

@@ -1,7 +1,7 @@
 import Confab
 
 /// OpenTok's numbers for an error code of Confab. Where a number is nil, the operation decides: a signal that may not be sent is
-/// `unableToSendSignal`, for example.
+/// `sessionUnableToSendSignal`, for example.
 struct ErrorNumbers {
     var session: OTSessionErrorCode?
     var publisher: OTPublisherErrorCode?
@@ -26,28 +26,28 @@ struct ErrorNumbers {
         .tokenExpired: Self(.authorizationFailure),
         .banned: Self(.authorizationFailure),
         .credentialFailed: Self(.authorizationFailure),
-        .sessionInvalid: Self(.invalidSession),
-        .connectFailed: Self(.connectionFailed, .sessionDisconnected, .sessionDisconnected),
+        .sessionInvalid: Self(.errorInvalidSession),
+        .connectFailed: Self(.connectionFailed, .sessionDisconnected, .subscriberSessionDisconnected),
         .versionUnsupported: Self(.connectionRefused),
-        .sessionFull: Self(.connectionLimitExceeded),
-        .tooManyConnections: Self(.connectionLimitExceeded),
-        .alreadyJoined: Self(.illegalState),
+        .sessionFull: Self(.sessionConnectionLimitExceeded),
+        .tooManyConnections: Self(.sessionConnectionLimitExceeded),
+        .alreadyJoined: Self(.sessionIllegalState),
         .serverURLInvalid: Self(.nullOrInvalidParameter),
-        .notJoined: Self(.notConnected, .sessionDisconnected, .sessionDisconnected),
-        .notConnected: Self(.notConnected, .sessionDisconnected, .sessionDisconnected),
-        .left: Self(.notConnected, .sessionDisconnected, .sessionDisconnected),
-        .connectionLost: Self(.connectionDropped, .sessionDisconnected, .sessionDisconnected),
-        .connectionRestarted: Self(.connectionDropped, .sessionDisconnected, .sessionDisconnected),
-        .replaced: Self(.connectionDropped, .sessionDisconnected, .sessionDisconnected),
-        .signalInvalid: Self(.invalidSignalType),
-        .signalTooLarge: Self(.signalDataTooLong),
-        .notFound: Self(nil, nil, .streamNotFound),
-        .bandwidthExceeded: Self(nil, nil, .streamLimitExceeded),
-        .noMediaEngine: Self(nil, .webRTCError, .webRTCError),
-        .mediaFailed: Self(nil, .webRTCError, .webRTCError),
-        .mediaUnavailable: Self(nil, .webRTCError, .webRTCError),
-        .slowConsumer: Self(.internalError),
-        .unexpectedAnswer: Self(.internalError),
-        .internalError: Self(.internalError),
+        .notJoined: Self(.notConnected, .sessionDisconnected, .subscriberSessionDisconnected),
+        .notConnected: Self(.notConnected, .sessionDisconnected, .subscriberSessionDisconnected),
+        .left: Self(.notConnected, .sessionDisconnected, .subscriberSessionDisconnected),
+        .connectionLost: Self(.connectionDropped, .sessionDisconnected, .subscriberSessionDisconnected),
+        .connectionRestarted: Self(.connectionDropped, .sessionDisconnected, .subscriberSessionDisconnected),
+        .replaced: Self(.connectionDropped, .sessionDisconnected, .subscriberSessionDisconnected),
+        .signalInvalid: Self(.sessionInvalidSignalType),
+        .signalTooLarge: Self(.sessionSignalDataTooLong),
+        .notFound: Self(nil, nil, .subscriberServerCannotFindStream),
+        .bandwidthExceeded: Self(nil, nil, .subscriberStreamLimitExceeded),
+        .noMediaEngine: Self(nil, .publisherWebRTCError, .subscriberWebRTCError),
+        .mediaFailed: Self(nil, .publisherWebRTCError, .subscriberWebRTCError),
+        .mediaUnavailable: Self(nil, .publisherWebRTCError, .subscriberWebRTCError),
+        .slowConsumer: Self(.sessionInternalError),
+        .unexpectedAnswer: Self(.sessionInternalError),
+        .internalError: Self(.sessionInternalError),
     ]
 }

@@ -18,6 +18,14 @@ public final class OTError: NSError, @unchecked Sendable {
         self.init(domain: Self.sessionDomain, code: code.rawValue, userInfo: [NSLocalizedDescriptionKey: message])
     }
 
+    convenience init(_ code: OTPublisherErrorCode, _ message: String) {
+        self.init(domain: Self.publisherDomain, code: code.rawValue, userInfo: [NSLocalizedDescriptionKey: message])
+    }
+
+    convenience init(_ code: OTSubscriberErrorCode, _ message: String) {
+        self.init(domain: Self.subscriberDomain, code: code.rawValue, userInfo: [NSLocalizedDescriptionKey: message])
+    }
+
     /// - Parameter fallback: the number if ``ErrorNumbers`` has none for a session.
     convenience init(session error: ConfabError, otherwise fallback: OTSessionErrorCode) {
         let code = ErrorNumbers(error.code)?.session ?? fallback
@@ -25,11 +33,13 @@ public final class OTError: NSError, @unchecked Sendable {
     }
 
     convenience init(publisher error: ConfabError) {
-        self.init(error, Self.publisherDomain, (ErrorNumbers(error.code)?.publisher ?? .internalError).rawValue)
+        self.init(
+            error, Self.publisherDomain, (ErrorNumbers(error.code)?.publisher ?? .publisherInternalError).rawValue)
     }
 
     convenience init(subscriber error: ConfabError) {
-        self.init(error, Self.subscriberDomain, (ErrorNumbers(error.code)?.subscriber ?? .internalError).rawValue)
+        self.init(
+            error, Self.subscriberDomain, (ErrorNumbers(error.code)?.subscriber ?? .subscriberInternalError).rawValue)
     }
 
     private convenience init(_ error: ConfabError, _ domain: String, _ code: Int) {
@@ -38,64 +48,92 @@ public final class OTError: NSError, @unchecked Sendable {
     }
 }
 
-/// What went wrong in a session. Only the numbers that can occur are declared.
+/// What went wrong in a session. The names are those that Swift gives to OpenTok's constants.
 public enum OTSessionErrorCode: Int, Sendable {
+    /// Nothing. It does not occur.
+    case sessionSuccess = 0
     /// The token is wrong, expired or revoked, or this person is banned.
     case authorizationFailure = 1004
     /// There is no such session.
-    case invalidSession = 1005
+    case errorInvalidSession = 1005
     /// The server cannot be reached.
     case connectionFailed = 1006
     /// The session is not connected.
     case notConnected = 1010
-    /// An argument is missing or cannot be used.
+    /// An argument or a setting is missing or cannot be used.
     case nullOrInvalidParameter = 1011
     /// The call is not possible in this state.
-    case illegalState = 1015
+    case sessionIllegalState = 1015
+    /// The state of the session is not known. It does not occur.
+    case sessionStateFailed = 1020
+    /// Connecting took too long. It does not occur: ``connectionFailed`` does.
+    case sessionConnectionTimeout = 1021
     /// The connection was lost and did not come back in time.
     case connectionDropped = 1022
     /// The server does not accept this version of the client.
     case connectionRefused = 1023
+    /// The country is blocked. It does not occur.
+    case sessionBlockedCountry = 1026
     /// The session or the server has as many connections as it may have.
-    case connectionLimitExceeded = 1027
+    case sessionConnectionLimitExceeded = 1027
     /// This subscriber does not belong to the session.
-    case subscriberNotFound = 1112
+    case sessionSubscriberNotFound = 1112
     /// This publisher does not belong to the session.
-    case publisherNotFound = 1113
+    case sessionPublisherNotFound = 1113
+    /// A relayed session is full. It does not occur: ``sessionConnectionLimitExceeded`` does.
+    case p2PSessionMaxParticipants = 1403
     /// A signal has more data than 8 KiB.
-    case signalDataTooLong = 1413
+    case sessionSignalDataTooLong = 1413
     /// The type of a signal is too long, or has characters that are not allowed.
-    case invalidSignalType = 1461
+    case sessionInvalidSignalType = 1461
+    /// The session has no server. It does not occur.
+    case noMessagingServer = 1503
     /// A connection could not be removed.
-    case unableToForceDisconnect = 1520
+    case sessionUnableToForceDisconnect = 1520
     /// A stream could not be muted.
-    case unableToForceMute = 1540
+    case sessionUnableToForceMute = 1540
     /// A signal could not be sent.
-    case unableToSendSignal = 1550
+    case sessionUnableToSendSignal = 1550
     /// An error inside the SDK or the server.
-    case internalError = 2000
+    case sessionInternalError = 2000
+    /// The session is encrypted end to end, and there is no secret. It does not occur.
+    case sessionEncryptionSecretMissing = 6000
+    /// Media cannot be encrypted with this secret, nor with another one.
+    case sessionInvalidEncryptionSecret = 6004
 }
 
-/// What went wrong with a publisher. Only the numbers that can occur are declared.
+/// What went wrong with a publisher.
 public enum OTPublisherErrorCode: Int, Sendable {
+    /// Nothing. It does not occur.
+    case publisherSuccess = 0
     /// The session is not connected.
     case sessionDisconnected = 1010
     /// Media cannot be captured or sent.
-    case webRTCError = 1610
+    case publisherWebRTCError = 1610
     /// Any other error.
-    case internalError = 2000
+    case publisherInternalError = 2000
+    /// The application asked for end-to-end encryption, which there is not.
+    case publisherEncryptionInternalError = 6001
 }
 
-/// What went wrong with a subscriber. Only the numbers that can occur are declared.
+/// What went wrong with a subscriber.
 public enum OTSubscriberErrorCode: Int, Sendable {
+    /// Nothing. It does not occur.
+    case subscriberSuccess = 0
     /// The session is not connected.
-    case sessionDisconnected = 1010
+    case subscriberSessionDisconnected = 1010
+    /// Media took too long to arrive. It does not occur: the SDK tries again by itself.
+    case connectionTimedOut = 1542
     /// Media cannot be received.
-    case webRTCError = 1600
+    case subscriberWebRTCError = 1600
     /// There is no such stream any longer.
-    case streamNotFound = 1604
+    case subscriberServerCannotFindStream = 1604
     /// The server cannot send this client more media.
-    case streamLimitExceeded = 1605
+    case subscriberStreamLimitExceeded = 1605
     /// Any other error.
-    case internalError = 2000
+    case subscriberInternalError = 2000
+    /// The application asked for end-to-end encryption, which there is not.
+    case subscriberDecryptionInternalError = 6002
+    /// The publisher has another secret. It does not occur.
+    case encryptionSecretMismatch = 6003
 }

@@ -26,7 +26,7 @@ extension OTSession {
     /// - Returns: the events from now on; nil if the session has ended.
     func resume(after error: ConfabError) -> Events<Session.Event>.Iterator? {
         guard isConnected, let live else { return nil }
-        refused(error, .internalError)
+        refused(error, .sessionInternalError)
         let events = live.events.makeAsyncIterator()
         guard live.connection != nil else {
             ended()

@@ -3,7 +3,7 @@ import Foundation
 
 /// A session, with the methods of OpenTok's class. Each call is one of `Session` in the SDK `Confab`, whose answer the delegate
 /// hears. An `error` parameter is set only by what is wrong at once, such as a session that is not connected.
-@preconcurrency @MainActor public class OTSession: NSObject {
+@preconcurrency @MainActor open class OTSession: NSObject {
     /// The id, as given when the object was created.
     public let sessionId: String
     /// The key of the project. Confab finds the project in the id of the session.
@@ -20,6 +20,8 @@ import Foundation
     var life: Task<Void, Never>?
     private var watching: Task<Void, Never>?
     var isConnected = false
+    /// Whether the application asked for end-to-end encryption. Its media is not sent without.
+    var wantsEncryption = false
     var connectionsByID: [ConnectionID: OTConnection] = [:]
     var streamsByID: [StreamID: OTStream] = [:]
     var publishers: [OTPublisherKit] = []
@@ -31,17 +33,18 @@ import Foundation
     ///   - apiKey: the key of the project.
     ///   - sessionId: the id of the session, from your own server.
     ///   - delegate: hears what happens. The session does not keep it.
-    ///   - settings: settings of this session.
+    ///   - settings: settings of this session; nil for the default ones.
     public init?(
-        apiKey: String, sessionId: String, delegate: (any OTSessionDelegate)?, settings: OTSessionSettings
+        apiKey: String, sessionId: String, delegate: (any OTSessionDelegate)?, settings: OTSessionSettings?
     ) {
-        (self.apiKey, self.sessionId, self.delegate, self.settings) = (apiKey, sessionId, delegate, settings)
+        (self.apiKey, self.sessionId, self.delegate) = (apiKey, sessionId, delegate)
+        self.settings = settings ?? OTSessionSettings()
         super.init()
     }
 
     /// Creates a session with the default settings.
     public convenience init?(apiKey: String, sessionId: String, delegate: (any OTSessionDelegate)?) {
-        self.init(apiKey: apiKey, sessionId: sessionId, delegate: delegate, settings: OTSessionSettings())
+        self.init(apiKey: apiKey, sessionId: sessionId, delegate: delegate, settings: nil)
     }
 
     deinit {
@@ -64,9 +67,7 @@ import Foundation
     /// What the token allows; nil unless the session is connected.
     public var capabilities: OTSessionCapabilities? {
         guard isConnected, let allowed = live?.capabilities else { return nil }
-        return OTSessionCapabilities(
-            canPublish: allowed.canPublish, canSubscribe: allowed.canSubscribe, canForceMute: allowed.canForceMute,
-            canForceDisconnect: allowed.canForceDisconnect)
+        return OTSessionCapabilities(allowed)
     }
 
     // MARK: Life
@@ -75,13 +76,15 @@ import Foundation
     public func connect(withToken token: String, error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             guard life == nil else {
-                throw OTError(.illegalState, "The session is connected or connecting. Disconnect it first.")
+                throw OTError(.sessionIllegalState, "The session is connected or connecting. Disconnect it first.")
             }
+            if let refusal = settings.refusal { throw refusal }
             guard let client = settings.client ?? OTConfab.client else {
-                throw OTError(.illegalState, "There is no client. Set OTConfab.client before you connect a session.")
+                throw OTError(
+                    .sessionIllegalState, "There is no client. Set OTConfab.client before you connect a session.")
             }
             guard let id = SessionID(text: sessionId) else {
-                throw OTError(.invalidSession, "This is not a session id. Use the one that your server created.")
+                throw OTError(.errorInvalidSession, "This is not a session id. Use the one that your server created.")
             }
             guard !token.isEmpty else {
                 throw OTError(.nullOrInvalidParameter, "The token is empty. Ask your server for one.")
@@ -212,11 +215,11 @@ import Foundation
             let session = try demand()
             if session.status == .reconnecting, !retryAfterReconnect {
                 throw OTError(
-                    .unableToSendSignal, "The connection is being restored. Send the signal again when it is.")
+                    .sessionUnableToSendSignal, "The connection is being restored. Send the signal again when it is.")
             }
             session.post(type, string, to: connection?.id) { [weak self] refusal in
                 guard let refusal else { return }
-                Task { @MainActor in self?.refused(refusal, .unableToSendSignal) }
+                Task { @MainActor in self?.refused(refusal, .sessionUnableToSendSignal) }
             }
         }
     }
@@ -224,7 +227,7 @@ import Foundation
     /// Removes a client. Moderators only.
     public func forceDisconnect(_ connection: OTConnection, error: UnsafeMutablePointer<OTError?>?) {
         let id = connection.id
-        ask(.unableToForceDisconnect, error) { (session) async throws(ConfabError) in
+        ask(.sessionUnableToForceDisconnect, error) { (session) async throws(ConfabError) in
             try await session.forceDisconnect(id)
         }
     }
@@ -232,20 +235,22 @@ import Foundation
     /// Mutes one stream. Moderators only.
     public func forceMuteStream(_ stream: OTStream, error: UnsafeMutablePointer<OTError?>?) {
         let id = stream.media.id
-        ask(.unableToForceMute, error) { (session) async throws(ConfabError) in try await session.forceMute(id) }
+        ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in try await session.forceMute(id) }
     }
 
     /// Mutes all streams, and those that are published until `disableForceMute`. Moderators only.
     public func forceMuteAll(_ excludedStreams: [OTStream]?, error: UnsafeMutablePointer<OTError?>?) {
         let excluded = (excludedStreams ?? []).map(\.media.id)
-        ask(.unableToForceMute, error) { (session) async throws(ConfabError) in
+        ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in
             try await session.forceMuteAll(excluding: excluded)
         }
     }
 
     /// Ends the muting of all streams. Moderators only.
     public func disableForceMute(_ error: UnsafeMutablePointer<OTError?>?) {
-        ask(.unableToForceMute, error) { (session) async throws(ConfabError) in try await session.disableForceMute() }
+        ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in
+            try await session.disableForceMute()
+        }
     }
 
     private func ask(
@@ -268,7 +273,10 @@ extension OTSession {
         reporting(to: error) { () throws(OTError) in
             let session = try demand()
             guard publisher.session == nil else {
-                throw OTError(.illegalState, "This publisher is published already. Unpublish it first.")
+                throw OTError(.sessionIllegalState, "This publisher is published already. Unpublish it first.")
+            }
+            guard !wantsEncryption else {
+                throw OTError(OTPublisherErrorCode.publisherEncryptionInternalError, Self.noEncryption)
             }
             guard let client = settings.client ?? OTConfab.client else { throw .notConnected }
             publishers.append(publisher)
@@ -280,7 +288,8 @@ extension OTSession {
     public func unpublish(_ publisher: OTPublisherKit, error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             guard publisher.session === self else {
-                throw OTError(.publisherNotFound, "This publisher is not published in this session. Publish it first.")
+                throw OTError(
+                    .sessionPublisherNotFound, "This publisher is not published in this session. Publish it first.")
             }
             publisher.finish()
         }
@@ -291,7 +300,11 @@ extension OTSession {
         reporting(to: error) { () throws(OTError) in
             let session = try demand()
             guard subscriber.session == nil else {
-                throw OTError(.illegalState, "This subscriber receives its stream already. Unsubscribe it first.")
+                throw OTError(
+                    .sessionIllegalState, "This subscriber receives its stream already. Unsubscribe it first.")
+            }
+            guard !wantsEncryption else {
+                throw OTError(OTSubscriberErrorCode.subscriberDecryptionInternalError, Self.noEncryption)
             }
             subscribers.append(subscriber)
             subscriber.begin(in: self, session)
@@ -302,7 +315,7 @@ extension OTSession {
     public func unsubscribe(_ subscriber: OTSubscriberKit, error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             guard subscriber.session === self else {
-                throw OTError(.subscriberNotFound, "This subscriber is not in this session. Subscribe it first.")
+                throw OTError(.sessionSubscriberNotFound, "This subscriber is not in this session. Subscribe it first.")
             }
             subscriber.finish()
         }

@@ -1,3 +1,6 @@
+import Confab
+import Foundation
+
 /// Hears what happens in a session, on the main thread.
 @preconcurrency @MainActor public protocol OTSessionDelegate: AnyObject {
     /// The session is connected.
@@ -17,6 +20,10 @@
     /// A signal arrived. `connection` is nil if the server sent it. Optional.
     func session(
         _ session: OTSession, receivedSignalType type: String?, from connection: OTConnection?, with string: String?)
+    /// A recording began. It is never called: there are no archives yet. Optional.
+    func session(_ session: OTSession, archiveStartedWithId archiveId: String, name: String?)
+    /// A recording ended. It is never called: there are no archives yet. Optional.
+    func session(_ session: OTSession, archiveStoppedWithId archiveId: String)
     /// The connection dropped, and is being restored. Optional.
     func sessionDidBeginReconnecting(_ session: OTSession)
     /// The connection is back. Optional.
@@ -35,6 +42,10 @@ extension OTSessionDelegate {
         _ session: OTSession, receivedSignalType type: String?, from connection: OTConnection?, with string: String?
     ) {}
     /// Does nothing.
+    public func session(_ session: OTSession, archiveStartedWithId archiveId: String, name: String?) {}
+    /// Does nothing.
+    public func session(_ session: OTSession, archiveStoppedWithId archiveId: String) {}
+    /// Does nothing.
     public func sessionDidBeginReconnecting(_ session: OTSession) {}
     /// Does nothing.
     public func sessionDidReconnect(_ session: OTSession) {}
@@ -43,9 +54,11 @@ extension OTSessionDelegate {
 }
 
 /// Whether everyone is muted.
-public struct OTMuteForcedInfo: Hashable, Sendable {
+public final class OTMuteForcedInfo: NSObject, Sendable {
     /// False when the muting has ended.
     public let active: Bool
+
+    init(active: Bool) { self.active = active }
 }
 
 /// The state of a session, with OpenTok's numbers.
@@ -65,7 +78,7 @@ public enum OTSessionConnectionStatus: Int, Sendable {
 }
 
 /// What the token allows.
-public struct OTSessionCapabilities: Hashable, Sendable {
+public final class OTSessionCapabilities: NSObject, Sendable {
     /// Whether this client may publish.
     public let canPublish: Bool
     /// Whether this client may subscribe.
@@ -74,4 +87,9 @@ public struct OTSessionCapabilities: Hashable, Sendable {
     public let canForceMute: Bool
     /// Whether this client may remove connections.
     public let canForceDisconnect: Bool
+
+    init(_ allowed: Session.Capabilities) {
+        (canPublish, canSubscribe) = (allowed.canPublish, allowed.canSubscribe)
+        (canForceMute, canForceDisconnect) = (allowed.canForceMute, allowed.canForceDisconnect)
+    }
 }

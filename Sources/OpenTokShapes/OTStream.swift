@@ -2,7 +2,7 @@ import Confab
 import Foundation
 
 /// A client in a session. There is one object for each connection, as long as it is in the session.
-@preconcurrency @MainActor public class OTConnection: NSObject {
+@preconcurrency @MainActor open class OTConnection: NSObject {
     /// Identifies the connection in its session.
     public let connectionId: String
     /// When the connection joined the session.
@@ -24,7 +24,7 @@ import Foundation
 }
 
 /// A stream in a session. There is one object for each stream; its properties are the present ones.
-@preconcurrency @MainActor public class OTStream: NSObject {
+@preconcurrency @MainActor open class OTStream: NSObject {
     /// Identifies the stream in its session.
     public let streamId: String
     /// The connection that publishes the stream.
@@ -47,6 +47,8 @@ import Foundation
     public var hasAudio: Bool { media.hasAudio }
     /// Whether the stream has video now.
     public var hasVideo: Bool { media.hasVideo }
+    /// Always false: there are no captions.
+    public var hasCaptions: Bool { false }
     /// The size of the video in pixels; zero if the publisher did not say.
     public var videoDimensions: CGSize {
         media.size.map { CGSize(width: $0.width, height: $0.height) } ?? .zero

@@ -39,8 +39,10 @@ import Wire
             #expect(await bob.next() == "receiving")
             #expect(await bob.next() == "first picture")
             publisher.publishVideo = false
+            #expect(await ada.next() == "own video off 1")
             #expect(await bob.next() == "video off 1")
             publisher.publishVideo = true
+            #expect(await ada.next() == "own video on 1")
             #expect(await bob.next() == "video on 1")
             subscriber.subscribeToVideo = false
             #expect(await bob.next() == "video off 2")
@@ -127,7 +129,7 @@ import Wire
             #expect(ada.session.capabilities?.canPublish == true)
             var error: OTError?
             ada.session.connect(withToken: ada.place.token(), error: &error)
-            #expect(error?.code == OTSessionErrorCode.illegalState.rawValue)
+            #expect(error?.code == OTSessionErrorCode.sessionIllegalState.rawValue)
         }
     }
 
@@ -182,7 +184,7 @@ import Wire
             var error: OTError?
             ada.session.signal(
                 withType: nil, string: "now or never", connection: nil, retryAfterReconnect: false, error: &error)
-            #expect(error?.code == OTSessionErrorCode.unableToSendSignal.rawValue)
+            #expect(error?.code == OTSessionErrorCode.sessionUnableToSendSignal.rawValue)
         }
     }
 }

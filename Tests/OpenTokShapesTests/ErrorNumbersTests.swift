@@ -41,7 +41,7 @@ struct ErrorNumbersTests {
         ])
     func numbers(_ row: Row) {
         let error = ConfabError(ConfabError.Code(rawValue: row.code.rawValue), "Something is wrong. Change it.")
-        let inSession = OTError(session: error, otherwise: .unableToSendSignal)
+        let inSession = OTError(session: error, otherwise: .sessionUnableToSendSignal)
         #expect(inSession.code == row.session)
         #expect(inSession.domain == OTError.sessionDomain)
         #expect(OTError(publisher: error).code == row.publisher)
@@ -54,8 +54,23 @@ struct ErrorNumbersTests {
         let shown = OTError(publisher: error)
         #expect(shown.localizedDescription == error.message)
         #expect(shown.cause == error)
-        #expect(shown.code == OTPublisherErrorCode.webRTCError.rawValue)
+        #expect(shown.code == OTPublisherErrorCode.publisherWebRTCError.rawValue)
         #expect(shown.domain == OTError.publisherDomain)
+    }
+
+    @Test("each number that OpenTok documents is declared, and no other")
+    func allNumbers() {
+        let numbers = 0...9999
+        #expect(
+            numbers.filter { OTSessionErrorCode(rawValue: $0) != nil } == [
+                0, 1004, 1005, 1006, 1010, 1011, 1015, 1020, 1021, 1022, 1023, 1026, 1027, 1112, 1113, 1403, 1413, 1461,
+                1503, 1520, 1540, 1550, 2000, 6000, 6004,
+            ])
+        #expect(numbers.filter { OTPublisherErrorCode(rawValue: $0) != nil } == [0, 1010, 1610, 2000, 6001])
+        #expect(
+            numbers.filter { OTSubscriberErrorCode(rawValue: $0) != nil } == [
+                0, 1010, 1542, 1600, 1604, 1605, 2000, 6002, 6003,
+            ])
     }
 
     @Test("the states of a session have the numbers of the SDK, which are OpenTok's")

@@ -1,7 +1,9 @@
 import Confab
+import Dispatch
 import Foundation
-import OpenTokShapes
 import Testing
+
+@testable import OpenTokShapes
 
 @Suite("Calls that are refused at once")
 @MainActor struct RefusedCallsTests {
@@ -50,6 +52,48 @@ import Testing
     func notThere() throws {
         let publisher = try #require(OTPublisher(delegate: nil, settings: OTPublisherSettings()))
         #expect(error { session.unpublish(publisher, error: $0) } == 1113)
+    }
+
+    @Test("after a secret for encryption was set, which is refused, the session sends and receives nothing")
+    func encryption() throws {
+        #expect(error { session.setEncryptionSecret("a long secret", error: $0) } == 6004)
+        #expect(session.wantsEncryption)
+    }
+
+    @Test("settings that promise another way for the media than the server's are refused")
+    func ways() {
+        settings.proxyURL = "http://proxy.example.org"
+        #expect(error { session.connect(withToken: "token", error: $0) } == 1011)
+        settings.proxyURL = nil
+        let ice = OTSessionICEConfig()
+        settings.iceConfig = ice
+        ice.transportPolicy = .relay
+        #expect(error { session.connect(withToken: "token", error: $0) } == 1011)
+        ice.transportPolicy = .all
+        ice.includeServers = .custom
+        #expect(error { session.connect(withToken: "token", error: $0) } == 1011)
+        var error: NSError?
+        ice.addICEServer(withURL: "turn:turn.example.org", userName: "Ada", credential: "secret", error: &error)
+        #expect(error?.code == 1011)
+        #expect(ice.customIceServers?.isEmpty == true)
+        ice.includeServers = .all
+        #expect(settings.refusal == nil)
+    }
+
+    @Test("what there is not is nil or empty, and says so")
+    func missing() throws {
+        #expect(OTVideoTransformer(name: "BackgroundBlur", properties: "{}") == nil)
+        #expect(OTAudioTransformer(name: "NoiseSuppression", properties: "") == nil)
+        #expect(OTAudioDeviceManager.currentAudioDevice() == nil)
+        #expect(OTAudioDeviceManager.currentAudioSessionManager() == nil)
+        let frame = OTVideoFrame(format: OTVideoFormat(i420WithWidth: 3, height: 3))
+        #expect(error { frame.setMetadata(Data([1]), error: $0) } == 1011)
+        #expect(frame.metadata == nil)
+        var issue: NSString? = "before"
+        session.reportIssue(&issue)
+        #expect(issue == nil)
+        session.apiQueue = DispatchQueue(label: "another")
+        #expect(session.apiQueue.label == DispatchQueue.main.label)
     }
 
     @Test("nobody has to ask for the error")

@@ -37,15 +37,22 @@ struct OpenTokPlace: Sendable {
     private(set) var senders: [OTConnection?] = []
     let place: OpenTokPlace
     let session: OTSession
+    /// Whether to write down whose media arrives.
+    var names = false
 
     /// - Parameter film: what a publisher publishes; nil for nothing.
-    init(_ place: OpenTokPlace, film: URL? = nil) {
+    convenience init(_ place: OpenTokPlace, film: URL? = nil) {
+        self.init(place, engine: FileEngine(publishing: film))
+    }
+
+    init(_ place: OpenTokPlace, engine: any MediaEngine) {
         self.place = place
         (heard, write) = AsyncStream<String>.makeStream()
         let settings = OTSessionSettings()
         settings.client = ConfabClient(
             server: URL(string: "http://127.0.0.1:\(place.port)")!, credential: .anonymous(MemoryIdentity()),
-            media: FileEngine(publishing: film))
+            media: engine)
+        settings.frameEngine = engine as? any OTFrameEngine
         session = OTSession(
             apiKey: place.project.apiKey, sessionId: place.session.text, delegate: nil, settings: settings)!
         session.delegate = self
@@ -55,6 +62,13 @@ struct OpenTokPlace: Sendable {
     func next() async -> String? {
         var calls = heard.makeAsyncIterator()
         return await calls.next()
+    }
+
+    /// The next calls, in any order.
+    func next(_ count: Int) async -> Set<String> {
+        var calls: Set<String> = []
+        for _ in 0..<count { if let call = await next() { calls.insert(call) } }
+        return calls
     }
 
     func note(_ text: String) { write.yield(text) }
@@ -107,16 +121,66 @@ extension OpenTokCaller: OTPublisherDelegate {
     }
     func publisher(_ publisher: OTPublisherKit, streamDestroyed stream: OTStream) { note("unpublished") }
     func muteForced(_ publisher: OTPublisherKit) { note("muted") }
+    func publisherVideoDisabled(_ publisher: OTPublisherKit, reason: OTPublisherVideoEventReason) {
+        note("own video off \(reason.rawValue)")
+    }
+    func publisherVideoEnabled(_ publisher: OTPublisherKit, reason: OTPublisherVideoEventReason) {
+        note("own video on \(reason.rawValue)")
+    }
+    func publisher(_ publisher: OTPublisher, didChangeCameraPosition position: OTCameraPosition) {
+        note("camera \(position)")
+    }
 }
 
 extension OpenTokCaller: OTSubscriberDelegate {
-    func subscriberDidConnect(toStream subscriber: OTSubscriberKit) { note("receiving") }
+    func subscriberDidConnect(toStream subscriber: OTSubscriberKit) {
+        note(names ? "receiving \(subscriber.stream?.name ?? "")" : "receiving")
+    }
     func subscriber(_ subscriber: OTSubscriberKit, didFailWithError error: OTError) { note(error) }
-    func subscriberVideoDataReceived(_ subscriber: OTSubscriber) { note("first picture") }
+    func subscriberVideoDataReceived(_ subscriber: OTSubscriber) {
+        note(names ? "first picture of \(subscriber.stream?.name ?? "")" : "first picture")
+    }
     func subscriberVideoDisabled(_ subscriber: OTSubscriberKit, reason: OTSubscriberVideoEventReason) {
         note("video off \(reason.rawValue)")
     }
     func subscriberVideoEnabled(_ subscriber: OTSubscriberKit, reason: OTSubscriberVideoEventReason) {
         note("video on \(reason.rawValue)")
+    }
+}
+
+extension OpenTokCaller: OTPublisherKitNetworkStatsDelegate, OTSubscriberKitNetworkStatsDelegate {
+    func publisher(
+        _ publisher: OTPublisherKit, videoNetworkStatsUpdated stats: [OTPublisherKitVideoNetworkStats]
+    ) {
+        let isSent = stats.allSatisfy {
+            $0.videoPacketsSent > 0 && $0.videoBytesSent > 0 && $0.timestamp >= $0.startTime
+        }
+        note("sent \(stats.count) \(isSent)")
+        // Once is enough.
+        publisher.networkStatsDelegate = nil
+    }
+    func subscriber(
+        _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats
+    ) {
+        let isReceived = stats.videoPacketsReceived > 0 && stats.videoBytesReceived > 0 && stats.timestamp > 0
+        note("received \(isReceived)")
+        subscriber.networkStatsDelegate = nil
+    }
+}
+
+extension OpenTokCaller: OTPublisherKitRtcStatsReportDelegate, OTSubscriberKitRtcStatsReportDelegate {
+    func publisher(_ publisher: OTPublisherKit, rtcStatsReport stats: [OTPublisherRtcStats]) {
+        let isOwn = stats.allSatisfy { $0.connectionId == session.connection?.connectionId }
+        note("sent report \(isOwn) \(stats.map { Self.types($0.jsonArrayOfReports) })")
+    }
+    func subscriber(_ subscriber: OTSubscriberKit, rtcStatsReport jsonArrayOfReports: String) {
+        note("received report \(Self.types(jsonArrayOfReports))")
+    }
+
+    /// The kinds of what was sent or received.
+    private static func types(_ json: String) -> [String] {
+        let reports = try? JSONSerialization.jsonObject(with: Data(json.utf8)) as? [[String: Any]]
+        let counted = reports?.filter { ($0["packetsSent"] ?? $0["packetsReceived"]) as? Int ?? 0 > 0 } ?? []
+        return counted.map { "\($0["kind"] ?? "") \($0["type"] ?? "")" }
     }
 }

@@ -12,7 +12,7 @@ import WebRTC
 /// The folder of this file is a whole: copy it into an application of your own. It imports only Confab, ConfabUI and AppModel.
 final class WebRTCEngine: MediaEngine {
     /// One for the process: each has its own threads.
-    private static let factory: RTCPeerConnectionFactory = {
+    static let factory: RTCPeerConnectionFactory = {
         RTCInitializeSSL()
         let encoders = RTCDefaultVideoEncoderFactory()
         // Only VP8 is encoded in several layers.
@@ -57,7 +57,7 @@ final class WebRTCEngine: MediaEngine {
         }
     }
 
-    private func media(
+    func media(
         _ source: RTCVideoSource, _ capture: any VideoCapture, withMicrophone: Bool
     ) -> WebRTCMedia {
         let video = Self.factory.videoTrack(with: source, trackId: UUID().uuidString)

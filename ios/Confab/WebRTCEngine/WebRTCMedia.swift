@@ -17,7 +17,7 @@ protocol VideoCapture: Actor {
 final class WebRTCMedia: LocalMedia {
     private let audio: RTCAudioTrack?
     private let videoTrack: RTCVideoTrack?
-    private let capture: (any VideoCapture)?
+    let capture: (any VideoCapture)?
     let video: (any VideoSource)?
 
     init(audio: RTCAudioTrack?, video track: RTCVideoTrack?, capture: (any VideoCapture)?) {

@@ -1,8 +1,10 @@
+import AVFoundation
 import Foundation
 import OpenTokShapes
 import UIKit
 
-/// A conversation of several: everyone in one row, with buttons to mute the own microphone and everyone else.
+/// A conversation of several: everyone in one row, with buttons to mute the own microphone and everyone else, and to use the
+/// other camera.
 final class Multiparty: UIViewController {
     private var session: OTSession?
     private var publisher: OTPublisher?
@@ -26,6 +28,16 @@ final class Multiparty: UIViewController {
         row.addArrangedSubview(UIButton(type: .system, primaryAction: mute))
         let silence = UIAction(title: "Silence") { [weak self] _ in self?.silence() }
         row.addArrangedSubview(UIButton(type: .system, primaryAction: silence))
+        let swap = UIAction(title: "Swap cameras") { [weak self] _ in self?.swapCameras() }
+        row.addArrangedSubview(UIButton(type: .system, primaryAction: swap))
+    }
+
+    private func swapCameras() {
+        if publisher?.cameraPosition == .front {
+            publisher?.cameraPosition = .back
+        } else {
+            publisher?.cameraPosition = .front
+        }
     }
 
     private func silence() {
@@ -84,6 +96,10 @@ extension Multiparty: OTPublisherDelegate {
     func publisher(_ publisher: OTPublisherKit, didFailWithError error: OTError) { print(error) }
 
     func muteForced(_ publisher: OTPublisherKit) { print("A moderator muted you") }
+
+    func publisher(_ publisher: OTPublisher, didChangeCameraPosition position: AVCaptureDevice.Position) {
+        print(position == .front ? "You see yourself" : "You see what is before you")
+    }
 }
 
 extension Multiparty: OTSubscriberDelegate {

@@ -1,0 +1,217 @@
+import Confab
+import Foundation
+
+/// A stream of this client, without a view.
+@preconcurrency @MainActor open class OTPublisherKit: NSObject {
+    /// Hears what happens to the stream.
+    public weak var delegate: (any OTPublisherKitDelegate)?
+    /// Hears how loud the own audio is, about once a second, if the media engine knows it.
+    public weak var audioLevelDelegate: (any OTPublisherKitAudioLevelDelegate)? { didSet { meter() } }
+    /// Hears what was sent, about once a second.
+    public weak var networkStatsDelegate: (any OTPublisherKitNetworkStatsDelegate)? { didSet { meter() } }
+    /// Hears the answers of ``getRtcStatsReport()``.
+    public weak var rtcStatsReportDelegate: (any OTPublisherKitRtcStatsReportDelegate)?
+    /// The stream; nil unless it is published.
+    public private(set) var stream: OTStream?
+    /// The session; nil unless the stream is published or is about to be.
+    public private(set) weak var session: OTSession?
+    /// The name of the stream; nil if there is none.
+    public let name: String?
+    /// What the video shows. Set it before publishing. Without ``videoCapture``, the media engine captures a screen.
+    public var videoType = OTPublisherKitVideoType.camera
+    /// What gives the frames instead of a camera. Set it before publishing; nil for the camera of the media engine, which has
+    /// no object of this type. A capturer needs an ``OTFrameEngine``.
+    public var videoCapture: (any OTVideoCapture)?
+    /// Gets no frames: publishing with it reports 1610, and goes on.
+    public var videoRender: (any OTVideoRender)?
+    /// Has no effect: the server decides whether subscribers get no video while their network does not carry it.
+    public var audioFallbackEnabled = true
+    /// Has no effect: there are no captions.
+    public var publishCaptions: Bool
+    /// Always empty: there are no transformers.
+    public var videoTransformers: [OTVideoTransformer] = []
+    /// Always empty: there are no transformers.
+    public var audioTransformers: [OTAudioTransformer] = []
+
+    private let request: CaptureRequest
+    private let tracks: (audio: Bool, video: Bool)
+    private var sends = (audio: true, video: true)
+    private var live: MediaPublisher? { didSet { meter() } }
+    private var life: Task<Void, Never>?
+    private let counters = Meter()
+    let requests = Requests()
+    /// What is published, from the beginning of capturing to the end.
+    private(set) var media: (any LocalMedia)?
+
+    /// Creates a publisher. Capturing begins when it is published, and stops at the end of the stream.
+    public init?(delegate: (any OTPublisherKitDelegate)?, settings: OTPublisherKitSettings) {
+        (self.delegate, name) = (delegate, settings.name)
+        tracks = (settings.audioTrack, settings.videoTrack)
+        request =
+            settings.videoTrack ? .camera(settings.preset, withMicrophone: settings.audioTrack) : .microphone
+        (videoCapture, publishCaptions) = (settings.capturer, settings.publishCaptions)
+        super.init()
+    }
+
+    deinit { life?.cancel() }
+
+    /// Whether audio is sent.
+    public var publishAudio: Bool {
+        get { sends.audio }
+        set {
+            sends.audio = newValue
+            change { (live) async throws(ConfabError) in try await live.setAudio(newValue) }
+        }
+    }
+
+    /// Whether video is sent.
+    public var publishVideo: Bool {
+        get { sends.video }
+        set {
+            let wasOn = sends.video
+            sends.video = newValue
+            change { (live) async throws(ConfabError) in try await live.setVideo(newValue) }
+            guard live != nil, newValue != wasOn else { return }
+            if newValue {
+                delegate?.publisherVideoEnabled(self, reason: .publisherPropertyChanged)
+            } else {
+                delegate?.publisherVideoDisabled(self, reason: .publisherPropertyChanged)
+            }
+        }
+    }
+
+    private func change(_ request: @escaping @Sendable (MediaPublisher) async throws(ConfabError) -> Void) {
+        guard let live else { return }
+        requests.change {
+            () async throws(ConfabError) in
+            try await request(live)
+        } onFailure: { [weak self] error in
+            self?.report(error)
+        }
+    }
+
+    // MARK: Life
+
+    func begin(in owner: OTSession, _ session: Session, _ client: ConfabClient) {
+        self.session = owner
+        let request = videoType == .screen ? .screen : request
+        let capture = tracks.video ? videoCapture : nil
+        let custom = capture.map {
+            CustomCapture($0, isScreen: videoType == .screen, withMicrophone: tracks.audio)
+        }
+        let engine = owner.settings.frameEngine ?? OTConfab.frameEngine
+        life = Task { [weak self] in
+            var media: (any LocalMedia)?
+            do throws(ConfabError) {
+                let captured =
+                    if let custom { try await custom.start(engine) } else { try await client.capture(request) }
+                media = captured
+                if let options = self?.start(captured), !Task.isCancelled {
+                    let live = try await session.publish(captured, as: options)
+                    let events = live.events.makeAsyncIterator()
+                    self?.published(live, with: options)
+                    if options.audio, captured.hasAudio, !live.hasAudio { self?.muted() }
+                    while let event = await events.next() { self?.hear(event) }
+                }
+            } catch {
+                self?.report(error)
+            }
+            custom?.stop()
+            await media?.stop()
+            self?.ended()
+        }
+    }
+
+    /// Capturing has begun.
+    private func start(_ media: any LocalMedia) -> Session.PublishOptions {
+        self.media = media
+        captured(media)
+        show(media.video)
+        if videoRender != nil, media.video != nil { report(.noRender) }
+        return Session.PublishOptions(
+            name: name ?? "", videoKind: videoType == .screen ? .screen : .camera,
+            audio: tracks.audio && sends.audio, video: tracks.video && sends.video)
+    }
+
+    /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
+    private func published(_ live: MediaPublisher, with sent: Session.PublishOptions) {
+        guard let session, let connection = session.connection else { return }
+        self.live = live
+        let stream = OTStream(live.stream, of: connection, in: session)
+        self.stream = stream
+        if sent.audio != (tracks.audio && sends.audio) { publishAudio = sends.audio }
+        if sent.video != (tracks.video && sends.video) { publishVideo = sends.video }
+        delegate?.publisher(self, streamCreated: stream)
+    }
+
+    private func hear(_ event: MediaPublisher.Event) {
+        switch event {
+        case .muted: muted()
+        case .failed(let error): report(error)
+        // The end of the events follows.
+        case .ended, .quality, .layersWanted, .videoWarning, .videoStopped, .videoResumed: break
+        }
+    }
+
+    /// A moderator muted the stream, or had muted everyone before it was published.
+    private func muted() {
+        sends.audio = false
+        delegate?.muteForced(self)
+    }
+
+    func report(_ error: ConfabError) {
+        if error.code == .cancelled { return }
+        delegate?.publisher(self, didFailWithError: OTError(publisher: error))
+    }
+
+    /// Ends the stream, or the attempt to publish it.
+    func finish() {
+        guard let live else { return life?.cancel() ?? () }
+        Task { await live.unpublish() }
+    }
+
+    private func ended() {
+        session?.publishers.removeAll { $0 === self }
+        let ended = stream
+        (session, stream, live, life, media) = (nil, nil, nil, nil, nil)
+        show(nil)
+        if let ended { delegate?.publisher(self, streamDestroyed: ended) }
+    }
+
+    /// Capturing has begun.
+    func captured(_ media: any LocalMedia) {}
+    /// Shows the own picture.
+    func show(_ source: (any VideoSource)?) {}
+
+    // MARK: Counters
+
+    private func meter() {
+        let isWanted = live != nil && (audioLevelDelegate != nil || networkStatsDelegate != nil)
+        counters.run(isWanted) { [weak self] in await self?.measure() }
+    }
+
+    private func measure() async {
+        guard let live, let stream else { return }
+        let counters = await live.statistics()
+        if let level = counters.audioLevel { audioLevelDelegate?.publisher(self, audioLevelUpdated: level) }
+        guard let delegate = networkStatsDelegate else { return }
+        let since = stream.creationTime.milliseconds
+        if let sent = counters.sum(.audio) {
+            delegate.publisher(
+                self, audioNetworkStatsUpdated: [OTPublisherKitAudioNetworkStats(sent, since: since)])
+        }
+        if let sent = counters.sum(.video) {
+            delegate.publisher(
+                self, videoNetworkStatsUpdated: [OTPublisherKitVideoNetworkStats(sent, since: since)])
+        }
+    }
+
+    /// Asks for all counters. ``rtcStatsReportDelegate`` hears them, unless the stream is not published.
+    public func getRtcStatsReport() {
+        guard let live, let connection = stream?.connection.connectionId else { return }
+        Task { [weak self] in
+            let report = OTPublisherRtcStats(connection, await live.statistics().json)
+            if let self { rtcStatsReportDelegate?.publisher(self, rtcStatsReport: [report]) }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Confab
+import Foundation
+
+/// How to publish without a camera of its own. Settings that say so have no effect: the media engine and the server decide.
+@preconcurrency @MainActor open class OTPublisherKitSettings: NSObject {
+    /// The name of the stream, at most 256 bytes; nil for none.
+    public var name: String?
+    /// Whether the stream has audio.
+    public var audioTrack = true
+    /// Whether the stream has video.
+    public var videoTrack = true
+    /// Bits of audio per second. It has no effect.
+    public var audioBitrate: Int32 = 40_000
+    /// Whether silence is not sent. It has no effect.
+    public var enableOpusDtx = false
+    /// Whether a screen is sent in several sizes. It has no effect: one size is sent.
+    public var scalableScreenshare = false
+    /// Whether the video stops on a network that does not carry it. It has no effect: the video does not stop.
+    public var publisherAudioFallbackEnabled = false
+    /// Whether subscribers get no video while their network does not carry it. It has no effect: the server decides.
+    public var subscriberAudioFallbackEnabled = true
+    /// Whether there are captions. It has no effect: there are none.
+    public var publishCaptions = false
+    /// What gives the frames instead of a camera; nil for the camera of the media engine.
+    fileprivate(set) var capturer: (any OTVideoCapture)?
+    /// What to capture.
+    fileprivate(set) var preset = CapturePreset.standard
+}
+
+/// How to publish. Media is captured by the media engine of the session's client.
+@preconcurrency @MainActor open class OTPublisherSettings: OTPublisherKitSettings {
+    /// What gives the frames instead of a camera; nil for the camera of the media engine.
+    public var videoCapture: (any OTVideoCapture)? {
+        get { capturer }
+        set { capturer = newValue }
+    }
+    /// The size to capture.
+    public var cameraResolution = OTCameraCaptureResolution.medium {
+        didSet { preset.size = cameraResolution.size }
+    }
+    /// The frames per second to capture.
+    public var cameraFrameRate = OTCameraCaptureFrameRate.rate30FPS {
+        didSet { preset.frameRate = cameraFrameRate.rawValue }
+    }
+}
+
+/// The size of a camera's video.
+public enum OTCameraCaptureResolution: Int, Sendable {
+    /// 352 × 288.
+    case low
+    /// 640 × 480.
+    case medium
+    /// 1280 × 720.
+    case high
+    /// 1920 × 1080.
+    case high1080p
+
+    fileprivate var size: VideoSize {
+        switch self {
+        case .low: CapturePreset.small.size
+        case .medium: CapturePreset.standard.size
+        case .high: CapturePreset.high.size
+        case .high1080p: VideoSize(width: 1920, height: 1080)
+        }
+    }
+}
+
+/// The frame rate of a camera's video.
+public enum OTCameraCaptureFrameRate: Int, Sendable {
+    /// 30 frames per second.
+    case rate30FPS = 30
+    /// 15 frames per second.
+    case rate15FPS = 15
+    /// 7 frames per second.
+    case rate7FPS = 7
+    /// 1 frame per second.
+    case rate1FPS = 1
+}
+
+/// What a publisher's video shows.
+public enum OTPublisherKitVideoType: Int, Sendable {
+    /// What a camera sees.
+    case camera = 1
+    /// What a screen shows; the media engine decides which.
+    case screen = 2
+}

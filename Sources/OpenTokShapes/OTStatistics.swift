@@ -1,0 +1,179 @@
+import Confab
+import Foundation
+
+/// Hears how loud a publisher's audio is.
+@preconcurrency @MainActor public protocol OTPublisherKitAudioLevelDelegate: AnyObject {
+    /// The loudness from 0 to 1.
+    func publisher(_ publisher: OTPublisherKit, audioLevelUpdated audioLevel: Float)
+}
+
+/// Hears how loud a subscriber's audio is.
+@preconcurrency @MainActor public protocol OTSubscriberKitAudioLevelDelegate: AnyObject {
+    /// The loudness from 0 to 1.
+    func subscriber(_ subscriber: OTSubscriberKit, audioLevelUpdated audioLevel: Float)
+}
+
+/// Hears captions.
+@preconcurrency @MainActor public protocol OTSubscriberKitCaptionsDelegate: AnyObject {
+    /// Somebody said this. It is never called: there are no captions. Optional.
+    func subscriber(_ subscriber: OTSubscriberKit, caption text: String, isFinal: Bool)
+}
+
+extension OTSubscriberKitCaptionsDelegate {
+    /// Does nothing.
+    public func subscriber(_ subscriber: OTSubscriberKit, caption text: String, isFinal: Bool) {}
+}
+
+/// Hears what a publisher has sent. There is one element, the sum for all subscribers.
+@preconcurrency @MainActor public protocol OTPublisherKitNetworkStatsDelegate: AnyObject {
+    /// The video since the beginning. Optional.
+    func publisher(
+        _ publisher: OTPublisherKit, videoNetworkStatsUpdated stats: [OTPublisherKitVideoNetworkStats])
+    /// The audio since the beginning. Optional.
+    func publisher(
+        _ publisher: OTPublisherKit, audioNetworkStatsUpdated stats: [OTPublisherKitAudioNetworkStats])
+}
+
+extension OTPublisherKitNetworkStatsDelegate {
+    /// Does nothing.
+    public func publisher(
+        _ publisher: OTPublisherKit, videoNetworkStatsUpdated stats: [OTPublisherKitVideoNetworkStats]
+    ) {}
+    /// Does nothing.
+    public func publisher(
+        _ publisher: OTPublisherKit, audioNetworkStatsUpdated stats: [OTPublisherKitAudioNetworkStats]
+    ) {}
+}
+
+/// Hears what a subscriber has received.
+@preconcurrency @MainActor public protocol OTSubscriberKitNetworkStatsDelegate: AnyObject {
+    /// The video since the beginning. Optional.
+    func subscriber(
+        _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats)
+    /// The audio since the beginning. Optional.
+    func subscriber(
+        _ subscriber: OTSubscriberKit, audioNetworkStatsUpdated stats: OTSubscriberKitAudioNetworkStats)
+}
+
+extension OTSubscriberKitNetworkStatsDelegate {
+    /// Does nothing.
+    public func subscriber(
+        _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats
+    ) {}
+    /// Does nothing.
+    public func subscriber(
+        _ subscriber: OTSubscriberKit, audioNetworkStatsUpdated stats: OTSubscriberKitAudioNetworkStats
+    ) {}
+}
+
+/// Hears all counters of a publisher.
+@preconcurrency @MainActor public protocol OTPublisherKitRtcStatsReportDelegate: AnyObject {
+    /// The counters, as `getRtcStatsReport` asked for them. There is one element. Optional.
+    func publisher(_ publisher: OTPublisherKit, rtcStatsReport stats: [OTPublisherRtcStats])
+}
+
+extension OTPublisherKitRtcStatsReportDelegate {
+    /// Does nothing.
+    public func publisher(_ publisher: OTPublisherKit, rtcStatsReport stats: [OTPublisherRtcStats]) {}
+}
+
+/// Hears all counters of a subscriber.
+@preconcurrency @MainActor public protocol OTSubscriberKitRtcStatsReportDelegate: AnyObject {
+    /// The counters, as `getRtcStatsReport` asked for them: a JSON array with names of the W3C's. Optional.
+    func subscriber(_ subscriber: OTSubscriberKit, rtcStatsReport jsonArrayOfReports: String)
+}
+
+extension OTSubscriberKitRtcStatsReportDelegate {
+    /// Does nothing.
+    public func subscriber(_ subscriber: OTSubscriberKit, rtcStatsReport jsonArrayOfReports: String) {}
+}
+
+/// Video that a publisher has sent.
+public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
+    /// Always empty: these are the sums for all subscribers.
+    public let connectionId = ""
+    /// Always empty: these are the sums for all subscribers.
+    public let subscriberId = ""
+    /// Packets that did not arrive.
+    public let videoPacketsLost: Int64
+    /// RTP packets since the beginning.
+    public let videoPacketsSent: Int64
+    /// Payload bytes.
+    public let videoBytesSent: Int64
+    /// When this was counted, in milliseconds since 1970.
+    public let timestamp: Double
+    /// When the stream was published, in milliseconds since 1970.
+    public let startTime: Double
+
+    init(_ sent: Counters, since start: Double) {
+        (videoPacketsLost, videoPacketsSent) = (sent.lost, Int64(clamping: sent.packets))
+        (videoBytesSent, timestamp, startTime) = (Int64(clamping: sent.bytes), sent.time, start)
+    }
+}
+
+/// Audio that a publisher has sent.
+public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
+    /// Always empty: these are the sums for all subscribers.
+    public let connectionId = ""
+    /// Always empty: these are the sums for all subscribers.
+    public let subscriberId = ""
+    /// Packets that did not arrive.
+    public let audioPacketsLost: Int64
+    /// RTP packets since the beginning.
+    public let audioPacketsSent: Int64
+    /// Payload bytes.
+    public let audioBytesSent: Int64
+    /// When this was counted, in milliseconds since 1970.
+    public let timestamp: Double
+    /// When the stream was published, in milliseconds since 1970.
+    public let startTime: Double
+
+    init(_ sent: Counters, since start: Double) {
+        (audioPacketsLost, audioPacketsSent) = (sent.lost, Int64(clamping: sent.packets))
+        (audioBytesSent, timestamp, startTime) = (Int64(clamping: sent.bytes), sent.time, start)
+    }
+}
+
+/// Video that a subscriber has received.
+public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
+    /// Packets that did not arrive.
+    public let videoPacketsLost: UInt64
+    /// RTP packets since the beginning.
+    public let videoPacketsReceived: UInt64
+    /// Payload bytes.
+    public let videoBytesReceived: UInt64
+    /// When this was counted, in milliseconds since 1970.
+    public let timestamp: Double
+
+    init(_ received: Counters) {
+        (videoPacketsLost, videoPacketsReceived) = (UInt64(clamping: received.lost), received.packets)
+        (videoBytesReceived, timestamp) = (received.bytes, received.time)
+    }
+}
+
+/// Audio that a subscriber has received.
+public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
+    /// Packets that did not arrive.
+    public let audioPacketsLost: UInt64
+    /// RTP packets since the beginning.
+    public let audioPacketsReceived: UInt64
+    /// Payload bytes.
+    public let audioBytesReceived: UInt64
+    /// When this was counted, in milliseconds since 1970.
+    public let timestamp: Double
+
+    init(_ received: Counters) {
+        (audioPacketsLost, audioPacketsReceived) = (UInt64(clamping: received.lost), received.packets)
+        (audioBytesReceived, timestamp) = (received.bytes, received.time)
+    }
+}
+
+/// All counters of a publisher.
+public final class OTPublisherRtcStats: NSObject, Sendable {
+    /// The own connection: one peer connection serves all subscribers.
+    public let connectionId: String
+    /// The counters: a JSON array with names of the W3C's.
+    public let jsonArrayOfReports: String
+
+    init(_ connectionId: String, _ json: String) { (self.connectionId, jsonArrayOfReports) = (connectionId, json) }
+}
