@@ -12,6 +12,8 @@ final class Publication {
     /// The transceiver by which the quality of the stream was judged last, and the level that was reported.
     var judgedMid: String?
     var reportedUplink = UplinkLevel.good
+    /// Whether the publisher was told which video is needed. It keeps to that on later connections, too.
+    var wasToldAboutVideo = false
 
     init(stream: Key, session: String, client: Key, mids: Mids, audio: Bool, video: Bool) {
         (self.stream, self.session, self.client, self.mids) = (stream, session, client, mids)

@@ -29,8 +29,12 @@ extension Router {
     }
 
     /// Finds the subscriber whose report this is. Browsers use the same SSRC in all reports, so only a subscriber's key tells.
-    /// Who moved is silent at its former address, which leaves few to try; if there are more, later reports try the others.
+    /// Only subscribers that have been silent for 200 ms are tried. Without transport-wide feedback these can be nearly all; then
+    /// later reports try the others.
     private func receiveAstrayReport(_ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime) {
+        // A check of this address may be under way. Its answer is found by this entry.
+        let former = astray[path]
+        if former?.side == .send { return }
         withUnsafeTemporaryAllocation(byteCount: datagram.count, alignment: 8) { copy in
             var tries = 0
             for step in 1...max(1, peers.count) where !peers.isEmpty && tries < Self.maxTries {
@@ -44,7 +48,7 @@ extension Router {
                 astray[path] = peer
                 if peer.transport.receiveAstray(copy, on: path, now: now, sink: sink) { return }
             }
-            astray[path] = nil
+            astray[path] = former
         }
     }
 

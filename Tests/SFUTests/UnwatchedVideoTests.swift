@@ -71,6 +71,22 @@ struct UnwatchedVideoTests {
         #expect(room.server.wanted.filter { $0.stream == next }.map(\.isVideoWanted) == [true])
     }
 
+    @Test("are wanted on the publisher's next connection if they were not wanted on the former one")
+    func nextConnection() throws {
+        let room = try SimulatedRoom()
+        let (publisher, watcher) = (room.client(), room.client())
+        try publisher.publish()
+        try watcher.watch()
+        try room.connect()
+        room.run(3000)
+        #expect(publisher.wanted.last?.isVideoWanted == false)
+        try publisher.publish()
+        watcher.subscribe(to: publisher)
+        try room.connect()
+        room.run(1000)
+        #expect(publisher.wanted.last?.isVideoWanted == true)
+    }
+
     @Test("that the publisher has turned off can begin at once again")
     func turnedOff() throws {
         let room = try SimulatedRoom()
@@ -174,7 +190,7 @@ struct UnwatchedVideoTests {
     func most() {
         var advice = CodecAdvice()
         #expect(update(&advice, sent: vp9, [(vp8, [1, 2]), (baseline, [3]), (vp9, [3])]) == 96)
-        #expect(update(&advice, sent: vp8, [(vp8, [1, 2]), (baseline, [3, 4, 5]), (vp9, [3])]) == 104)
+        #expect(update(&advice, sent: vp8, [(vp8, [1, 2]), (baseline, [3, 4, 5]), (vp9, [3])], at: 2) == 104)
         // One who decodes nothing that the others do does not take the video from them.
         advice = CodecAdvice()
         #expect(update(&advice, sent: vp8, [(vp8, [1, 2]), (baseline, [3]), (vp9, [])]) == nil)
@@ -204,8 +220,22 @@ struct UnwatchedVideoTests {
     func otherChoice() {
         var advice = CodecAdvice()
         #expect(update(&advice, sent: vp9, [(vp8, [1, 2]), (vp9, [1])]) == 96)
-        #expect(update(&advice, sent: vp8, [(vp8, []), (vp9, [1])], at: 1) == nil)
+        #expect(update(&advice, sent: vp8, [(vp8, []), (vp9, [1])], at: 2) == nil)
         // It stays with VP8 although nobody asks for that any longer.
-        #expect(update(&advice, sent: vp8, [(vp8, []), (vp9, [1])], at: 7) == 98)
+        #expect(update(&advice, sent: vp8, [(vp8, []), (vp9, [1])], at: 8) == 98 && !advice.isEnding)
+    }
+
+    @Test("are wanted in another codec at most every two seconds, whatever subscribers do")
+    func flood() {
+        var advice = CodecAdvice()
+        var (changes, former) = (0, UInt8?.none)
+        for tick in 0..<500 {
+            let now = MediaTime(nanoseconds: Int64(tick) * 20_000_000)
+            let codecs = [vp8, high]
+            advice.update(sent: former ?? 102, of: codecs, now: now) { ($0 == 0) == (tick % 2 == 0) ? 1 : 0 }
+            if advice.payloadType != former { changes += 1 }
+            former = advice.payloadType
+        }
+        #expect((2...6).contains(changes), "\(changes) in 10 s")
     }
 }

@@ -390,6 +390,7 @@ extension CongestionControl {
         guard let since = sufficientSince else { return sufficientSince = now }
         guard now - since >= Self.sufficient else { return }
         (rates, loss, sufficientSince) = (RateControl(estimate: Self.unlimited), LossBound(), nil)
+        probing.retry(now: now)
     }
 
     /// Must be called with the number of bytes of padding that were sent.

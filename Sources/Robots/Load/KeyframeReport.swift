@@ -11,7 +11,7 @@ public struct KeyframeReport: Codable, Sendable {
         public var median = 0.0
         public var late = 0.0
         public var most = 0.0
-        /// The number of packets with a delay below each of `bounds`, but not below the previous one, and at last of all others.
+        /// The number of packets in each band: below this one of `bounds`, and not below the one before. The last count has no bound.
         public var counts: [Int64] = []
         /// The server's own measurements, from its metrics: how often the oldest packet that it sent on had waited no longer
         /// than each of `serverBounds`, but longer than the previous one, and at last all others. Empty without metrics.

@@ -43,7 +43,7 @@ final class Downlink {
     static let (shortestResumeDelay, longestResumeDelay) = (MediaInterval.milliseconds(500), MediaInterval.seconds(16))
     /// How much the budget must have grown since the fall for the others not to wait: the path has changed.
     static let recovery = 2.0
-    /// The time between two resumes. Each comes with a keyframe, and only then the path shows what it carries.
+    /// The time between two allocations that resume videos. Each resume comes with a keyframe, and only then the path shows what it carries.
     static let resumeInterval = MediaInterval.seconds(1)
     /// How long after a raise no probe starts: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)

@@ -60,7 +60,7 @@ extension Router {
         if lowers, let downlink = peer.downlink {
             // Not the budget of this moment, which is far smaller while a queue is drained.
             let carried = downlink.control.estimate.map { max(.zero, $0 - downlink.audio) } ?? budget
-            downlink.lowered(to: peer.isBehind ? .zero : carried, now: now)
+            downlink.lowered(to: carried, now: now)
         }
         if raises { peer.downlink?.raisedAt = now }
         if resumes { peer.downlink?.resumed(now: now) }

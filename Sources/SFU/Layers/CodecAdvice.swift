@@ -11,6 +11,8 @@ struct CodecAdvice: Sendable {
     static let releaseDelay = MediaInterval.seconds(10)
     /// How long a publisher may take to return to its own codec.
     static let returnTime = MediaInterval.seconds(5)
+    /// The shortest time between two changes after the first, whatever subscribers do: each is a negotiation and a keyframe.
+    static let changeInterval = MediaInterval.seconds(2)
 
     /// The payload type of the codec to send; nil if the publisher's own choice is right.
     private(set) var payloadType: UInt8?
@@ -20,9 +22,12 @@ struct CodecAdvice: Sendable {
     /// The payload type of the advice that ended, and when; nil once the publisher has followed.
     private var ended: UInt8?
     private var endedAt: MediaTime?
+    private var changedAt: MediaTime?
+    /// Whether a change waits because the previous one was just before.
+    private var isHeld = false
 
     /// Whether time alone may change something.
-    var isEnding: Bool { suitsSince != nil || ended != nil }
+    var isEnding: Bool { suitsSince != nil || ended != nil || isHeld }
 
     /// - Parameters:
     ///   - sent: the payload type that arrives now.
@@ -32,6 +37,7 @@ struct CodecAdvice: Sendable {
         if payloadType == nil, sent != ended || endedAt.map({ now - $0 >= Self.returnTime }) ?? true {
             (own, ended) = (sent, nil)
         }
+        isHeld = false
         guard let ownIndex = codecs.firstIndex(where: { $0.payloadType == own }) else {
             // The offer has changed.
             self = CodecAdvice()
@@ -49,7 +55,14 @@ struct CodecAdvice: Sendable {
         let present = codecs.firstIndex { $0.payloadType == payloadType }.map(decoders) ?? 0
         guard best.decoders > ownDecoders else { return end(now: now, isUrgent: present < ownDecoders) }
         suitsSince = nil
-        if best.decoders > present { payloadType = codecs[best.index].payloadType }
+        guard best.decoders > present, mayChange(now: now) else { return }
+        (payloadType, ended, endedAt) = (codecs[best.index].payloadType, nil, nil)
+    }
+
+    private mutating func mayChange(now: MediaTime) -> Bool {
+        isHeld = changedAt.map { now - $0 < Self.changeInterval } ?? false
+        if !isHeld { changedAt = now }
+        return !isHeld
     }
 
     /// - Parameter isUrgent: whether some subscribers decode only the publisher's own codec.
@@ -57,7 +70,7 @@ struct CodecAdvice: Sendable {
         guard payloadType != nil else { return }
         let since = suitsSince ?? now
         suitsSince = since
-        guard isUrgent || now - since >= Self.releaseDelay else { return }
+        guard isUrgent || now - since >= Self.releaseDelay, mayChange(now: now) else { return }
         (ended, endedAt) = (payloadType, now)
         (payloadType, suitsSince) = (nil, nil)
     }

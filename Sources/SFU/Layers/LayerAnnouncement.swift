@@ -2,7 +2,7 @@ import RTC
 
 /// Decides when to tell a publisher which encodings subscribers need. A newly needed encoding is announced immediately. An
 /// encoding that is no longer needed is announced after a delay, so that a subscriber who returns soon does not wait for a
-/// keyframe. The delay also bounds the number of messages, whatever subscribers do.
+/// keyframe. The delay also bounds the number of messages about encodings, whatever subscribers do.
 struct LayerAnnouncement: Sendable {
     /// How long an encoding must have no subscribers before the publisher may stop sending it.
     static let layerReleaseDelay = MediaInterval.seconds(2)
@@ -17,7 +17,7 @@ struct LayerAnnouncement: Sendable {
 
     /// One bit per encoding. Set if a subscriber receives the encoding or should receive it.
     var wanted: UInt8 = 0
-    /// The same for subscribers that would receive the encoding in another codec that the publisher offers.
+    /// The same for subscribers that cannot decode the encoding, but another codec that the publisher offers.
     var refused: UInt8 = 0
     private var stream: Key?
     private var announced: News?
@@ -29,8 +29,11 @@ struct LayerAnnouncement: Sendable {
     /// - Parameters:
     ///   - codec: the payload type of the codec that the publisher should send instead of its own choice.
     ///   - isLayered: whether the publisher sends layers. Otherwise it sends its video until it is told not to.
+    ///   - wasTold: whether the publisher was told something about this stream, perhaps on an earlier connection.
     /// - Returns: what to announce; nil if it has not changed.
-    mutating func next(for stream: Key, codec: UInt8? = nil, isLayered: Bool = true, now: MediaTime) -> News? {
+    mutating func next(
+        for stream: Key, codec: UInt8? = nil, isLayered: Bool = true, wasTold: Bool = false, now: MediaTime
+    ) -> News? {
         if self.stream != stream {
             isUntold = self.stream == nil
             (self.stream, announced, begunAt) = (stream, nil, now)
@@ -46,7 +49,7 @@ struct LayerAnnouncement: Sendable {
         // delay before announcing that none are.
         if announced == nil, current == 0, let begunAt, now - begunAt < Self.layerReleaseDelay { return nil }
         let news = News(layers: current, payloadType: codec)
-        if announced == nil, isUntold, !isLayered, current != 0 { announced = News(layers: current) }
+        if announced == nil, isUntold, !wasTold, !isLayered, current != 0 { announced = News(layers: current) }
         guard announced != news else { return nil }
         announced = news
         return news

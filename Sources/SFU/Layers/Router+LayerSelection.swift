@@ -73,9 +73,12 @@ extension Router {
         // A video that the publisher has turned off has no subscribers, but is not unwanted: it must begin at once again.
         guard let publication = track.publication, publication.forwardsVideo, !track.encodings.isEmpty,
             let news = track.announcement.next(
-                for: publication.stream, codec: track.advice.payloadType, isLayered: track.hasRIDs, now: now)
+                for: publication.stream, codec: track.advice.payloadType, isLayered: track.hasRIDs,
+                wasTold: publication.wasToldAboutVideo, now: now)
         else { return }
-        let rids = track.encodings.filter { news.layers >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)
+        publication.wasToldAboutVideo = true
+        let rids =
+            !track.hasRIDs ? [] : track.encodings.filter { news.layers >> UInt8($0.index) & 1 == 1 }.compactMap(\.rid)
         events.append(
             .layersWanted(
                 LayersWanted(
