@@ -2,7 +2,7 @@
 // stage. Part of the state machine in `state.js`.
 //
 // Invariant: the card shows the same person until that person no longer waits, and takes a press only for a person who has been
-// on it for a moment. So a press that was meant for one person never admits another.
+// on it, in sight, for a moment. So a press that was meant for one person never admits another.
 import { inside } from './room-state.js';
 
 /** @typedef {import('./types.js').State} State */
@@ -14,7 +14,7 @@ import { inside } from './room-state.js';
 const knockRest = 4_000;
 /** Knocks that are kept, as many as a lobby has places (protocol §15). */
 const keptKnocks = 100;
-/** For this time (milliseconds) the card ignores presses after it has changed: nobody reads a name and presses sooner. */
+/** For this time (milliseconds) the card ignores presses after it has appeared or changed: nobody reads a name and presses sooner. */
 const cardRest = 700;
 
 /** @type {Handlers} */
@@ -23,8 +23,8 @@ export const handlers = {
   admit: inside((state, { connectionId }) => answered(state, 'admit', connectionId)),
   deny: inside((state, { connectionId }) => answered(state, 'deny', connectionId)),
   answerCard: inside((state, { how, connectionId }) => cardAnswered(state, how, connectionId)),
-  cardReady: inside((state, { connectionId }) => (
-    [state.card?.connectionId === connectionId ? { ...state, card: { connectionId, isReady: true } } : state, []])),
+  // A card that has changed since then has its own time.
+  cardReady: inside((state, { card }) => [state.card === card ? { ...state, card: { ...card, isReady: true } } : state, []]),
 };
 
 /** @param {State} state @param {Event} event @param {number} now @returns {Step} */
@@ -54,23 +54,27 @@ function answered(state, how, connectionId) {
 function cardAnswered(state, how, connectionId) {
   const { card } = state;
   if (card?.connectionId !== connectionId || !card.isReady) return [state, []];
-  const [next, effects] = answered(state, how, connectionId);
   // A double click answers once.
-  return [{ ...next, card: { connectionId, isReady: false } }, [...effects, rest(connectionId)]];
+  return resting(answered(state, how, connectionId), connectionId);
 }
 
-/** @param {string} connectionId */
-const rest = (connectionId) => ({ do: 'later', after: cardRest, event: { type: 'cardReady', connectionId } });
+/** @param {Step} step @param {string} connectionId who is on the card @returns {Step} */
+function resting([state, effects], connectionId) {
+  const card = { connectionId, isReady: false };
+  return [{ ...state, card }, [...effects, { do: 'later', after: cardRest, event: { type: 'cardReady', card } }]];
+}
 
 /**
- * Returns a step with the card for it: the same person while they wait, otherwise the one who has waited longest.
+ * Returns a step with the card for it: the same person while they wait, otherwise the one who has waited longest. The panel
+ * of people covers the card, which rests again when it reappears.
  * @param {State} before @param {Step} step @returns {Step}
  */
 export function withCard(before, [state, effects]) {
-  if (state.knocks === before.knocks) return [state, effects];
   const { card, knocks } = state;
-  if (card && knocks.some(({ connectionId }) => connectionId === card.connectionId)) return [state, effects];
-  const [first] = knocks;
-  if (!first) return [{ ...state, card: null }, effects];
-  return [{ ...state, card: { connectionId: first.connectionId, isReady: false } }, [...effects, rest(first.connectionId)]];
+  const appears = before.panel === 'people' && state.panel !== 'people';
+  if (knocks === before.knocks && !appears) return [state, effects];
+  const same = knocks.find(({ connectionId }) => connectionId === card?.connectionId);
+  if (same && !appears) return [state, effects];
+  const next = same ?? knocks[0];
+  return next ? resting([state, effects], next.connectionId) : [{ ...state, card: null }, effects];
 }

@@ -124,7 +124,7 @@ const machine = run({
 /** @param {import('./types.js').Event} event */
 function dispatchOfPreview(event) {
   // Another microphone has not been heard yet.
-  if (event.type === 'mediaBack') hearing.reset();
+  if (event.type === 'mediaBack' && event.kind !== 'video') hearing.reset();
   dispatch(event);
   if (event.type === 'mediaOn') output.list();
 }

@@ -33,12 +33,20 @@ export class Output {
     if (!canChoose()) return;
     const all = await navigator.mediaDevices.enumerateDevices().catch(() => []);
     const outputs = all.filter(({ kind, deviceId }) => kind === 'audiooutput' && deviceId !== '');
-    show(/** @type {HTMLElement} */ (this.#picker.parentElement), outputs.length > 1);
+    // Not every browser lists the system's choice among the devices.
+    const system = outputs.some(({ deviceId }) => deviceId === 'default') ? [] : [new Option(this.strings.room.systemSpeakers, '')];
+    show(/** @type {HTMLElement} */ (this.#picker.parentElement), system.length + outputs.length > 1);
     const wanted = this.devices.recall().speakers;
     const chosen = outputs.find(({ deviceId }) => deviceId === wanted)?.deviceId ?? '';
-    this.#picker.replaceChildren(...outputs.map(({ deviceId, label }, index) => (
-      new Option(label || this.strings.room.unnamedSpeakers(index + 1), deviceId, false, deviceId === chosen))));
+    this.#picker.replaceChildren(...system, ...outputs.map(({ deviceId, label }, index) => (
+      new Option(label || this.strings.room.unnamedSpeakers(index + 1), deviceId))));
     this.#use(chosen);
+    this.#show();
+  }
+
+  #show() {
+    const isListed = [...this.#picker.children].some((option) => /** @type {HTMLOptionElement} */ (option).value === this.#current);
+    this.#picker.value = isListed ? this.#current : 'default';
   }
 
   /** @param {string} deviceId */
@@ -50,7 +58,13 @@ export class Output {
   /** @param {Player} player */
   apply(player) {
     if (!player.setSinkId || player.sinkId === this.#current) return;
-    // Unplugged in this moment: the system's device plays, until the list of devices changes.
-    player.setSinkId(this.#current).catch(() => { this.#current = ''; });
+    const wanted = this.#current;
+    player.setSinkId(wanted).catch(() => {
+      // A later choice stands. If the system's own device fails, there is no other to use.
+      if (this.#current !== wanted || wanted === '') return;
+      // Unplugged in this moment: the system's device plays, until the list of devices changes.
+      this.#use('');
+      this.#show();
+    });
   }
 }

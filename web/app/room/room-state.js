@@ -52,8 +52,8 @@ export const handlers = {
   reacted: inside(reacted),
   stream: inside((state, { stream }) => [{ ...state, streams: upsert(state.streams, stream) }, []]),
   streamGone: inside((state, { streamId }) => streamGone(state, streamId)),
-  fault: inside((state, { of, connectionId, code, isFinal }) => (
-    [{ ...state, faults: [...withoutFault(state, of), { of, connectionId, code, isFinal }], faultsRead: false }, []])),
+  fault: inside((state, { of, connectionId, isScreen, code, isFinal }) => (
+    [{ ...state, faults: [...withoutFault(state, of), { of, connectionId, isScreen, code, isFinal }], faultsRead: false }, []])),
   faultOver: inside((state, { of }) => [{ ...state, faults: withoutFault(state, of) }, []]),
   speaker: inside((state, { connectionId }) => [{ ...state, speaker: connectionId }, []]),
 

@@ -237,7 +237,7 @@ function snapshot(room) {
 function sourceOf(stream) {
   if (!stream) return {};
   const { streamId, videoType, connection: { connectionId } } = stream;
-  return videoType === 'screen' ? { of: streamId } : { of: streamId, connectionId };
+  return { of: streamId, connectionId, isScreen: videoType === 'screen' };
 }
 
 /** @param {any} error */

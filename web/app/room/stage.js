@@ -48,7 +48,11 @@ export class Stage {
     button('page-back').addEventListener('click', () => this.#turn(-1));
     button('page-on').addEventListener('click', () => this.#turn(1));
     // The person may change between the beginning of a press and its end.
-    for (const begins of ['pointerdown', 'keydown']) box('knock').addEventListener(begins, () => { this.#pressed = box('knock').dataset.connection; });
+    const card = box('knock');
+    card.addEventListener('pointerdown', () => { this.#pressed = card.dataset.connection; });
+    card.addEventListener('pointercancel', () => { this.#pressed = undefined; });
+    // Other keys press no button, and would keep the person for a later press.
+    card.addEventListener('keydown', ({ key }) => { if (key === 'Enter' || key === ' ') this.#pressed = card.dataset.connection; });
     button('knock-admit').addEventListener('click', () => this.#answer('admit'));
     button('knock-deny').addEventListener('click', () => this.#answer('deny'));
   }

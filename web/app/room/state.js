@@ -240,7 +240,11 @@ function cameraOff(state) {
 /** @param {State} state @param {boolean} camera @returns {Step} */
 function mediaOn(state, camera) {
   const isNew = state.media.is !== 'on';
-  const [begun, effects] = begin({ ...state, media: { is: 'on', camera }, sound: 'unknown', used: { ...state.kept.settings, ...network(state) } });
+  // What could not be started works now.
+  const isOver = state.trouble?.code === 'microphone_failed' || (camera && state.trouble?.code === 'camera_failed');
+  const [begun, effects] = begin({
+    ...state, media: { is: 'on', camera }, sound: 'unknown', used: { ...state.kept.settings, ...network(state) }, trouble: isOver ? null : state.trouble,
+  });
   return [begun, [...(isNew && state.place.is === 'in' ? [{ do: 'publish' }] : []), ...effects]];
 }
 

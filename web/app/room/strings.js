@@ -37,7 +37,7 @@ const en = {
   previewOff: 'Your browser will ask to use your camera and microphone.',
   previewCameraOff: 'Your camera is off. Others can still hear you.',
   lostMicrophone: 'Your microphone was disconnected. Connect it again, or choose another one.',
-  lostCamera: 'Your camera was disconnected. Connect it again and press “Camera off” to turn it on.',
+  lostCamera: 'Your camera was disconnected. Choose another one in the settings, or connect it again and press “Camera off” to turn it on.',
   media: {
     refused: 'The camera and microphone are blocked for this page. Allow them in the address bar and try again.',
     missing: 'No camera or microphone was found. Connect one and try again.',
@@ -152,6 +152,7 @@ const en = {
   settingsTitle: 'Settings',
   settingsHint: 'The settings below stay on this device and apply when you join the next time.',
   speakers: 'Speakers',
+  systemSpeakers: 'System default',
   unnamedSpeakers: /** @param {number} number */ (number) => `Speakers ${number}`,
   candidates: 'Connect by',
   candidateNames: {
@@ -223,6 +224,10 @@ const en = {
     othersFull: /** @param {string} name */ (name) =>
       `You do not see or hear ${name ? isolated(name) : 'everyone'} yet, because the server has reached its bandwidth limit. This page keeps trying. It helps if people turn their cameras off.`,
     othersFinal: /** @param {string} name */ (name) => `You do not see or hear ${name ? isolated(name) : 'everyone'}. Leave the room and join again.`,
+    screens: /** @param {string} name */ (name) => `You do not see ${name ? `the screen of ${isolated(name)}` : 'every shared screen'} yet. This page keeps trying. If that takes long, leave the room and join again.`,
+    screensFull: /** @param {string} name */ (name) =>
+      `You do not see ${name ? `the screen of ${isolated(name)}` : 'every shared screen'} yet, because the server has reached its bandwidth limit. This page keeps trying. It helps if people turn their cameras off.`,
+    screensFinal: /** @param {string} name */ (name) => `You do not see ${name ? `the screen of ${isolated(name)}` : 'every shared screen'}. Leave the room and join again.`,
   },
 
   // How a visit ends, each with what to do next

@@ -54,7 +54,7 @@ function screenTile(state, stream) {
 /** @param {State} state @param {import('./types.js').Person} person @returns {Tile} */
 function personTile(state, { connectionId, displayName, role, state: is, handAt }) {
   const stream = state.streams.find((one) => one.connectionId === connectionId && !one.isScreen);
-  const isUnseen = state.faults.some((fault) => fault.connectionId === connectionId);
+  const isUnseen = state.faults.some((fault) => fault.connectionId === connectionId && !fault.isScreen);
   return {
     id: connectionId, connectionId, name: displayName, isScreen: false, streamId: stream?.streamId ?? null,
     hasVideo: stream?.hasVideo ?? false, isMuted: !stream?.hasAudio && !isUnseen, isUnseen, isAway: is === 'reconnecting', hand: handAt !== undefined,

@@ -44,8 +44,9 @@
 /** @typedef {{is: 'remove', connectionId: string, name: string} | {is: 'host', connectionId: string, name: string}} Question */
 /** @typedef {{code: string, message: string, until?: number, seconds?: number}} Trouble */
 /**
- * @typedef {{of: string, connectionId?: string, code: string, isFinal: boolean}} Fault what cannot be sent (`camera`, `screen`) or received
- *   (a streamId). It is tried again unless that is final. connectionId: whose camera it is
+ * @typedef {{of: string, connectionId?: string, isScreen?: boolean, code: string, isFinal: boolean}} Fault what cannot be sent (`camera`,
+ *   `screen`) or received (a streamId). It is tried again unless that is final. connectionId: who sends the stream; isScreen: whether it
+ *   is their screen
  */
 /**
  * @typedef {{connectionId: string, isReady: boolean}} KnockCard who is on the card. Not ready for a moment, so that a press that was

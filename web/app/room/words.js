@@ -93,8 +93,11 @@ function faultText({ faults, faultsRead, room }, strings) {
   }
   const [first] = faults;
   const person = faults.length === 1 ? room?.people.find(({ connectionId }) => connectionId === first.connectionId) : undefined;
-  const sentence = first.isFinal ? words.othersFinal : isFull(first) ? words.othersFull : words.others;
-  return sentence(person?.displayName ?? '');
+  const what = faults.every(({ isScreen }) => isScreen) ? 'screens' : 'others';
+  // The page still tries the others, so it would be wrong to send the user away.
+  const tried = faults.find(({ isFinal }) => !isFinal);
+  const sentence = /** @type {const} */ (`${what}${!tried ? 'Final' : isFull(tried) ? 'Full' : ''}`);
+  return words[sentence](person?.displayName ?? '');
 }
 
 /** @param {import('./types.js').MediaTrouble} why @returns {Way[]} */

@@ -121,7 +121,9 @@ export class Preview {
     // An unplugged microphone is replaced by another one, if there is one.
     publisher.on('mediaLost', (/** @type {any} */ event) => {
       if (this.options.keepsLost) event.preventDefault();
-      if (publisher === this.publisher) this.dispatch({ type: 'mediaLost', kind: event.kind });
+      if (publisher !== this.publisher) return;
+      this.#listDevices();
+      this.dispatch({ type: 'mediaLost', kind: event.kind });
     });
     publisher.on('audioInputDeviceChanged', () => {
       this.#listDevices();
@@ -197,14 +199,22 @@ export class Preview {
       option.selected = device.deviceId === chosen;
       return option;
     }));
-    this.#used[kind] = picker.value;
-    picker.disabled = devices.length < 2;
+    // After a loss no device is shown as chosen, so that choosing the only one that remains is a change.
+    const isOff = this.options.keepsLost && !this.#liveTrack(kind);
+    if (isOff) picker.selectedIndex = -1;
+    this.#used[kind] = picker.value || undefined;
+    picker.disabled = devices.length < (isOff ? 1 : 2);
+  }
+
+  /** @param {'camera' | 'microphone'} kind @returns {MediaStreamTrack | undefined} the track of the device, while it is in use */
+  #liveTrack(kind) {
+    const track = kind === 'camera' ? this.publisher?.getVideoSource().track : this.publisher?.getAudioSource();
+    return track?.readyState === 'live' ? track : undefined;
   }
 
   /** @param {'camera' | 'microphone'} kind @returns {string | undefined} the id of the device, if the browser tells it */
   #inUse(kind) {
-    const track = kind === 'camera' ? this.publisher?.getVideoSource().track : this.publisher?.getAudioSource();
-    return track?.readyState === 'live' ? track.getSettings().deviceId : undefined;
+    return this.#liveTrack(kind)?.getSettings().deviceId;
   }
 
   /** @param {'camera' | 'microphone'} kind */
@@ -232,8 +242,7 @@ export class Preview {
     const before = this.#used[kind];
     this.#pickers[kind].value = before ?? '';
     this.devices.remember({ [kind]: before });
-    const track = kind === 'camera' ? this.publisher.getVideoSource().track : this.publisher.getAudioSource();
-    if (track?.readyState !== 'live') this.dispatch({ type: 'mediaLost', kind: kind === 'camera' ? 'video' : 'audio' });
+    if (!this.#liveTrack(kind)) this.dispatch({ type: 'mediaLost', kind: kind === 'camera' ? 'video' : 'audio' });
     this.dispatch({ type: `${kind}Failed`, why: mediaTrouble(error) });
   }
 }

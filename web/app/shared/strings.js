@@ -276,7 +276,7 @@ const en = {
     namePlaceholder: 'book club',
     nameHint: 'Anyone who knows the name can come in.',
     join: 'Join',
-    mesh: 'Direct between devices (up to 3 people)',
+    mesh: 'Direct between devices (for a few people)',
     meshHint: 'For a room that you create: audio and video do not pass through the server, and members see each other’s IP addresses.',
     nameMissing: 'Enter the name of the room.',
     nameInvalid: 'A room name has up to 64 characters, and no “/”.',

@@ -157,8 +157,8 @@ test('a phone that offers H264 in the high profile first is seen and heard in Ch
   const pages = await Promise.all([chromium, firefox].map((launch) => open(t, room, 'subscriber', { launch })));
   const peer = await phone(t, room);
   peer.do('publish', { sky: colors.magenta, ground: colors.green, hertz: 440 });
-  const { codec, profile } = await peer.tells('answered');
-  t.diagnostic(`the phone sends ${codec} ${profile ?? ''}`);
+  const { codec } = await peer.tells('answered');
+  assert.equal(codec, 'VP8', 'the answer prefers what every browser has, whatever the order of the offer');
   for (const page of pages) {
     await seesColor(page, 'magenta', { top: 0 });
     await soundArrives(page);

@@ -96,7 +96,7 @@ test('a room that is direct between devices says so, also to somebody whose link
   const one = await browser.newPage({ color: ann.color, label: 'Ann' });
   t.after(() => one.close());
   await one.goto(`${url}/rooms`);
-  await one.click('checkbox', 'Direct between devices (up to 3 people)');
+  await one.click('checkbox', 'Direct between devices (for a few people)');
   await one.fill('textbox', 'Room name', room);
   await one.click('button', 'Join');
   await one.find('textbox', 'Your name');

@@ -7,8 +7,8 @@ the answer accepts the header extension with which subscribers turn the picture,
 are. Otherwise it turns them upright.
 
 Commands: publish (sky and ground, the colors above and below, as [red, green, blue]; hertz), delete.
-Events: created (address, tag, links), answered (codec, the first of the answer, and its profile; orientation, whether it
-accepts the extension), connecting, connected, failed, deleted, fault.
+Events: created (address, tag, links), answered (codec, the first of the answer; orientation, whether it accepts the
+extension), connecting, connected, failed, deleted, fault.
 """
 
 import sys
@@ -60,9 +60,7 @@ class Phone(Resource):
         await self.create(connection)
         video = SessionDescription.parse(connection.remoteDescription.sdp).media[1].rtp
         camera.is_upright = all(extension.uri != ORIENTATION for extension in video.headerExtensions)
-        first = video.codecs[0]
-        tell("answered", {"codec": first.name, "profile": first.parameters.get("profile-level-id"),
-                          "orientation": not camera.is_upright})
+        tell("answered", {"codec": video.codecs[0].name, "orientation": not camera.is_upright})
 
 
 offer_like_safari()

@@ -166,15 +166,31 @@ test('the card of knocks keeps its person while others come, go, or are told aga
 test('a press on the card that was meant for somebody who has just gone admits nobody else', () => {
   const machine = new RoomMachine().host().tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: true });
   const ready = (step) => step.effect('later').event;
+  const { card: cat } = machine.state;
   assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'cat' }).effects, [], 'it has just appeared');
   machine.tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: false }).tell('knock', { connectionId: 'dan', displayName: 'Dan', waiting: true });
   const { type, ...of } = ready(machine);
-  machine.tell('cardReady', { connectionId: 'cat' });
+  machine.tell('cardReady', { card: cat });
   assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'dan' }).effects, [], 'Dan has just taken the place of Cat');
   machine.tell(type, of);
   assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'cat' }).effects, [], 'the press began on Cat');
   assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'dan' }).wanted, ['admit', 'later']);
   assert.deepEqual(machine.tell('answerCard', { how: 'admit', connectionId: 'dan' }).effects, [], 'a double click');
+});
+
+test('the card takes no press in the moment in which the panel of people uncovers it', () => {
+  const machine = new RoomMachine().host().tell('knock', { connectionId: 'cat', displayName: 'Cat', waiting: true });
+  const admits = () => machine.tell('answerCard', { how: 'admit', connectionId: 'cat' }).wanted.includes('admit');
+  const { type, ...first } = machine.effect('later').event;
+  machine.tell('panel', { is: 'people' }).tell('panel', { is: 'people' });
+  const { event: second } = machine.effect('later');
+  machine.tell(type, first);
+  assert.equal(admits(), false, 'the time before the panel does not count');
+  machine.tell(type, second).tell('panel', { is: 'people' }).tell('panel', { is: 'chat' });
+  const { event: third } = machine.effect('later');
+  assert.equal(admits(), false, 'another panel uncovers it too');
+  machine.tell(type, third).tell('panel', { is: 'chat' });
+  assert.equal(admits(), true, 'the panel of the chat does not cover it');
 });
 
 test('a stream that cannot be received is told, and its person is neither muted nor flickers with each attempt', () => {
@@ -185,6 +201,8 @@ test('a stream that cannot be received is told, and its person is neither muted 
   assert.deepEqual(shown()[0], ['ann', null, false, true]);
   machine.tell('faultOver', { of: 'stream-ann' });
   assert.deepEqual(shown()[0], ['ann', 'stream-ann', false, false]);
+  machine.tell('fault', { of: 'screen-ann', connectionId: 'ann', isScreen: true, code: 'internal', isFinal: false });
+  assert.deepEqual(shown()[0], ['ann', 'stream-ann', false, false], 'only her screen is missing');
   machine.tell('fault', { of: 'screen', code: 'internal', isFinal: false }).tell('roomAway');
   assert.deepEqual(machine.state.faults, [], 'everything is sent and received again');
 });

@@ -192,6 +192,10 @@ test('a device that was chosen in the room ends the loss of its kind only, and a
   assert.equal(machine.state.trouble, null);
   assert.equal(machine.tell('microphoneFailed', { why: 'busy' }).state.trouble.code, 'microphone_failed');
   assert.equal(machine.state.media.is, 'on', 'the microphone before goes on');
+  assert.equal(machine.tell('mediaOn', { camera: false }).state.trouble, null, 'it was opened again');
+  machine.tell('cameraFailed', { why: 'busy' }).tell('mediaOn', { camera: false });
+  assert.equal(machine.state.trouble.code, 'camera_failed', 'only the microphone works');
+  assert.equal(machine.tell('mediaOn', { camera: true }).state.trouble, null);
 });
 
 test('a host can mute the user, who can unmute', () => {

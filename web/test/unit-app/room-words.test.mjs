@@ -121,7 +121,26 @@ test('what cannot be sent or received is told in one sentence with what happens 
   assert.match(text(machine), /hear Ann yet/);
   fault(machine, 'stream-ann', 'not_permitted', { connectionId: 'ann', isFinal: true });
   assert.match(text(machine), /hear Ann\. Leave the room and join again/);
+  fault(machine, 'stream-bob', 'internal', { connectionId: 'bob' });
+  assert.match(text(machine), /hear everyone yet\. This page keeps trying/, 'Bob may still come');
+  machine.tell('faultOver', { of: 'stream-bob' });
   assert.equal(text(machine.tell('faultOver', { of: 'stream-ann' })), '');
+});
+
+test('a screen of another person that cannot be received is told as a screen', () => {
+  const fault = (code, isFinal = false, of = 'screen-bob', connectionId = 'bob') => machine.tell('fault', { of, connectionId, isScreen: true, code, isFinal });
+  const text = () => plain(noticeOf(machine.state, strings)?.text ?? '');
+  const machine = new RoomMachine().inside({ people: [ann, me, bob] });
+  fault('internal');
+  assert.match(text(), /^You do not see the screen of Bob yet\. This page keeps trying/);
+  fault('bandwidth_exceeded');
+  assert.match(text(), /^You do not see the screen of Bob yet, because the server .* bandwidth limit/);
+  fault('not_permitted', true);
+  assert.match(text(), /^You do not see the screen of Bob\. Leave the room and join again/);
+  fault('internal', false, 'screen-ann', 'ann');
+  assert.match(text(), /^You do not see every shared screen yet/);
+  machine.tell('fault', { of: 'stream-ann', connectionId: 'ann', isScreen: false, code: 'internal', isFinal: false });
+  assert.match(text(), /^You do not see or hear everyone yet/);
 });
 
 test('the names that tests and users rely on do not change', () => {

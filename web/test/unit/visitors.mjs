@@ -57,9 +57,10 @@ export async function inside(id, request = {}, options = {}) {
   const joining = made.rooms.join({ name: 'Tea', displayName: id, ...request });
   const [room] = await Promise.all([joining, clock.advance(0)]);
   const publisher = camera();
+  const watched = watch(room);
   room.publish(publisher);
   await clock.advance(0);
-  return { ...made, room, publisher, watched: watch(room) };
+  return { ...made, room, publisher, watched };
 }
 
 /**
