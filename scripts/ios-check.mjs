@@ -260,7 +260,9 @@ function withoutRoulette(code) {
     if (word === 'if') conditions.push({ name, isElse: false });
     else if (word === 'else') conditions.at(-1).isElse = true;
     else if (word === 'endif') conditions.pop();
-    else kept.push(conditions.some(({ name, isElse }) => name === 'ROULETTE' && !isElse) ? '' : line);
+    // Empty lines keep the numbers of the others.
+    const isLeftOut = word !== undefined || conditions.some(({ name, isElse }) => name === 'ROULETTE' && !isElse);
+    kept.push(isLeftOut ? '' : line);
   }
   return kept;
 }

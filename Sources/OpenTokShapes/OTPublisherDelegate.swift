@@ -12,9 +12,10 @@
     func publisherVideoDisabled(_ publisher: OTPublisherKit, reason: OTPublisherVideoEventReason)
     /// Video is sent again. Optional.
     func publisherVideoEnabled(_ publisher: OTPublisherKit, reason: OTPublisherVideoEventReason)
-    /// The video will stop if the network gets worse. It is never called: the video does not stop. Optional.
+    /// The video will stop if the network stays as it is. Only with ``OTPublisherKitSettings/publisherAudioFallbackEnabled``.
+    /// Optional.
     func publisherVideoDisableWarning(_ publisher: OTPublisherKit)
-    /// The network is better. It is never called. Optional.
+    /// The network is better. Optional.
     func publisherVideoDisableWarningLifted(_ publisher: OTPublisherKit)
 }
 
@@ -39,7 +40,7 @@ extension OTPublisherKitDelegate {
 public enum OTPublisherVideoEventReason: Int, Sendable {
     /// The application set `publishVideo`.
     case publisherPropertyChanged = 1
-    /// The network of this device. It does not occur.
+    /// The network of this device. Only with ``OTPublisherKitSettings/publisherAudioFallbackEnabled``.
     case qualityChanged = 3
 }
 

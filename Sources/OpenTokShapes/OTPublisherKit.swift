@@ -35,6 +35,7 @@ import Foundation
 
     private let request: CaptureRequest
     private let tracks: (audio: Bool, video: Bool)
+    private let stopsVideo: Bool
     private var sends = (audio: true, video: true)
     private var live: MediaPublisher? { didSet { meter() } }
     private var life: Task<Void, Never>?
@@ -47,6 +48,7 @@ import Foundation
     public init?(delegate: (any OTPublisherKitDelegate)?, settings: OTPublisherKitSettings) {
         (self.delegate, name) = (delegate, settings.name)
         tracks = (settings.audioTrack, settings.videoTrack)
+        stopsVideo = settings.publisherAudioFallbackEnabled
         request =
             settings.videoTrack ? .camera(settings.preset, withMicrophone: settings.audioTrack) : .microphone
         (videoCapture, publishCaptions) = (settings.capturer, settings.publishCaptions)
@@ -108,10 +110,15 @@ import Foundation
                 media = captured
                 if let options = self?.start(captured), !Task.isCancelled {
                     let live = try await session.publish(captured, as: options)
-                    let events = live.events.makeAsyncIterator()
-                    self?.published(live, with: options)
-                    if options.audio, captured.hasAudio, !live.hasAudio { self?.muted() }
-                    while let event = await events.next() { self?.hear(event) }
+                    // The application may have ended the stream, or the session, since the server's answer.
+                    if Task.isCancelled || self?.session?.connection == nil {
+                        Task { await live.unpublish() }
+                    } else {
+                        let events = live.events.makeAsyncIterator()
+                        self?.published(live, with: options)
+                        if options.audio, captured.hasAudio, !live.hasAudio { self?.muted() }
+                        while let event = await events.next() { self?.hear(event) }
+                    }
                 }
             } catch {
                 self?.report(error)
@@ -128,9 +135,14 @@ import Foundation
         captured(media)
         show(media.video)
         if videoRender != nil, media.video != nil { report(.noRender) }
-        return Session.PublishOptions(
+        return options
+    }
+
+    /// How to publish.
+    var options: Session.PublishOptions {
+        Session.PublishOptions(
             name: name ?? "", videoKind: videoType == .screen ? .screen : .camera,
-            audio: tracks.audio && sends.audio, video: tracks.video && sends.video)
+            audio: tracks.audio && sends.audio, video: tracks.video && sends.video, audioFallback: stopsVideo)
     }
 
     /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
@@ -144,12 +156,16 @@ import Foundation
         delegate?.publisher(self, streamCreated: stream)
     }
 
-    private func hear(_ event: MediaPublisher.Event) {
+    func hear(_ event: MediaPublisher.Event) {
         switch event {
         case .muted: muted()
         case .failed(let error): report(error)
+        case .videoWarning(true): delegate?.publisherVideoDisableWarning(self)
+        case .videoWarning(false): delegate?.publisherVideoDisableWarningLifted(self)
+        case .videoStopped: delegate?.publisherVideoDisabled(self, reason: .qualityChanged)
+        case .videoResumed: delegate?.publisherVideoEnabled(self, reason: .qualityChanged)
         // The end of the events follows.
-        case .ended, .quality, .layersWanted, .videoWarning, .videoStopped, .videoResumed: break
+        case .ended, .quality, .layersWanted: break
         }
     }
 

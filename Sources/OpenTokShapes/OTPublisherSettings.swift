@@ -15,7 +15,8 @@ import Foundation
     public var enableOpusDtx = false
     /// Whether a screen is sent in several sizes. It has no effect: one size is sent.
     public var scalableScreenshare = false
-    /// Whether the video stops on a network that does not carry it. It has no effect: the video does not stop.
+    /// Whether the video stops while this device's network does not carry it, so that the audio goes on. Only in routed
+    /// sessions.
     public var publisherAudioFallbackEnabled = false
     /// Whether subscribers get no video while their network does not carry it. It has no effect: the server decides.
     public var subscriberAudioFallbackEnabled = true

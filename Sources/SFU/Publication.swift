@@ -9,8 +9,8 @@ final class Publication {
     var forwardsAudio: Bool
     var forwardsVideo: Bool
     var subscriptions: [Key: Subscription] = [:]
-    /// The transceiver by which the quality of the stream was judged last, and the level that was reported.
-    var judgedMid: String?
+    /// The track by which the quality of the stream was judged last, and the level that was reported.
+    weak var judgedTrack: IncomingTrack?
     var reportedUplink = UplinkLevel.good
     /// Whether the publisher was told which video is needed. It keeps to that on later connections, too.
     var wasToldAboutVideo = false

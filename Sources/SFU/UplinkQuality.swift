@@ -54,9 +54,10 @@ extension Router {
             guard let publication = track.publication else { continue }
             let second = track.takeSecond(now: now)
             guard publication.mainMid == track.mid else { continue }
-            if publication.judgedMid != track.mid {
-                publication.judgedMid = track.mid
-                // Video was turned on or off. What is known of this track is from an earlier time.
+            if publication.judgedTrack !== track {
+                publication.judgedTrack = track
+                // Video was turned on or off, and what is known of this track is from an earlier time; or the publisher's
+                // connection was replaced.
                 track.uplink = UplinkQuality()
                 reportUplink(of: publication, track.uplink)
             }

@@ -102,6 +102,29 @@ import Testing
         #expect(heard.events.isEmpty, "it is not used any more")
     }
 
+    @Test func devicesThatAreOpenedTwiceAtOnceAreCapturedOnce() async throws {
+        engine.isHeld = true
+        let opened = (0..<2).map { _ in
+            Task { [media] in
+                let camera = try await media.open(for: .room, video: true)
+                return ObjectIdentifier(camera)
+            }
+        }
+        try await until { engine.isWaiting }
+        for _ in 0..<100 { await Task.yield() }
+        engine.isHeld = false
+        #expect(try await opened[0].value == opened[1].value)
+        #expect(engine.captured.count == 1 && engine.media.allSatisfy { !$0.isStopped })
+    }
+
+    @Test func devicesThatFailToOpenAreTriedAgain() async throws {
+        let trouble = ConfabError(.mediaFailed, "The camera is not allowed.")
+        engine.failure = trouble
+        await #expect(throws: trouble) { _ = try await media.open(for: .room, video: true) }
+        engine.failure = nil
+        _ = try await open()
+    }
+
     @Test func theOtherCameraIsTold() async throws {
         let camera = try await open()
         media.switchCamera()

@@ -149,6 +149,26 @@ struct SessionMediaTests {
         withExtendedLifetime(publisher) {}
     }
 
+    @Test("limits of a connection that is replaced are lifted, because the server tells them again")
+    func limitsOfReplaced() async throws {
+        let (server, publisher, subscriber, _) = try await exchange(.routed)
+        defer { server.finish() }
+        let events = subscriber.events.makeAsyncIterator()
+        #expect(await events.next() == .connected)
+        var change = SessionNotice.SubscriptionChanged(
+            session: id, stream: subscriber.stream.id, videoPaused: true, reason: .slow)
+        (change.warning, change.limited) = (true, true)
+        server.post(.tell(.subscriptionChanged(change)))
+        for told in [MediaSubscriber.Event.videoPaused(.slow), .warning(true), .limited(true)] {
+            #expect(await events.next() == told)
+        }
+        server.post(.endMedia(.receive))
+        var seen: Set<MediaSubscriber.Event> = []
+        while let event = await events.next(), event != .resumed { seen.insert(event) }
+        #expect(seen.isSuperset(of: [.warning(false), .limited(false), .videoResumed]))
+        withExtendedLifetime(publisher) {}
+    }
+
     @Test("a session that becomes routed moves its media, and names its transceivers")
     func moving() async throws {
         let (server, publisher, subscriber, _) = try await exchange(.relayed)

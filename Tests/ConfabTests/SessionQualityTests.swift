@@ -208,6 +208,21 @@ struct SessionQualityTests {
         #expect(pair.told.isEmpty)
     }
 
+    @Test("without video, a network that is too slow for the audio warns of nothing")
+    func audioOnly() async throws {
+        let pair = try await Pair(id, publishing: .init(audioFallback: true))
+        defer { pair.server.finish() }
+        let events = pair.publisher.events.makeAsyncIterator()
+        try await pair.publisher.setVideo(false)
+        for (level, reason) in [(QualityLevel.poor, QualityReason.loss), (.good, nil)] as [(_, _?)] {
+            pair.judge(level, reason)
+            guard case .quality = await events.next() else {
+                Issue.record("a warning")
+                return
+            }
+        }
+    }
+
     @Test("a stopped video that the application turns off and on is sent again")
     func turnedOn() async throws {
         let pair = try await Pair(id, publishing: .init(audioFallback: true))

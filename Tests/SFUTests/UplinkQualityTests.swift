@@ -74,6 +74,22 @@ struct UplinkQualityTests {
         #expect(levels(of: clients[1], in: room) == ["poor loss", "good -", "poor loss"])
     }
 
+    @Test("a stream whose connection is replaced is judged afresh")
+    func replaced() throws {
+        let room = try SimulatedRoom()
+        let clients = try room.clients(2)
+        clients[0].subscribe(to: clients[1])
+        room.run(3000)
+        try lose(from: clients[1], in: room)
+        room.run(6000)
+        #expect(levels(of: clients[1], in: room) == ["poor loss"])
+        room.network.filter = nil
+        try clients[1].publish()
+        try room.connect()
+        room.run(1500)
+        #expect(levels(of: clients[1], in: room) == ["poor loss", "good -"])
+    }
+
     private func levels(of client: SimulatedClient, in room: SimulatedRoom) -> [String] {
         room.server.events.compactMap { event in
             guard case .streamQuality(let stream, "s", let level, let trouble) = event, stream == client.stream else {

@@ -21,6 +21,9 @@ import Confab
     private var uses: Uses = []
     private var wishes: [Uses.RawValue: Wish] = [:]
     private(set) var local: (any LocalMedia)?
+    /// Whether devices are being opened. Others that open them wait, because a device that is captured twice may fail.
+    private var isOpening = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
     /// Turns the devices on or off, after the changes before.
     private var switching: Task<Void, Never>?
     /// The size that the person has chosen.
@@ -44,6 +47,8 @@ import Confab
     /// Opens the devices for a use, or returns those that are open, with what the person has turned off.
     func open(for use: Uses, video: Bool) async throws(ConfabError) -> any LocalMedia {
         uses.insert(use)
+        await beginOpening()
+        defer { endOpening() }
         if let local, local.video != nil || !video {
             await turn(wish(use), local).value
             return local
@@ -59,6 +64,17 @@ import Confab
         await former?.stop()
         if uses.isEmpty { release(.all) }
         return media
+    }
+
+    private func beginOpening() async {
+        guard isOpening else { return isOpening = true }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    /// Gives the turn to the next that waits.
+    private func endOpening() {
+        guard !waiting.isEmpty else { return isOpening = false }
+        waiting.removeFirst().resume()
     }
 
     func wish(_ use: Uses) -> Wish { wishes[use.rawValue] ?? Wish() }

@@ -25,7 +25,9 @@ import Foundation
             })
     }
 
-    private func save(_ file: SharedFile, from room: Room) async throws(ConfabError) -> URL {
+    /// - Returns: where the file is; nil if the person has left.
+    private func save(_ file: SharedFile, from room: Room) async throws(ConfabError) -> URL? {
+        guard !Task.isCancelled else { return nil }
         // Two files may have one name, which the SDK made safe for a path.
         let place = folder.appending(path: UUID().uuidString)
         // Without the folder, the download says what to do.
@@ -39,7 +41,16 @@ import Foundation
             reading.cancel()
         }
         let destination = place.appending(path: file.name)
-        try await room.download(file, to: destination) { percent.yield(Int($0.fraction * 100)) }
+        do throws(ConfabError) {
+            try await room.download(file, to: destination) { percent.yield(Int($0.fraction * 100)) }
+        } catch {
+            try? FileManager.default.removeItem(at: place)
+            throw error
+        }
+        guard !Task.isCancelled else {
+            try? FileManager.default.removeItem(at: place)
+            return nil
+        }
         return destination
     }
 

@@ -238,6 +238,7 @@ import Observation
             own = source
             if own != nil { applyToMedia() }
         case .cameraFailed(let trouble):
+            guard isBusy || isPreviewing else { return }
             isCameraOff = true
             if !isBusy { isPreviewing = false }
             request(.camera(false))

@@ -14,7 +14,7 @@ struct AudioFallback: Equatable, Sendable {
     enum Input: Equatable, Sendable {
         /// Whether the network does not carry what is sent.
         case judged(isTooSlow: Bool)
-        /// The application turned the video on or off, so the rules start afresh.
+        /// The application turned the video on or off, so the rules start afresh, but for the judgment of a video that is on.
         case videoTurned(isOn: Bool)
     }
 
@@ -59,13 +59,12 @@ struct AudioFallback: Equatable, Sendable {
             self.isTooSlow = isTooSlow
             return advance(now)
         case .videoTurned(let isOn):
-            let before = phase
+            let before = self
             self = Self()
-            return switch before {
-            case .sending: []
-            case .warned: [.warningLifted]
-            case .stopped: [isOn ? .resumed : .forgotten]
-            }
+            if case .stopped = before.phase { return [isOn ? .resumed : .forgotten] }
+            // The server tells its judgment only when it changes. It is about the video, unless that was off or withheld.
+            isTooSlow = isOn && before.isTooSlow
+            return (before.phase == .sending ? [] : [.warningLifted]) + advance(now)
         }
     }
 

@@ -130,6 +130,8 @@ final class Subscription: Sendable {
         var limitation = Statistic.Limitation.unlimited
         /// Whether the network carries less than the subscriber wants of the video.
         var isLimited = false
+        /// Whether the server has said that the video will be paused if the network gets worse.
+        var isWarned = false
         /// Measures the level of the audio; nil while the application does not ask for it.
         var meter: LevelMeter?
         var wasConnected = false
@@ -167,6 +169,23 @@ final class Subscription: Sendable {
         if let event = state.withLock({ $0.update(peer, of: stream) }) { events.send(event) }
     }
 
+    /// Whether the server sends no video for now.
+    var isPaused: Bool { events.present.contains(where: \.isPause) }
+
+    /// The server sets up the subscription again, over a new connection, and tells again what limits it.
+    func beginAgain() {
+        let before = state.withLock { state in
+            defer {
+                (state.tracks, state.limitation) = ([:], .unlimited)
+                (state.isLimited, state.isWarned) = (false, false)
+            }
+            return state
+        }
+        if before.isWarned { events.send(.warning(false)) }
+        if before.isLimited { events.send(.limited(false)) }
+        if isPaused { events.send(.videoResumed) }
+    }
+
     /// A whole frame arrived over a connection or transceiver that had none before. Only the stream's first is told.
     func frameArrived() {
         let isFirst = state.withLock { state in
@@ -193,7 +212,7 @@ final class Subscription: Sendable {
 extension Subscription.State {
     /// Keeps why the video is limited. The reason of a change may be that what limited it has gone.
     mutating func limit(_ change: SessionNotice.SubscriptionChanged) {
-        isLimited = change.limited ?? isLimited
+        (isLimited, isWarned) = (change.limited ?? isLimited, change.warning ?? isWarned)
         let lasting: Statistic.Limitation =
             switch change.reason {
             case _ where isLimited: .bandwidth

@@ -14,9 +14,11 @@ extension SessionMedia {
     }
 
     /// The server has judged how a stream reaches it. A long way alone, which only delays media, would not be shorter for less.
+    /// Without video, the judgment is about the audio, and there is nothing to stop.
     func judge(_ publication: Publication, _ level: Session.Quality, _ reason: Session.QualityReason?) {
-        let isTooSlow = level == .poor && (reason == .loss || reason == .bandwidth)
-        publication.state.withLock { $0.fallback }?.post(.judged(isTooSlow: isTooSlow))
+        let (hasVideo, fallback) = publication.state.withLock { ($0.hasVideo, $0.fallback) }
+        let isTooSlow = hasVideo && level == .poor && (reason == .loss || reason == .bandwidth)
+        fallback?.post(.judged(isTooSlow: isTooSlow))
     }
 
     private func carryOut(_ effect: AudioFallback.Effect, of publication: Publication) {

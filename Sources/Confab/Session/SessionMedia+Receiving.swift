@@ -241,12 +241,11 @@ extension SessionMedia {
         guard let subscription = state.withLock({ $0.subscriptions[notice.stream] }) else { return }
         subscription.state.withLock { $0.limit(notice) }
         let events = subscription.events
-        let isPaused = events.present.contains { if case .videoPaused = $0 { true } else { false } }
         if notice.videoPaused {
             let reason = MediaSubscriber.PauseReason(rawValue: notice.reason.rawValue) ?? .other
-            if !isPaused { events.send(.videoPaused(reason)) }
+            if !subscription.isPaused { events.send(.videoPaused(reason)) }
         } else {
-            if isPaused { events.send(.videoResumed) }
+            if subscription.isPaused { events.send(.videoResumed) }
             events.send(.layer(notice.rid))
         }
         if let warning = notice.warning { events.send(.warning(warning)) }

@@ -131,8 +131,7 @@ extension SessionMedia {
         case .renewed(.send): for publication in publications { Task { await self.tell(publication) } }
         case .renewed(.receive):
             for subscription in subscriptions {
-                // The server sets up the subscription again, and tells again what limits it.
-                subscription.state.withLock { ($0.tracks, $0.isLimited, $0.limitation) = ([:], false, .unlimited) }
+                subscription.beginAgain()
                 Task { await self.tell(subscription) }
             }
         case .failed(let error):

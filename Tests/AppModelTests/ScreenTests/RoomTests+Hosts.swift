@@ -102,4 +102,12 @@ extension RoomTests {
         model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
         #expect(model.canPreview && model.noticeText == "The camera could not be started.")
     }
+    @Test func aPreviewThatFailsAfterItWasClosedChangesNothing() {
+        let model = model()
+        model.preview()
+        model.closePreview()
+        requests.all = []
+        model.handle(.cameraFailed(CallTrouble(code: "media_failed", message: "The camera could not be started.")))
+        #expect(!model.isCameraOff && model.noticeText.isEmpty && requests.all.isEmpty)
+    }
 }

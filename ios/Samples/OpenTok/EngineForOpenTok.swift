@@ -13,7 +13,10 @@ extension WebRTCMedia: OTSwitchableCamera {
     func use(_ position: AVCaptureDevice.Position) async throws(ConfabError) {
         let wanted: CameraFacing = position == .back ? .back : .front
         // It changes sides, or stays if the device has one camera.
-        if try await switchCamera() != wanted { _ = try await switchCamera() }
+        guard try await switchCamera() != wanted else { return }
+        guard try await switchCamera() == wanted else {
+            throw ConfabError(.mediaFailed, "This device cannot use that camera. The other one goes on.")
+        }
     }
 }
 
