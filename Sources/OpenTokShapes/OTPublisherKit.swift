@@ -82,7 +82,7 @@ import Foundation
         }
     }
 
-    private func change(_ request: @escaping @Sendable (MediaPublisher) async throws(ConfabError) -> Void) {
+    private final func change(_ request: @escaping @Sendable (MediaPublisher) async throws(ConfabError) -> Void) {
         guard let live else { return }
         requests.change {
             () async throws(ConfabError) in
@@ -130,7 +130,7 @@ import Foundation
     }
 
     /// Capturing has begun.
-    private func start(_ media: any LocalMedia) -> Session.PublishOptions {
+    private final func start(_ media: any LocalMedia) -> Session.PublishOptions {
         self.media = media
         captured(media)
         show(media.video)
@@ -146,7 +146,7 @@ import Foundation
     }
 
     /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
-    private func published(_ live: MediaPublisher, with sent: Session.PublishOptions) {
+    private final func published(_ live: MediaPublisher, with sent: Session.PublishOptions) {
         guard let session, let connection = session.connection else { return }
         self.live = live
         let stream = OTStream(live.stream, of: connection, in: session)
@@ -170,7 +170,7 @@ import Foundation
     }
 
     /// A moderator muted the stream, or had muted everyone before it was published.
-    private func muted() {
+    private final func muted() {
         sends.audio = false
         delegate?.muteForced(self)
     }
@@ -186,7 +186,7 @@ import Foundation
         Task { await live.unpublish() }
     }
 
-    private func ended() {
+    private final func ended() {
         session?.publishers.removeAll { $0 === self }
         let ended = stream
         (session, stream, live, life, media) = (nil, nil, nil, nil, nil)
@@ -201,12 +201,12 @@ import Foundation
 
     // MARK: Counters
 
-    private func meter() {
+    private final func meter() {
         let isWanted = live != nil && (audioLevelDelegate != nil || networkStatsDelegate != nil)
         counters.run(isWanted) { [weak self] in await self?.measure() }
     }
 
-    private func measure() async {
+    private final func measure() async {
         guard let live, let stream else { return }
         let counters = await live.statistics()
         if let level = counters.audioLevel { audioLevelDelegate?.publisher(self, audioLevelUpdated: level) }

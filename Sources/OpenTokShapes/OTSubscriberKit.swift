@@ -90,7 +90,7 @@ import Foundation
         }
     }
 
-    private func prefer() {
+    private final func prefer() {
         /// The protocol has the exact limits; these keep the conversion from trapping.
         func whole(_ value: Double) -> Int? { value >= 1 ? Int(min(value, 1_000_000).rounded()) : nil }
         options.frameRate = whole(Double(frameRate))
@@ -104,7 +104,7 @@ import Foundation
         }
     }
 
-    private func change(_ request: @escaping @Sendable (MediaSubscriber) async throws(ConfabError) -> Void) {
+    private final func change(_ request: @escaping @Sendable (MediaSubscriber) async throws(ConfabError) -> Void) {
         guard let live else { return }
         requests.change {
             () async throws(ConfabError) in
@@ -138,7 +138,7 @@ import Foundation
     }
 
     /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
-    private func subscribed(_ live: MediaSubscriber, with sent: Session.SubscribeOptions) async {
+    private final func subscribed(_ live: MediaSubscriber, with sent: Session.SubscribeOptions) async {
         self.live = live
         if volume != 100 { await live.setVolume(volume / 100) }
         let now = options
@@ -151,7 +151,7 @@ import Foundation
         if now.size != sent.size || now.frameRate != sent.frameRate { prefer() }
     }
 
-    private func hear(_ event: MediaSubscriber.Event) {
+    private final func hear(_ event: MediaSubscriber.Event) {
         switch event {
         case .connected:
             show(live?.video)
@@ -183,7 +183,7 @@ import Foundation
     /// The stream's video was turned on or off by its publisher.
     func publisherChangedVideo() { tellVideo(stream?.hasVideo ?? false, .publisherPropertyChanged) }
 
-    private func tellVideo(_ isOn: Bool, _ reason: OTSubscriberVideoEventReason) {
+    private final func tellVideo(_ isOn: Bool, _ reason: OTSubscriberVideoEventReason) {
         if isOn {
             delegate?.subscriberVideoEnabled(self, reason: reason)
         } else {
@@ -191,7 +191,7 @@ import Foundation
         }
     }
 
-    private func report(_ error: ConfabError) {
+    private final func report(_ error: ConfabError) {
         if error.code == .cancelled { return }
         delegate?.subscriber(self, didFailWithError: OTError(subscriber: error))
     }
@@ -202,7 +202,7 @@ import Foundation
         Task { await live.unsubscribe() }
     }
 
-    private func ended() {
+    private final func ended() {
         session?.subscribers.removeAll { $0 === self }
         (session, live, life, isReceiving, hasPicture) = (nil, nil, nil, false, false)
         show(nil)
@@ -215,12 +215,12 @@ import Foundation
 
     // MARK: Counters
 
-    private func meter() {
+    private final func meter() {
         let isWanted = live != nil && (audioLevelDelegate != nil || networkStatsDelegate != nil)
         counters.run(isWanted) { [weak self] in await self?.measure() }
     }
 
-    private func measure() async {
+    private final func measure() async {
         guard let live else { return }
         let counters = await live.statistics()
         if let level = counters.audioLevel { audioLevelDelegate?.subscriber(self, audioLevelUpdated: level) }
