@@ -191,7 +191,7 @@ extension AppEndToEndTests {
             try await host.set(silent)
             room.sendAgain(room.chat[0].id)
             try await ada.until("the message is sent") { room.chat.map(\.isSent) == [true] }
-            #expect(eve.chat.map(\.text) == ["Hello"])
+            try await ada.until("Eve reads it") { eve.chat.map(\.text) == ["Hello"] }
         }
     }
 
