@@ -165,7 +165,7 @@ private struct Space {
         return part
     }
 
-    /// Puts the own picture into a corner of the large part, because it would hide whoever is in the strip.
+    /// Puts the own picture into a corner of the large part, because it would hide people in the strip.
     func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
         let size = (width: own.rectangle.width, height: own.rectangle.height)
         return PlacedOwnPicture(rectangle: cornered(largePart, size, corner), fit: own.fit)

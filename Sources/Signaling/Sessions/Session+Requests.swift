@@ -126,8 +126,8 @@ extension Session {
                 .notPermitted,
                 "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
-        // A subscription that exists may change, also to a new connection. A stream without video costs none, and whoever wants
-        // to see it if it has some should hear it.
+        // A subscription that exists may change, also to a new connection. A stream without video
+        // takes little, so a subscription that also asks for video is accepted, for its audio.
         if streams[verb.stream]?.subscribers[client] == nil {
             try permitBandwidth(video: verb.video && stream.hasVideo, counting: \.subscriptions, &turn)
         }

@@ -164,7 +164,7 @@ struct RoomWorld: RandomWorld {
         }
     }
 
-    /// Someone came, went or changed. Whoever comes, on whatever device, must have found a free place.
+    /// Someone joined, left or changed. Whichever device they use, there must have been a free place.
     private mutating func hear(_ visitor: Visitor, _ person: RoomPerson) {
         guard var view = visitor.view else { return }
         let isNew = view.people[person.connection] == nil && person.state != .left

@@ -33,7 +33,7 @@ function knocked(state, { connectionId, displayName, waiting }, now) {
   if (!waiting) return [{ ...state, knocks: others }, []];
   const isHeard = now - state.knockedAt >= knockRest;
   const knock = { connectionId, displayName };
-  // Whoever is told again keeps their place.
+  // A person who is reported again keeps their place.
   const isKnown = others.length < state.knocks.length;
   const knocks = isKnown ? state.knocks.map((one) => (one.connectionId === connectionId ? knock : one)) : [...others, knock].slice(0, keptKnocks);
   return [{ ...state, knocks, knockedAt: isHeard ? now : state.knockedAt }, isHeard ? [{ do: 'knockSound' }] : []];

@@ -223,7 +223,7 @@ function strips({ viewport, gap }, tiles) {
 
 /**
  * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own picture is in
- * a corner of the large part, because it would hide whoever is in the strip.
+ * a corner of the large part, because it would hide people in the strip.
  * @param {Space} space
  * @param {Tile[]} large
  * @param {Tile[]} others
