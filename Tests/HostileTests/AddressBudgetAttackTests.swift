@@ -208,16 +208,20 @@ extension Hostile {
                 let mark = "too much waits to be sent to its address"
                 var sent = 0
                 let text = String(repeating: "x", count: 8000)
-                while sent < 3000, server.log.components(separatedBy: mark).count <= 10 {
+                while sent < 30_000, server.log.components(separatedBy: mark).count <= 10 {
                     for _ in 0..<20 {
                         let session = admissions[sent % admissions.count].session
                         let signal = ClientMessage.session(.signal(.init(session: session, type: "chat", data: text)))
-                        #expect(try sender.hearAnswer(to: sender.say(signal)) == nil)
+                        sent += 1
+                        // On a fast machine, the sessions' budgets end before the queues are full, and refill.
+                        if let refusal = try sender.hearAnswer(to: sender.say(signal)) {
+                            try #require(refusal.code == .rateLimited, "\(refusal)")
+                            continue
+                        }
                         sender.forget()
                         try reader.hear("signal") { if case .session(.signal) = $0 { () } else { nil } }
                         try reader.say(.ack)
                         reader.forget()
-                        sent += 1
                     }
                 }
                 let dropped = server.log.components(separatedBy: mark).count - 1
