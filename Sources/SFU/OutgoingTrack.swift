@@ -67,6 +67,8 @@ final class OutgoingTrack {
     /// The times of recent retransmissions; nil until the first retransmission request.
     var retransmissionTimes: RetransmissionTimes?
     var repairSequence: UInt16
+    /// The packets of `encoding` that wait until the subscriber's path has room; nil if none do.
+    var waiting: WaitingPackets?
     /// The values of `octets` and `packets` when the bitrate was last measured.
     var measuredOctets: UInt32 = 0
     var measuredPackets: UInt32 = 0
@@ -141,6 +143,7 @@ final class OutgoingTrack {
     /// Stops forwarding. The next forwarded packet begins a new segment.
     func pauseForwarding() {
         encoding = nil
+        waiting = nil
         reportedAt = nil
     }
 

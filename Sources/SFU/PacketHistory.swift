@@ -48,6 +48,11 @@ final class PacketHistory {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].sequence >= sequence
     }
 
+    /// When the packet in this packet's slot was stored.
+    func storedAt(_ sequence: Int64) -> MediaTime {
+        slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].storedAt
+    }
+
     /// Returns the packet with this extended sequence number, if it is stored and recent enough. Its bytes are valid until the
     /// next `store`.
     func packet(_ sequence: Int64, now: MediaTime) -> (UnsafeRawBufferPointer, RTPPacket)? {

@@ -15,7 +15,8 @@ struct Rewriting: Sendable {
     private(set) var lastTimestamp: UInt32
     private(set) var lastPicture: UInt16 = 0
     private(set) var lastLayerZero: UInt8 = 0
-    private(set) var lastSentAt: MediaTime?
+    /// When that packet arrived from the publisher. It may have been sent later.
+    private(set) var lastArrivedAt: MediaTime?
     /// The minimum timestamp step between two segments, so that no two segments share a timestamp. A frame at 30 fps is 3000
     /// ticks.
     private static let minStep: UInt32 = 960
@@ -41,14 +42,14 @@ struct Rewriting: Sendable {
     ///   - picture: the picture id of the segment's first packet, if it contains one.
     ///   - layerZero: the TL0PICIDX of that packet (RFC 7741 §4.2), if it contains one.
     mutating func begin(
-        sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, clockRate: UInt32, now: MediaTime
+        sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, clockRate: UInt32, arrivedAt: MediaTime
     ) {
         firstSequence = sequence
         sequenceOffset = lastSequence + 1 - sequence
         (dropped, droppedPicture) = (DroppedPackets(), nil)
         var step = Self.minStep
-        if let lastSentAt {
-            let elapsed = max(0, (now - lastSentAt).nanoseconds / 1000) &* Int64(clockRate) / 1_000_000
+        if let lastArrivedAt {
+            let elapsed = max(0, (arrivedAt - lastArrivedAt).nanoseconds / 1000) &* Int64(clockRate) / 1_000_000
             let due = elapsed - Int64(ahead)
             step = UInt32(truncatingIfNeeded: max(Int64(step), due))
             ahead = due < Int64(step) ? UInt32(clamping: Int64(step) - due) : 0
@@ -61,7 +62,7 @@ struct Rewriting: Sendable {
     /// Returns the numbers under which to send a packet of the current source; nil if the packet is from before the segment or
     /// was dropped.
     mutating func numbers(
-        sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, now: MediaTime
+        sequence: Int64, timestamp: UInt32, picture: UInt16?, layerZero: UInt8?, arrivedAt: MediaTime
     ) -> Numbers? {
         guard sequence >= firstSequence else { return nil }
         var number = sequence + sequenceOffset
@@ -81,7 +82,7 @@ struct Rewriting: Sendable {
         if numbers.sequence > lastSequence {
             lastSequence = numbers.sequence
             lastTimestamp = numbers.timestamp
-            lastSentAt = now
+            lastArrivedAt = arrivedAt
             if picture != nil { lastPicture = numbers.picture }
             if layerZero != nil { lastLayerZero = numbers.layerZero }
         }
@@ -107,6 +108,9 @@ struct Rewriting: Sendable {
     /// Whether the gap before this packet is too large to fill, or the source's sequence numbers have jumped. A receiver could
     /// lose count of the rollovers (RFC 3711 §3.3.1) and then decrypt nothing more, so a new segment begins instead.
     func exceedsMaxGap(_ sequence: Int64) -> Bool { sequence + sequenceOffset - lastSequence > NACKGenerator.maxGap }
+
+    /// Whether this packet of the current source comes after all that were sent.
+    func isNewest(_ sequence: Int64) -> Bool { sequence + sequenceOffset > lastSequence }
 
     /// Returns the source's extended sequence number for a 16-bit number of this stream, whether that packet was sent or is
     /// still missing. Returns nil if the packet is from before the segment.

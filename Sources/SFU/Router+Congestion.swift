@@ -27,6 +27,7 @@ extension Router {
         let status = downlink?.control.handleTimeout(now: now)
         if let downlink, let status { measure(peer, downlink, status, now: now) }
         let budget = peer.isBehind ? .zero : status?.budget
+        defer { sendWaiting(to: peer, now: now) }
         guard budget != nil || peer.isLimited else { return }
         if let at = downlink?.allocatedAt, budget != nil, now - at < Downlink.interval { return pad(peer, now: now) }
         downlink?.allocatedAt = now
@@ -69,7 +70,7 @@ extension Router {
         guard peer.isLimited, let downlink = peer.downlink, let estimate = downlink.control.estimate else {
             return false
         }
-        return estimate < downlink.wanted * 1.1
+        return downlink.hasWaiting || estimate < downlink.wanted * 1.1
     }
 
     // MARK: Padding

@@ -53,18 +53,10 @@ extension Router {
             if isRecovered { counters.packetsRecovered &+= 1 }
             if encoding.codec != codec, !isRecovered { (encoding.codec, track.needsSelection) = (codec, true) }
         }
-        var pending = PendingPacket(
-            bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false
-        )
-        inspect(&pending, track.codecs[codec].kind)
+        var pending = describe(packet, bytes, sequence: sequence, codec: codec, of: track)
         // Browsers also retransmit to probe the bandwidth, so no subscriber should start with a retransmission.
         if isRecovered { pending.startsKeyframe = false }
         if pending.startsKeyframe { keyframeBegins(pending, of: encoding, now: now) }
-        if track.forwardedExtensions != 0 {
-            packet.forEachHeaderExtension(in: bytes) { id, range in
-                if track.forwardsExtension(id) { pending.extensions.add(id, range) }
-            }
-        }
         if !isRecovered {
             track.layers[encoding.index].rates.count(bytes: bytes.count + Downlink.overhead, pending.temporalLayer)
         }
@@ -82,6 +74,23 @@ extension Router {
         }
         encoding.keep(bytes, packet, sequence: sequence, now: now)
         append(pending, to: encoding)
+    }
+
+    /// Collects what forwarding needs to know about a packet.
+    @inline(__always)
+    func describe(
+        _ packet: RTPPacket, _ bytes: UnsafeRawBufferPointer, sequence: Int64, codec: Int, of track: IncomingTrack
+    ) -> PendingPacket {
+        var pending = PendingPacket(
+            bytes: bytes, packet: packet, sequence: sequence, codec: codec, startsKeyframe: false
+        )
+        inspect(&pending, track.codecs[codec].kind)
+        if track.forwardedExtensions != 0 {
+            packet.forEachHeaderExtension(in: bytes) { id, range in
+                if track.forwardsExtension(id) { pending.extensions.add(id, range) }
+            }
+        }
+        return pending
     }
 
     private func keyframeBegins(_ pending: PendingPacket, of encoding: IncomingEncoding, now: MediaTime) {
@@ -178,15 +187,20 @@ extension Router {
             return
         }
         guard let first = burst.baseAddress else { return }
+        if let downlink = subscriber.downlink, downlink.isPacing, subscriber.kind == .video {
+            return pace(burst, from: encoding, to: subscriber, downlink, over: sender, on: path, now: now)
+        }
         for index in burst.indices {
-            forward(first + index, from: encoding, to: subscriber, over: sender, on: path, now: now)
+            forward(first + index, from: encoding, to: subscriber, over: sender, on: path, arrivedAt: now, now: now)
         }
     }
 
-    /// - Parameter packet: a pointer, because each subscriber would otherwise cost a copy of the 200 bytes.
-    private func forward(
+    /// - Parameters:
+    ///   - packet: a pointer, because each subscriber would otherwise cost a copy of the 200 bytes.
+    ///   - arrivedAt: when the packet came, which is before `now` if it had to wait. Timestamps of later segments continue from it.
+    func forward(
         _ packet: UnsafePointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
-        over sender: SRTPSender, on path: Path, now: MediaTime
+        over sender: SRTPSender, on path: Path, arrivedAt: MediaTime, now: MediaTime
     ) {
         guard packet.pointee.codec < subscriber.codecMap.count else { return }
         let codec = subscriber.codecMap[packet.pointee.codec]
@@ -199,7 +213,7 @@ extension Router {
             guard begins(subscriber, with: encoding, packet.pointee, now: now) else { return }
             subscriber.rewriting.begin(
                 sequence: sequence, timestamp: timestamp, picture: packet.pointee.picture,
-                layerZero: packet.pointee.layerZero, clockRate: codec.clockRate, now: now
+                layerZero: packet.pointee.layerZero, clockRate: codec.clockRate, arrivedAt: arrivedAt
             )
         }
         if subscriber.temporalFilter.drops(packet.pointee),
@@ -210,7 +224,7 @@ extension Router {
         guard
             let numbers = subscriber.rewriting.numbers(
                 sequence: sequence, timestamp: timestamp, picture: packet.pointee.picture,
-                layerZero: packet.pointee.layerZero, now: now
+                layerZero: packet.pointee.layerZero, arrivedAt: arrivedAt
             )
         else { return }
         guard let length = write(packet, as: codec, numbers, to: subscriber, over: sender, now: now) else {

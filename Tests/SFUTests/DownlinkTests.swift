@@ -185,10 +185,11 @@ struct DownlinkTests {
         #expect(mayGrow(401, at: 5), "the path has changed")
         #expect(mayGrow(200, at: 5, hasVideo: false), "otherwise there would be no picture at all")
         #expect(downlink.growth(of: .kilobits(200), now: time(5)).resumesOne, "the floor carries one")
+        downlink.chosen = .kilobits(200)
         downlink.resumed(now: time(20))
         #expect(!mayGrow(300, at: 20.9) && mayGrow(300, at: 21), "one after the other")
         downlink.resumed(now: time(22))
-        #expect(mayGrow(401, at: 22.1), "unless the path has changed")
+        #expect(mayGrow(401, at: 22.1), "unless there is room for twice as much")
         downlink.lowered(to: .kilobits(200), now: time(40))
         #expect(downlink.resumeDelay == Downlink.shortestResumeDelay)
     }

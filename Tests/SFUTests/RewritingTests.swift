@@ -9,14 +9,14 @@ struct RewritingTests {
     func goesOn() throws {
         var rewriting = Rewriting(sequence: 100, timestamp: 5000)
         let start = MediaTime(nanoseconds: 0)
-        rewriting.begin(sequence: 70_000, timestamp: 9, picture: 3, layerZero: 1, clockRate: 90_000, now: start)
-        let numbers = rewriting.numbers(sequence: 70_000, timestamp: 9, picture: 3, layerZero: 1, now: start)
+        rewriting.begin(sequence: 70_000, timestamp: 9, picture: 3, layerZero: 1, clockRate: 90_000, arrivedAt: start)
+        let numbers = rewriting.numbers(sequence: 70_000, timestamp: 9, picture: 3, layerZero: 1, arrivedAt: start)
         let first = try #require(numbers)
         #expect(UInt16(truncatingIfNeeded: first.sequence) == 101)
         let later = start + .milliseconds(500)
         rewriting.begin(
-            sequence: 99, timestamp: 1 << 31, picture: 0x7fff, layerZero: 255, clockRate: 90_000, now: later)
-        let others = rewriting.numbers(sequence: 99, timestamp: 1 << 31, picture: 0x7fff, layerZero: 255, now: later)
+            sequence: 99, timestamp: 1 << 31, picture: 0x7fff, layerZero: 255, clockRate: 90_000, arrivedAt: later)
+        let others = rewriting.numbers(sequence: 99, timestamp: 1 << 31, picture: 0x7fff, layerZero: 255, arrivedAt: later)
         let second = try #require(others)
         #expect(second.sequence == first.sequence + 1)
         #expect(second.timestamp == first.timestamp &+ 45_000)
@@ -28,7 +28,7 @@ struct RewritingTests {
     func nothingOld() {
         var rewriting = Rewriting(sequence: 0, timestamp: 0)
         let now = MediaTime(nanoseconds: 0)
-        rewriting.begin(sequence: 10, timestamp: 0, picture: nil, layerZero: nil, clockRate: 48_000, now: now)
-        #expect(rewriting.numbers(sequence: 9, timestamp: 0, picture: nil, layerZero: nil, now: now) == nil)
+        rewriting.begin(sequence: 10, timestamp: 0, picture: nil, layerZero: nil, clockRate: 48_000, arrivedAt: now)
+        #expect(rewriting.numbers(sequence: 9, timestamp: 0, picture: nil, layerZero: nil, arrivedAt: now) == nil)
     }
 }

@@ -5,7 +5,7 @@
 /// trend line, probes, and losses that are not congestion. Four things differ, because a server forwards what others encode.
 /// The estimate is unlimited until the path shows its first congestion, so that a good line is never held back. It falls further
 /// for a moment when the path's bitrate has dropped, to drain the queue. Lost feedback changes nothing, because bitrates are
-/// measured only over what was reported. Media is not paced.
+/// measured only over what was reported. Media is paced only while the path is limited.
 ///
 /// ```swift
 /// let number = control.sent(bytes: length, at: now)
@@ -117,6 +117,8 @@ extension CongestionControl {
     public var isProbing: Bool { probing.probe?.isSending ?? false }
     /// Whether a probe's result is being verified.
     public var isVerifying: Bool { probing.isUnverified }
+    /// Whether padding has just filled the path's queue, so that it has no room for more.
+    public func isFilled(now: MediaTime) -> Bool { probing.hasRefuted(now: now) }
     /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
     public var hasFeedback: Bool { feedbackAt != nil || remb.bitrate != nil }
@@ -360,6 +362,15 @@ extension CongestionControl {
         guard let estimate else { return true }
         // Media may take the floor. Without as much for repairs, one lost packet would stop the picture that it is for.
         return pacer.room(at: estimate, in: max(budget(now: now) ?? estimate, floor), now: now) >= bytes
+    }
+
+    /// Whether another packet of video may be sent now. If not, it waits, so that a burst does not delay the audio.
+    /// - Parameter media: the mean bitrate of the media to be sent. Pacing does not limit it; the sender chooses media that fit.
+    public mutating func maySendVideo(media: Bitrate, now: MediaTime) -> Bool {
+        guard let budget = budget(now: now) else { return true }
+        // The padding of a probe must not displace the media that the probe counts.
+        let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero
+        return pacer.hasRoomForVideo(at: max(budget, floor, media, probed), now: now)
     }
 
     /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.

@@ -1,11 +1,12 @@
-/// Limits what the server adds to a subscriber's media: retransmissions and padding.
+/// Limits how fast a subscriber's packets are sent once its path is known to be limited.
 ///
-/// Media itself is never delayed. Its publishers have paced it, and a queue for each subscriber would cost memory and delay. So
-/// media only uses the budget up, below zero if need be, and what the server adds waits for the rest.
+/// Audio is never delayed. Video waits while more was sent than the path carries: a keyframe that is sent at once would fill the
+/// path's queue for as long as it takes, and the audio would wait behind it. Retransmissions and padding wait longer, because
+/// they come in addition to the media.
 struct Pacer: Sendable {
-    /// How much faster than the estimate a burst may be (libwebrtc's pacing factor).
+    /// How much faster than the estimate a burst of retransmissions may be (libwebrtc's pacing factor).
     static let factor = 2.5
-    /// The largest burst, in time at the paced bitrate.
+    /// The largest such burst, in time at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
     /// The largest burst above the budget, in time at the budget's bitrate.
@@ -13,21 +14,27 @@ struct Pacer: Sendable {
     /// The longest time for which nothing is added after a burst of media, such as a keyframe: 100 ms after this.
     private static let longestDebt = MediaInterval.milliseconds(250)
 
-    /// Bytes that were sent and not yet paid for by time, at the paced bitrate and at the budget's. Bounded, because nothing is
-    /// added for long times.
-    private var (debt, budgetDebt) = (0, 0)
+    /// How much faster than the budget video is sent, so that small errors of the budget cannot make it wait longer and longer.
+    private static let videoFactor = 1.1
+    /// The largest burst of video, in time at its paced bitrate: two ticks of the router.
+    private static let videoBurst = MediaInterval.milliseconds(20)
+
+    /// Bytes that were sent and are not in the debts yet.
+    private var unpaid = 0
+    /// Bytes that were sent and not yet paid for by time: at the paced bitrate, at the budget's, and at that of video. Bounded,
+    /// because nothing is added for long times.
+    private var (debt, budgetDebt, videoDebt) = (0, 0, 0)
     private static let maxDebt = 50_000
-    private var updatedAt: MediaTime?
+    private var (updatedAt, videoUpdatedAt): (MediaTime?, MediaTime?)
 
-    /// Counts bytes of media.
-    mutating func sent(_ bytes: Int) {
-        debt = min(debt + bytes, Self.maxDebt)
-        budgetDebt = min(budgetDebt + bytes, Self.maxDebt)
-    }
+    /// Counts bytes that are sent.
+    @inline(__always)
+    mutating func sent(_ bytes: Int) { unpaid &+= bytes }
 
-    /// Returns how many bytes may be added now.
+    /// Returns how many bytes may be added to the media now.
     /// - Parameter budget: the bitrate for all that is sent, averaged over a longer time than a burst.
     mutating func room(at estimate: Bitrate, in budget: Bitrate, now: MediaTime) -> Int {
+        charge()
         let paced = estimate * Self.factor
         if let updatedAt {
             debt = max(0, debt - paced.bytes(in: now - updatedAt))
@@ -36,5 +43,22 @@ struct Pacer: Sendable {
         budgetDebt = min(budgetDebt, budget.bytes(in: Self.longestDebt))
         updatedAt = now
         return max(0, min(paced.bytes(in: Self.burst) - debt, budget.bytes(in: Self.excess) - budgetDebt))
+    }
+
+    /// Returns whether another packet of video may be sent now. It may be longer than what is left.
+    /// - Parameter bitrate: the bitrate for all that is sent.
+    mutating func hasRoomForVideo(at bitrate: Bitrate, now: MediaTime) -> Bool {
+        charge()
+        let paced = bitrate * Self.videoFactor
+        if let videoUpdatedAt { videoDebt = max(0, videoDebt - paced.bytes(in: now - videoUpdatedAt)) }
+        videoUpdatedAt = now
+        return videoDebt < paced.bytes(in: Self.videoBurst)
+    }
+
+    private mutating func charge() {
+        debt = min(debt + unpaid, Self.maxDebt)
+        budgetDebt = min(budgetDebt + unpaid, Self.maxDebt)
+        videoDebt = min(videoDebt + unpaid, Self.maxDebt)
+        unpaid = 0
     }
 }

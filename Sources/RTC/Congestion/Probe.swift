@@ -112,12 +112,18 @@ struct Probing: Sendable {
     /// The last result that a queue refuted. A link that lets bursts pass (a token bucket) seems to carry more each time, and each
     /// verification fills its queue. So probes exceed the estimate by little until a result of this size is verified.
     private var refuted: Bitrate?
+    private var refutedAt: MediaTime?
+    /// How long the queue of a refuted result takes to drain.
+    private static let drain = MediaInterval.seconds(1)
 
     /// Whether padding should fill the estimate now.
     func isVerifying(now: MediaTime) -> Bool { verification.map { now < $0.until } ?? false }
 
     /// Whether the latest result has not been verified yet. It may be due, and wait for a report without a queue.
     var isUnverified: Bool { verification != nil }
+
+    /// Whether a result was refuted so recently that its queue still drains.
+    func hasRefuted(now: MediaTime) -> Bool { refutedAt.map { now - $0 < Self.drain } ?? false }
 
     /// Must be called when a queue grows.
     mutating func congested(now: MediaTime) {
@@ -133,7 +139,7 @@ struct Probing: Sendable {
         verification.queued = queue > Self.short ? verification.queued + 1 : 0
         self.verification = verification
         if queue > Self.long || verification.queued >= (refuted == nil ? Self.reports : Self.fewReports) {
-            refuted = verification.result
+            (refuted, refutedAt) = (verification.result, now)
             congested(now: now)
             return verification.former
         }
@@ -161,7 +167,7 @@ struct Probing: Sendable {
     mutating func endIfDue(before number: Int64, now: MediaTime) { probe?.endIfDue(before: number, now: now) }
 
     /// Starts the next probe soon, because earlier results say nothing any more.
-    mutating func retry(now: MediaTime) { (interval, dueAt, refuted) = (Self.shortest, now, nil) }
+    mutating func retry(now: MediaTime) { (interval, dueAt, refuted, refutedAt) = (Self.shortest, now, nil, nil) }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
         if probe != nil { probe?.add(number, packet, arrival: arrival) }

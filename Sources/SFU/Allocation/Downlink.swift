@@ -5,6 +5,9 @@ import RTC
 final class Downlink {
     // First, because every packet needs it.
     var control = CongestionControl()
+    /// Whether bursts of video are spread over time, and whether any packets wait for that.
+    var isPacing = false
+    var hasWaiting = false
     /// The bitrates of what is sent to the subscriber now.
     var sentBytes = 0
     var audioBytes = 0
@@ -20,8 +23,9 @@ final class Downlink {
     /// The part of the packets whose loss makes redundancy worth its bitrate, and below which it is not.
     private static let losses = (many: 0.01, few: 0.005)
     private static let longQueue = MediaInterval.milliseconds(60)
-    /// What would be sent on an unlimited line.
+    /// What would be sent on an unlimited line, and the mean bitrate of what was chosen.
     var wanted = Bitrate.zero
+    var chosen = Bitrate.zero
     /// When videos were raised and lowered, and how long to wait before they are raised again.
     var raisedAt: MediaTime?
     var loweredAt: MediaTime?
@@ -67,6 +71,9 @@ final class Downlink {
     @inline(__always)
     func warm() -> UInt64 { control.warm() }
 
+    /// Whether another packet of video may be sent now; see `Router.pace`.
+    func maySendVideo(now: MediaTime) -> Bool { control.maySendVideo(media: chosen, now: now) }
+
     func updateRedundancy(_ status: CongestionControl.Status) {
         if status.isUnsettled || status.queueDelay > Self.longQueue {
             // What a full queue drops, it drops because too much is sent.
@@ -111,10 +118,13 @@ final class Downlink {
         else {
             return VideoGrowth(limit: .zero, resumesOne: false, tolerance: tolerance)
         }
-        let isTesting = sinceFall < resumeDelay || resumedAt.map { now - $0 < Self.resumeInterval } ?? false
-        let mustWait = hasVideo && isTesting && budget < loweredBudget * Self.recovery
+        let hasJustResumed = resumedAt.map { now - $0 < Self.resumeInterval } ?? false
+        let mustWait =
+            hasVideo
+            && (sinceFall < resumeDelay && budget < loweredBudget * Self.recovery
+                || hasJustResumed && budget < (chosen - audio) * Self.recovery)
         // What a probe has found is not used before it is verified. What was carried before may be.
-        if mustWait || control.isVerifying { return VideoGrowth(limit: .zero, tolerance: tolerance) }
+        if mustWait || control.isVerifying || hasVideo && control.isFilled(now: now) { return VideoGrowth(limit: .zero, tolerance: tolerance) }
         return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay, tolerance: tolerance)
     }
 }

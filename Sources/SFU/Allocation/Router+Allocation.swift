@@ -18,6 +18,9 @@ extension Router {
         var atRisk = demands
         Allocation.distribute(video * 0.7, among: &atRisk, steps, growth: growth)
         Allocation.distribute(video, among: &demands, steps, floor: floor, growth: growth)
+        peer.downlink?.chosen = demands.reduce(audio) { total, demand in
+            demand.choice.map { total + steps[$0].bitrate } ?? total
+        }
         for demand in atRisk { peer.outgoing[demand.slot].isAtRisk = demand.choice == nil }
         peer.isLimited = true
         apply(demands, to: peer, video, now: now)

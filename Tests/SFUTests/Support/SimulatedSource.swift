@@ -70,6 +70,7 @@ final class SimulatedSource {
     var size: PictureSize?
     /// The number of packets in a picture that is no keyframe. A packet has about 600 bytes.
     var packetsInPicture = 1...3
+    var packetsInKeyframe = 6
     /// The bytes of a video packet, and of audio, in addition to the tag.
     var videoBytes = 100...1000
     var audioBytes = 20
@@ -162,7 +163,7 @@ final class SimulatedSource {
         position += 1
         if layer == 0 { layerZero &+= 1 }
         if isKeyframe { keyframesMade += 1 }
-        let count = isKeyframe ? 6 : Int.random(in: packetsInPicture, using: &random)
+        let count = isKeyframe ? packetsInKeyframe : Int.random(in: packetsInPicture, using: &random)
         return (0..<count).map { index in
             // The bits X and S, the bits I, L and T, a 15-bit picture ID, TL0PICIDX, TID and Y (RFC 7741 §4.2).
             let first: UInt8 = index == 0 ? 0x90 : 0x80
