@@ -1,3 +1,4 @@
+import AppModel
 import Confab
 import Foundation
 import WebRTC
@@ -7,10 +8,11 @@ actor WebRTCPeer: MediaPeer {
     nonisolated let events: AsyncStream<PeerEvent>
     private let continuation: AsyncStream<PeerEvent>.Continuation
     private let connection: RTCPeerConnection
+    private typealias Tracks = ReceivedTracks<RTCRtpTransceiver, RTCRtpReceiver, WatchedTrack>
     /// WebRTC holds its delegate weakly.
     private let observer: PeerObserver
     private var transceivers: [TransceiverHandle: RTCRtpTransceiver] = [:]
-    private var received = ReceivedTracks()
+    private var tracks = Tracks()
     private var isClosed = false
 
     init(connection: RTCPeerConnection, observer: PeerObserver) {
@@ -44,12 +46,13 @@ actor WebRTCPeer: MediaPeer {
         }
         let handle = TransceiverHandle(number: transceivers.count)
         transceivers[handle] = transceiver
+        tracks.own(transceiver, receiver: transceiver.receiver)
         return handle
     }
 
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
         guard let native = transceivers[transceiver] else { return }
-        native.sender.track = (source as? WebRTCMedia)?.track(native.mediaType == .audio ? .audio : .video)
+        native.sender.track = (source as? WebRTCMedia)?.track(native.kind)
     }
 
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {
@@ -107,8 +110,10 @@ actor WebRTCPeer: MediaPeer {
         }
     }
 
+    /// A description was set, or not. Tracks whose `mid` was missing may have it now.
     private func check(_ failure: (any Error)?) throws(ConfabError) {
         if let failure { throw .description(failure) }
+        tell(tracks.described { ($0.knownMid, $0.isStopped) })
     }
 
     // MARK: ICE
@@ -133,15 +138,11 @@ actor WebRTCPeer: MediaPeer {
     // MARK: What arrives
 
     func remote(_ mid: String) async -> (any RemoteMedia)? {
-        let known = received.transceivers + transceivers.values
-        guard let transceiver = known.first(where: { $0.knownMid == mid }), let track = transceiver.receiver.track
-        else {
-            return nil
-        }
+        guard let transceiver = tracks.transceiver(of: mid), let track = transceiver.receiver.track else { return nil }
         return WebRTCRemoteMedia(track, kind: transceiver.kind)
     }
 
-    func expectFrame(_ mid: String) async { received.expectFrame(mid) }
+    func expectFrame(_ mid: String) async { tracks.watcher(of: mid)?.firstFrame.expectFrame() }
 
     func statistics() async -> [Statistic] {
         guard !isClosed else { return [] }
@@ -170,18 +171,36 @@ actor WebRTCPeer: MediaPeer {
         case .candidate(let candidate): continuation.yield(.candidate(PeerCandidate(candidate)))
         case .gathered: continuation.yield(.candidate(nil))
         case .negotiationNeeded: continuation.yield(.negotiationNeeded)
-        case .receiving(let transceiver): announce(received.start(transceiver))
-        case .added(let receiver, let streamID): announce(received.add(receiver, streamID))
-        case .firstPacket(let receiver):
-            if let mid = received.transceiver(of: receiver)?.knownMid { continuation.yield(.firstPacket(mid: mid)) }
+        case .receiving(let transceiver):
+            tell(tracks.start(transceiver, receiver: transceiver.receiver, mid: transceiver.knownMid))
+        case .added(let receiver, let streamID): tell(tracks.add(receiver, streamID: streamID))
+        case .firstPacket(let receiver): tell(tracks.firstPacket(on: receiver))
         case .firstFrame(let mid): continuation.yield(.firstFrame(mid: mid))
         }
     }
 
-    private func announce(_ arrival: ReceivedTracks.Arrival?) {
-        guard let arrival, let mid = arrival.transceiver.knownMid else { return }
-        received.watchFirstFrame(of: arrival.transceiver, mid, observer)
-        continuation.yield(.track(mid: mid, arrival.transceiver.kind, streamID: arrival.streamID))
+    private func tell(_ news: [Tracks.News]) {
+        for each in news {
+            switch each {
+            case .track(let mid, let transceiver, let streamID, let isNew):
+                if isNew, let track = transceiver.receiver.track as? RTCVideoTrack {
+                    tracks.watch(mid, with: WatchedTrack(track, FirstFrame(mid: mid, observer: observer)))
+                }
+                continuation.yield(.track(mid: mid, transceiver.kind, streamID: streamID))
+            case .firstPacket(let mid): continuation.yield(.firstPacket(mid: mid))
+            }
+        }
+    }
+}
+
+/// A track and what waits for its first frame. The end of this wrapper of the track would end the reports.
+private struct WatchedTrack {
+    let track: RTCVideoTrack
+    let firstFrame: FirstFrame
+
+    init(_ track: RTCVideoTrack, _ firstFrame: FirstFrame) {
+        (self.track, self.firstFrame) = (track, firstFrame)
+        track.add(firstFrame)
     }
 }
 
