@@ -17,7 +17,7 @@ actor WebRTCPeer: MediaPeer {
 
     init(connection: RTCPeerConnection, observer: PeerObserver) {
         (self.connection, self.observer) = (connection, observer)
-        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(4096))
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(EngineRules.maxUnreadEvents))
         // Ends when `close` finishes the observer's stream.
         Task { [weak self, observations = observer.observations] in
             for await observation in observations { await self?.handle(observation) }
@@ -31,19 +31,13 @@ actor WebRTCPeer: MediaPeer {
         options.direction = setup.direction.native
         options.streamIds = setup.streamID.map { [$0] } ?? []
         options.sendEncodings = setup.layers.map(\.native)
-        let media = setup.source as? WebRTCMedia
-        if setup.source != nil, media == nil {
-            throw ConfabError(.mediaFailed, "This engine sends only what it captured itself.")
-        }
         let transceiver =
-            if let track = media?.track(setup.kind) {
+            if let track = try setup.source(as: WebRTCMedia.self)?.track(setup.kind) {
                 connection.addTransceiver(with: track, init: options)
             } else {
                 connection.addTransceiver(of: setup.kind.native, init: options)
             }
-        guard let transceiver else {
-            throw ConfabError(.mediaFailed, "The connection takes no more audio or video. Leave and join again.")
-        }
+        guard let transceiver else { throw .tooManyTracks }
         let handle = TransceiverHandle(number: transceivers.count)
         transceivers[handle] = transceiver
         tracks.own(transceiver, receiver: transceiver.receiver)
@@ -63,7 +57,7 @@ actor WebRTCPeer: MediaPeer {
         guard let sender = transceivers[transceiver]?.sender else { return }
         // A copy, which takes effect when it is assigned back.
         let parameters = sender.parameters
-        for encoding in parameters.encodings { encoding.isActive = rids?.contains(encoding.rid ?? "") ?? true }
+        for encoding in parameters.encodings { encoding.isActive = EngineRules.sends(rid: encoding.rid, of: rids) }
         sender.parameters = parameters
     }
 
@@ -99,7 +93,7 @@ actor WebRTCPeer: MediaPeer {
     }
 
     private func setLocal(_ made: Made, _ kind: PeerDescription.Kind) async throws(ConfabError) -> PeerDescription {
-        guard let description = made.description else { throw .description(made.failure) }
+        guard let description = made.description else { throw .notNegotiated(made.failure) }
         try check(await setLocal(description))
         return PeerDescription(kind, sdp: description.sdp)
     }
@@ -112,17 +106,15 @@ actor WebRTCPeer: MediaPeer {
 
     /// A description was set, or not. Tracks whose `mid` was missing may have it now.
     private func check(_ failure: (any Error)?) throws(ConfabError) {
-        if let failure { throw .description(failure) }
+        if let failure { throw .notNegotiated(failure) }
         tell(tracks.described { ($0.knownMid, $0.isStopped) })
     }
 
     // MARK: ICE
 
     func addCandidate(_ candidate: PeerCandidate?) async {
-        // WebRTC needs no end of candidates.
-        guard let candidate, !candidate.candidate.isEmpty else { return }
-        let native = RTCIceCandidate(
-            sdp: candidate.candidate, sdpMLineIndex: Int32(clamping: candidate.lineIndex ?? 0), sdpMid: candidate.mid)
+        guard let remote = RemoteCandidate(candidate) else { return }
+        let native = RTCIceCandidate(sdp: remote.text, sdpMLineIndex: remote.lineIndex, sdpMid: remote.mid)
         await withCheckedContinuation { continuation in
             connection.add(native) { _ in continuation.resume() }
         }
@@ -130,8 +122,7 @@ actor WebRTCPeer: MediaPeer {
 
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {
         let configuration = connection.configuration
-        configuration.iceServers = servers.map(\.native)
-        configuration.iceTransportPolicy = relayOnly ? .relay : .all
+        configuration.use(servers, relayOnly: relayOnly)
         _ = connection.setConfiguration(configuration)
     }
 
@@ -211,11 +202,5 @@ private struct Made: Sendable {
 
     init(_ description: RTCSessionDescription?, _ failure: (any Error)?) {
         (self.description, self.failure) = (description, failure)
-    }
-}
-
-extension ConfabError {
-    fileprivate static func description(_ failure: (any Error)?) -> ConfabError {
-        ConfabError(.mediaFailed, "The connection could not be set up. Try again.", isRetryable: true, cause: failure)
     }
 }
