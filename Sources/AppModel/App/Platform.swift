@@ -67,8 +67,9 @@ public struct DevicePosition: Equatable, Sendable {
 }
 
 @MainActor public protocol Locating: AnyObject {
-    /// Calls `changed` with each position; nil if it cannot be determined.
-    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void)
+    /// Calls `changed` with what becomes known, until the next call of `start` or `stop`. After ``LocationReport/forbidden(_:)``
+    /// nothing follows.
+    func start(_ changed: @escaping @MainActor (LocationReport) -> Void)
     func stop()
 }
 

@@ -50,7 +50,7 @@ import Observation
 
     init(_ position: DevicePosition) { self.position = position }
 
-    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void) { changed(position) }
+    func start(_ changed: @escaping @MainActor (LocationReport) -> Void) { changed(.position(position)) }
     func stop() {}
 }
 

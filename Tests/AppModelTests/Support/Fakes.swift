@@ -54,13 +54,13 @@ import Foundation
 
 @MainActor final class FakeLocation: Locating {
     private(set) var isRunning = false
-    private var changed: (@MainActor (DevicePosition?) -> Void)?
+    private var changed: (@MainActor (LocationReport) -> Void)?
 
-    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void) {
+    func start(_ changed: @escaping @MainActor (LocationReport) -> Void) {
         (isRunning, self.changed) = (true, changed)
     }
     func stop() { (isRunning, changed) = (false, nil) }
-    func report(_ position: DevicePosition?) { changed?(position) }
+    func report(_ report: LocationReport) { changed?(report) }
 }
 
 /// A call screen of the system that records what it is told.
