@@ -264,6 +264,34 @@ import Testing
         model.page = .log
         Golden.expect(model, "People", "log")
     }
+    @Test func deletingAllCallsIsAskedForFirst() {
+        let model = model()
+        model.page = .log
+        model.askToDeleteAllCalls()
+        #expect(!model.asks, "there are none")
+        model.handle(.log(calls(), next: nil, isFirstPage: true))
+        requests.all = []
+        model.askToDeleteAllCalls()
+        Golden.expect(model, "People", "log, asked before deleting")
+        model.asks = false
+        #expect(model.question == nil && model.logRows.count == 3 && requests.all.isEmpty)
+        model.confirm(.deleteAllCalls)
+        #expect(requests.all == [.forget(nil)] && model.logRows.isEmpty)
+    }
+    @Test func removingAContactIsAskedForFirst() {
+        let model = person()
+        model.askToRemoveContact()
+        Golden.expect(model, "People", "person, asked before removing")
+        model.confirm(.removeContact(id))
+        #expect(requests.all == [.removeContact(id)] && !model.asks)
+        model.askToRemoveContact()
+        model.handle(.contactRemoved(id))
+        #expect(!model.asks, "the other person was first")
+        model.confirm(.removeContact(id))
+        #expect(requests.all == [.removeContact(id)])
+        model.askToRemoveContact()
+        #expect(!model.asks, "it is no contact any more")
+    }
     @Test func emptyLog() {
         let model = model()
         model.page = .log
