@@ -271,4 +271,27 @@ private actor SlowCamera: CameraDevice {
         let used = try await flip
         #expect(used == .back)
     }
+
+    @Test func anInterruptionReachesTheCameraBeforeItIsTold() async throws {
+        let camera = SlowCamera()
+        let driver = CameraDriver(camera) { _ in }
+        async let start: Void = driver.start(small)
+        try await camera.finish(.run(small, .front))
+        try await start
+        let (interruptions, interruption) = AsyncStream.makeStream(of: Bool.self)
+        let (changes, change) = AsyncStream.makeStream(of: CaptureChange.self)
+        async let following: Void = driver.follow(interruptions) { change.yield($0) }
+        interruption.yield(true)
+        for await told in changes {
+            #expect(told == .interrupted(true))
+            break
+        }
+        await driver.setEnabled(false)
+        let log = await camera.log
+        #expect(log == [.run(small, .front)], "a session that is stopped does not tell the end of the interruption")
+        interruption.yield(false)
+        interruption.finish()
+        try await camera.finish(.pause)
+        await following
+    }
 }

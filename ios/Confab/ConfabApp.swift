@@ -9,14 +9,13 @@ import VisionKit
     @UIApplicationDelegateAdaptor(AppDelegate.self) private var delegate
 
     var body: some Scene {
-        WindowGroup { RootView(app: delegate.app, background: delegate.background) }
+        WindowGroup { RootView(app: delegate.app) }
     }
 }
 
 /// Creates the model. A push may have launched the app without a window, so a window is too late.
 @MainActor final class AppDelegate: NSObject {
     let app: ApplicationModel
-    let background = BackgroundTime()
     private let calls = CallKitBridge()
     private let network: NetworkWatcher
     private let heat: HeatWatcher
@@ -29,7 +28,8 @@ import VisionKit
         let platform = Platform(
             permissions: DevicePermissions(location: location), location: location, calls: calls, audio: CallAudio(),
             announcer: DeviceAnnouncer(), screen: DeviceScreen(), settings: DeviceSettingsStore(),
-            clock: SystemClock(), canScan: DataScannerViewController.isSupported)
+            clock: SystemClock(), background: DeviceBackground(),
+            canScan: DataScannerViewController.isSupported)
         #if ROULETTE
         let hasRoulette = true
         #else

@@ -2,6 +2,7 @@
 // compiler knows when a switch has missed one.
 import AVFoundation
 import CallKit
+import CoreLocation
 import Intents
 import Network
 import ReplayKit
@@ -13,6 +14,7 @@ import WebRTC
 let refusals: [CXErrorCodeIncomingCallError.Code] = [
     .unknown, .unentitled, .callUUIDAlreadyExists, .filteredByDoNotDisturb, .filteredByBlockList,
 ]
+let locationErrors: [CLError.Code] = [.locationUnknown, .denied, .network]
 let samples: [RPSampleBufferType] = [.video, .audioApp, .audioMic]
 let renderings: [AVQueuedSampleBufferRenderingStatus] = [.unknown, .rendering, .failed]
 let visibilities: [Visibility] = [.automatic, .visible, .hidden]

@@ -39,6 +39,7 @@ import Observation
     /// False until the app is seen for the first time: a push may have launched it.
     private var isActive = false
     private var cancelBackground: (@MainActor () -> Void)?
+    let background: BackgroundTime
 
     /// Passes what screens ask to the app, which does not exist while they are created.
     @MainActor private final class Relay {
@@ -50,6 +51,7 @@ import Observation
         let stored = platform.settings.data(for: Self.settingsKey)
         let kept = stored.flatMap { try? JSONDecoder().decode(Kept.self, from: $0) } ?? Kept()
         self.kept = kept
+        background = BackgroundTime(platform.background)
         tab = hasRoulette ? .roulette : .nearby
         let relay = Relay()
         self.relay = relay
@@ -358,7 +360,7 @@ import Observation
     }
 
     /// Everything but a call or a room ends soon after the app is left. The system stops the camera at once, so others are told.
-    public func enteredBackground() {
+    func enteredBackground() {
         isActive = false
         kept.recent = welcome.recent
         save()
@@ -383,7 +385,7 @@ import Observation
         }
     }
 
-    public func becameActive() {
+    func becameActive() {
         isActive = true
         leaveSoonIfUnseen()
         roulette.showsCamera(true)

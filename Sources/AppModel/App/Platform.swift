@@ -67,8 +67,9 @@ public struct DevicePosition: Equatable, Sendable {
 }
 
 @MainActor public protocol Locating: AnyObject {
-    /// Calls `changed` with each position; nil if it cannot be determined.
-    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void)
+    /// Calls `changed` with what becomes known, until the next call of `start` or `stop`. After ``LocationReport/forbidden(_:)``
+    /// nothing follows.
+    func start(_ changed: @escaping @MainActor (LocationReport) -> Void)
     func stop()
 }
 
@@ -126,17 +127,18 @@ public struct DevicePosition: Equatable, Sendable {
     public var screen: any ScreenControl
     public var settings: any SettingsStore
     public var clock: any AppClock
+    public var background: any BackgroundControl
     /// Whether the camera reads QR codes on this device.
     public var canScan: Bool
 
     public init(
         permissions: any Permissions, location: any Locating, calls: any CallSystem, audio: any AudioControl,
         announcer: any Announcer, screen: any ScreenControl, settings: any SettingsStore, clock: any AppClock,
-        canScan: Bool = false
+        background: any BackgroundControl, canScan: Bool = false
     ) {
         (self.permissions, self.location, self.calls, self.audio) = (permissions, location, calls, audio)
         (self.announcer, self.screen, self.settings, self.clock) = (announcer, screen, settings, clock)
-        self.canScan = canScan
+        (self.background, self.canScan) = (background, canScan)
     }
 }
 

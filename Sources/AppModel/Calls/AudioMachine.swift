@@ -12,17 +12,30 @@ public enum AudioEffect: Equatable, Sendable {
     case setEnabled(Bool)
 }
 
+/// What the audio session is prepared for.
+public enum AudioMode: Equatable, Sendable {
+    /// The loudspeaker, which people at a distance from their camera need.
+    case videoChat
+    /// The receiver, for a phone at the ear.
+    case voiceChat
+
+    public init(speaker: Bool) { self = speaker ? .videoChat : .voiceChat }
+}
+
 /// When sound may flow. During calls the system activates the audio session, and the app never does: WebRTC counts
 /// activations, and an own one makes the next call silent. Where the system's call screen is not used, the app does it.
 ///
 /// Invariant: audio is enabled only while the session is active.
 public struct AudioMachine: Equatable, Sendable {
+    /// What the app sets before any connection: nothing sounds, and the first pictures come with the loudspeaker.
+    public static let isEnabledAtLaunch = false
+    public static let usesSpeakerAtLaunch = true
+
     public let usesSystem: Bool
     public private(set) var isActive = false
-    public private(set) var isEnabled = false
-    /// Whether the sound comes from the loudspeaker, which people at a distance from their camera need. Without pictures the phone
-    /// is at the ear.
-    public private(set) var usesSpeaker = true
+    public private(set) var isEnabled = Self.isEnabledAtLaunch
+    /// Whether the sound comes from the loudspeaker. Without pictures the phone is at the ear.
+    public private(set) var usesSpeaker = Self.usesSpeakerAtLaunch
     private var isWanted = false
 
     public init(usesSystem: Bool) { self.usesSystem = usesSystem }

@@ -35,3 +35,32 @@ extension CallEvent {
         .pushToken(bytes.map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined())
     }
 }
+
+/// What the system's call screen can do with this app's calls.
+public enum CallScreenFeatures {
+    public static let hasVideo = true
+    /// One active call and one that waits. Each is a group of its own: calls are not merged.
+    public static let maxGroups = 2
+    public static let maxCallsPerGroup = 1
+    /// Whether the system's list of recent calls has those of this app, from where people can be called back.
+    public static let isInRecents = true
+    /// The name of the symbol beside the app's name.
+    public static let symbol = "bubble.left.and.bubble.right.fill"
+}
+
+/// A call as the system's call screen shows it.
+public struct ShownCall: Equatable, Sendable {
+    public var name: String
+    /// With what the system's list of recent calls calls back; nil if it cannot.
+    public var personID: String?
+    public var hasVideo: Bool
+    /// What the person can do with it there. Calls have no tones, and are not merged.
+    public let canBeHeld = true
+    public let canBeGrouped = false
+    public let hasTones = false
+
+    /// - Parameter name: the other person's name; nil while only a push told about the call.
+    public init(name: String?, personID: String?, hasVideo: Bool) {
+        (self.name, self.personID, self.hasVideo) = (name ?? CallPerson.unknownName, personID, hasVideo)
+    }
+}

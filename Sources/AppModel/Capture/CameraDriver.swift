@@ -56,6 +56,15 @@ public actor CameraDriver {
         try? await drive()
     }
 
+    /// Follows what the system does to the camera, and tells it, until there is nothing more.
+    public func follow(_ interruptions: AsyncStream<Bool>, tell: @Sendable (CaptureChange) -> Void) async {
+        for await isInterrupted in interruptions {
+            // Before it is told, because a camera that is turned off next behaves otherwise.
+            await interrupted(isInterrupted)
+            tell(.interrupted(isInterrupted))
+        }
+    }
+
     /// Returns when the camera is stopped.
     public func stop() async {
         machine.stop()

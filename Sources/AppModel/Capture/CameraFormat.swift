@@ -1,3 +1,5 @@
+import Confab
+
 /// A format that a camera offers, without the system's types.
 public struct CameraFormat: Equatable, Sendable {
     public var width: Int
@@ -21,17 +23,17 @@ public struct CameraFormat: Equatable, Sendable {
 }
 
 /// The format to start a camera with.
-public struct CameraChoice: Equatable, Sendable {
+struct CameraChoice: Equatable, Sendable {
     /// Its index in the list of formats.
-    public var index: Int
-    public var frameRate: Int
+    var index: Int
+    var frameRate: Int
 }
 
 extension CameraRequest {
     /// Chooses the smallest format that is at least as large as the request and allows its rate; of equals, one in NV12.
     /// Without one, the largest that allows the rate, and without that, the format whose rates are nearest. Returns nil only
     /// for an empty list: then there is no camera.
-    public func choose(from formats: [CameraFormat]) -> CameraChoice? {
+    func choose(from formats: [CameraFormat]) -> CameraChoice? {
         let rate = Double(frameRate)
         let allowing = formats.indices.filter { formats[$0].allows(rate) }
         let covering = allowing.filter { formats[$0].covers(self) }
@@ -60,5 +62,46 @@ extension CameraFormat {
             (1...1000).contains($0)
         }
         return possible.min { abs($0 - rate) < abs($1 - rate) }
+    }
+}
+
+/// A camera of this device, without the system's types.
+public struct CameraDescription: Equatable, Sendable {
+    /// Which way it looks; nil for a camera that is not a part of the device.
+    public var facing: CameraFacing?
+    public var formats: [CameraFormat]
+
+    public init(facing: CameraFacing?, formats: [CameraFormat]) { (self.facing, self.formats) = (facing, formats) }
+}
+
+/// The camera and the format to capture with.
+public struct CameraSelection: Equatable, Sendable {
+    /// The index of the camera, and that of its format.
+    public var camera: Int
+    public var format: Int
+    public var frameRate: Int
+    /// The size in pixels that the format has.
+    public var size: VideoSize
+    /// Which way the camera looks. One that does not know it counts as the one that was wanted.
+    public var facing: CameraFacing
+}
+
+extension CameraRequest {
+    public init(_ preset: CapturePreset) {
+        self.init(width: preset.size.width, height: preset.size.height, frameRate: preset.frameRate)
+    }
+
+    /// Chooses the camera and its format.
+    ///
+    /// - Throws: `media_failed` if there is no camera, or if it has no format.
+    public func select(_ facing: CameraFacing, from cameras: [CameraDescription]) throws(ConfabError) -> CameraSelection
+    {
+        guard let camera = facing.choose(from: cameras.map(\.facing)) else { throw .noCamera }
+        let formats = cameras[camera].formats
+        guard let choice = choose(from: formats) else { throw .noCameraFormat }
+        let format = formats[choice.index]
+        return CameraSelection(
+            camera: camera, format: choice.index, frameRate: choice.frameRate,
+            size: VideoSize(width: format.width, height: format.height), facing: cameras[camera].facing ?? facing)
     }
 }

@@ -96,7 +96,7 @@ extension CameraFacing {
     /// Chooses the camera of a device that looks this way, or else the first one.
     ///
     /// - Returns: its index; nil if there is none.
-    public func choose(from cameras: [CameraFacing?]) -> Int? {
+    func choose(from cameras: [CameraFacing?]) -> Int? {
         cameras.firstIndex(of: self) ?? cameras.indices.first
     }
 }

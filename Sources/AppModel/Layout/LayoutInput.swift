@@ -113,4 +113,7 @@ public struct LayoutOutput: Equatable, Sendable {
     public var hasPages: Bool { pages > 1 }
     public var hasPreviousPage: Bool { page > 0 }
     public var hasNextPage: Bool { page < pages - 1 }
+    /// The neighboring pages, or the same page at an end.
+    public var previousPage: Int { hasPreviousPage ? page - 1 : page }
+    public var nextPage: Int { hasNextPage ? page + 1 : page }
 }

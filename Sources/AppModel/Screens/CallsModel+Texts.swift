@@ -93,6 +93,9 @@ extension CallsModel {
         }
     }
 
+    /// Whether there is nothing to see of the other person.
+    public var lacksPicture: Bool { partnerVideo == nil }
+
     public var partnerPicture: String {
         let name = coordinator.current?.person?.name ?? CallPerson.unknownName
         return hasPicture && partnerSendsVideo && !isPartnerPaused ? "video of \(name)" : "\(name), no video"

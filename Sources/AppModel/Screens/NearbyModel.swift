@@ -141,14 +141,19 @@ public enum NearbyEvent: Sendable {
 
     private func locate() {
         status = .locating
-        location.start { [weak self] position in
-            guard let self else { return }
-            guard let position else {
-                if status == .locating { status = .noPosition }
-                return
-            }
+        location.start { [weak self] in self?.located($0) }
+    }
+
+    private func located(_ report: LocationReport) {
+        switch report {
+        case .position(let position):
             request(.move(position))
             if status == .locating || status == .noPosition { watch() }
+        case .unavailable: if status == .locating { status = .noPosition }
+        case .forbidden(let permission):
+            // The person has withdrawn it in Settings, so the server forgets the location too.
+            stopSharing()
+            if permission != .notAsked { status = .refused(permission) }
         }
     }
 

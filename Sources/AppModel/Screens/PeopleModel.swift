@@ -79,10 +79,12 @@ public enum PeopleEvent: Sendable {
     public private(set) var blocked: Set<String> = []
     public private(set) var search = Search.none
     public private(set) var trouble: CallTrouble?
+    /// What the person is asked before something that cannot be undone.
+    public internal(set) var question: PeopleQuestion?
     public var findText = "" { didSet { search = .none } }
     private var nextLog: String?
     private let clock: any AppClock
-    private let request: @MainActor (PeopleRequest) -> Void
+    let request: @MainActor (PeopleRequest) -> Void
 
     init(clock: any AppClock, request: @escaping @MainActor (PeopleRequest) -> Void) {
         (self.clock, self.request) = (clock, request)
@@ -134,12 +136,11 @@ public enum PeopleEvent: Sendable {
         request(blocked.contains(person.id) ? .unblock(person.id) : .block(person.id))
     }
 
-    public func removeContact() { if let person, isContact { request(.removeContact(person.id)) } }
     public func forget(_ id: String) {
         log?.removeAll { $0.id == id }
         request(.forget(id))
     }
-    public func forgetAll() {
+    func forgetAll() {
         log = []
         request(.forget(nil))
     }
@@ -157,7 +158,7 @@ public enum PeopleEvent: Sendable {
     /// The lists belong to an account on one server.
     func reset() {
         (contacts, log, person, trouble, nextLog, hasMoreLog) = (nil, nil, nil, nil, nil, false)
-        (blocked, busyPeople, search, findText, page) = ([], [], .none, "", .contacts)
+        (blocked, busyPeople, search, findText, page, question) = ([], [], .none, "", .contacts, nil)
     }
 
     /// The name of somebody in the lists.
@@ -180,7 +181,7 @@ public enum PeopleEvent: Sendable {
                 contacts = (contacts ?? []) + [contact]
             }
             if person?.id == contact.id { person = contact }
-        case .contactRemoved(let id): contacts?.removeAll { $0.id == id }
+        case .contactRemoved(let id): forget(contact: id)
         case .log(let calls, let next, let isFirstPage):
             log = Array(((isFirstPage ? nil : log) ?? []) + calls).prefix(Self.maxLogged).map(\.self)
             (nextLog, hasMoreLog) = (next, next != nil && (log?.count ?? 0) < Self.maxLogged)
@@ -190,12 +191,17 @@ public enum PeopleEvent: Sendable {
             if let contact { (person, page, trouble) = (contact, .person, nil) }
         case .blocked(let id):
             blocked.insert(id)
-            contacts?.removeAll { $0.id == id }
+            forget(contact: id)
         case .unblocked(let id): blocked.remove(id)
         case .failed(let trouble):
             self.trouble = trouble
             if search == .searching { search = .none }
         }
+    }
+
+    private func forget(contact id: String) {
+        contacts?.removeAll { $0.id == id }
+        if question == .removeContact(id) { question = nil }
     }
 
     /// The people on the shown page of the list of people nearby, which says who is in a call.
@@ -231,6 +237,8 @@ public enum PeopleEvent: Sendable {
 
     public var isContact: Bool { contacts?.contains { $0.id == person?.id } ?? false }
     public var isBlocked: Bool { person.map { blocked.contains($0.id) } ?? false }
+    /// Whether there is a page of a person.
+    public var hasPerson: Bool { person != nil }
     public var canCall: Bool { person.map { !busyPeople.contains($0.id) } ?? false && !isBlocked }
 
     public var personStatus: String {
@@ -289,7 +297,7 @@ public enum PeopleEvent: Sendable {
         lines += logRows.map { .row($0.title, detail: $0.detail) }
         if hasMoreLog { lines.append(.button("Earlier calls")) }
         if offersDeleteAll { lines.append(.button("Delete all calls")) }
-        return lines
+        return lines + questionLines
     }
 
     private var troubleLines: [ScreenLine] {
@@ -302,7 +310,7 @@ public enum PeopleEvent: Sendable {
         lines += troubleLines
         lines += [.button("Call", isEnabled: canCall), .button("Voice call", isEnabled: canCall)]
         if isContact { lines.append(.button("Remove from contacts")) }
-        return lines + [.button(blockText)]
+        return lines + [.button(blockText)] + questionLines
     }
 }
 

@@ -37,7 +37,10 @@ extension RoomModel {
     public var offersSettings: Bool { trouble == .cameraNeeded || trouble == .microphoneNeeded }
 
     public func video(of id: String) -> (any VideoSource)? { members.first { $0.id == id }?.video }
-    public func row(of id: String) -> PeopleModel.Row? { rows.first { $0.id == id } }
+    /// What is read on a tile; empty if the person has just left.
+    public func row(of id: String) -> PeopleModel.Row {
+        rows.first { $0.id == id } ?? PeopleModel.Row(id: id, title: "", detail: "")
+    }
     public func isSpeaking(_ id: String) -> Bool { speaker == id }
     /// The reactions on a tile; of this person, for nil.
     public func reactionText(of id: String?) -> String { reactions.filter { $0.member == id }.map(\.text).joined() }

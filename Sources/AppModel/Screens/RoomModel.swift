@@ -30,9 +30,11 @@ import Observation
     public var yourName = ""
     public var password = ""
     public var draft = ""
+    /// Whether the sheet with the chat is shown.
+    public var showsChat = false
     public internal(set) var status = Status.ready
     public private(set) var needsPassword = false
-    public private(set) var members: [RoomPerson] = []
+    public internal(set) var members: [RoomPerson] = []
     public private(set) var waitingPeople: [WaitingPerson] = []
     /// What this person may do in the room.
     public internal(set) var role = RoomMember.Role.guest
@@ -43,7 +45,7 @@ import Observation
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
     public internal(set) var own: (any VideoSource)?
-    public private(set) var ownAspect: Double?
+    public internal(set) var ownAspect: Double?
     public private(set) var camera = CameraState()
     public private(set) var chat: [ChatEntry] = []
     public private(set) var isMuted = false
@@ -53,10 +55,10 @@ import Observation
     public private(set) var isSharingScreen = false
     /// What did not work, for a while or until the person does something about it.
     public private(set) var trouble: CallTrouble?
-    public private(set) var tiles = TileStates()
-    public private(set) var page = 0
-    public private(set) var corner = Corner.bottomRight
-    public private(set) var pinned: [String] = []
+    public internal(set) var tiles = TileStates()
+    public internal(set) var page = 0
+    public internal(set) var corner = Corner.bottomRight
+    public internal(set) var pinned: [String] = []
     public var layout = RoomLayout.auto { didSet { page = 0 } }
     private(set) var reactions: [RoomReaction] = []
     private(set) var isConnected = true
@@ -192,14 +194,6 @@ import Observation
         request(.download(id))
     }
 
-    public func togglePin(_ id: String) {
-        if let index = pinned.firstIndex(of: id) { pinned.remove(at: index) } else { pinned.append(id) }
-        layout = pinned.isEmpty ? .auto : .pinned
-    }
-    public func doubleTap(_ id: String) { tiles.doubleTap(on: id) }
-    public func move(to corner: Corner) { self.corner = corner }
-    public func showPage(_ page: Int) { self.page = max(0, page) }
-
     /// Fills the name in, unless the person has typed another one.
     func suggest(name: String) {
         if yourName == suggestedName { yourName = name }
@@ -307,13 +301,6 @@ import Observation
         cancelTrouble = clock.schedule(after: CallsModel.overTime) { [weak self] in self?.trouble = nil }
     }
 
-    public func firstFrame(of id: String) { handle(.firstFrame(id)) }
-    public func pictureSize(of id: String, _ size: PixelSize) {
-        guard let index = members.firstIndex(where: { $0.id == id }), let aspect = size.aspect else { return }
-        members[index].aspect = aspect
-    }
-    public func ownPictureSize(_ size: PixelSize) { ownAspect = size.aspect }
-
     private func replace(_ all: [RoomPerson]) {
         let aspects = Dictionary(members.map { ($0.id, $0.aspect) }) { first, _ in first }
         members = all.map {
@@ -386,7 +373,7 @@ import Observation
         (members, waitingPeople, chat, speaker, connectingTo, pinned) = ([], [], [], nil, nil, [])
         (own, ownAspect, sending, reactions, trouble) = (nil, nil, [], [], nil)
         (tiles, page, hasHandUp, isMutedByHost) = (TileStates(), 0, false, false)
-        (isSharingScreen, isPreviewing, role, question) = (false, false, .guest, nil)
+        (isSharingScreen, isPreviewing, role, question, showsChat) = (false, false, .guest, nil, false)
         change(to: new)
     }
 

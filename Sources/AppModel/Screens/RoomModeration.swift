@@ -74,6 +74,8 @@ extension RoomModel {
         set { if !newValue { question = nil } }
     }
 
+    public var questionText: String { question?.text ?? "" }
+
     func changeRole(to new: RoomMember.Role) {
         guard new != role else { return }
         role = new

@@ -72,6 +72,11 @@ extension RouletteModel {
     public var typingText: String { isPartnerTyping ? "\(who) is typing…" : "" }
     public var addressText: String { "In video chats your partner can see your IP address. Text chats hide it." }
 
+    /// Whether the own picture is shown before a chat.
+    public var showsPreview: Bool { !asksForDevices && own != nil }
+    /// Whether the last partner is being reported.
+    public var isReporting: Bool { report != nil }
+
     public var partnerPicture: String {
         guard isInChat else { return "no partner yet" }
         if mode == .text { return "text chat" }

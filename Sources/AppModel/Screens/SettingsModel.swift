@@ -172,6 +172,9 @@ public enum SettingsEvent: Sendable {
 
     // MARK: Texts
 
+    public let choicesText = "These settings apply when you join the next time."
+    /// The people to unblock; empty while they are not known.
+    public var blockedPeople: [CallPerson] { blocked ?? [] }
     public var codeText: String {
         guard let code else { return "" }
         return "Code for your other device: \(code). It works once, for \(counted(codeMinutes, "minute", "minutes"))."
@@ -222,7 +225,7 @@ public enum SettingsEvent: Sendable {
         var lines: [ScreenLine] = [.title("Settings")]
         if let trouble { lines.append(.text(trouble.message)) }
         lines += [.choice("Server", value: server), .button("Change server"), .button("Name and rules")]
-        lines += [.title("Calls and rooms"), .text("These settings apply when you join the next time.")]
+        lines += [.title("Calls and rooms"), .text(choicesText)]
         lines += choiceLines
         lines += [.title("Notifications"), .text(pushText)]
         lines.append(.toggle("Notify me of calls", isOn: push == .on))
@@ -236,7 +239,7 @@ public enum SettingsEvent: Sendable {
         lines += offersLink ? [.button("Link"), .button("Cancel")] : [.button("Link this device", isEnabled: canLink)]
         lines.append(.title("Blocked people"))
         if !blockedText.isEmpty { lines.append(.text(blockedText)) }
-        lines += (blocked ?? []).map { .row($0.name) }
+        lines += blockedPeople.map { .row($0.name) }
         lines.append(.title("Your data"))
         if !accountText.isEmpty { lines.append(.text(accountText)) }
         return lines + dataLines

@@ -108,6 +108,12 @@ public enum ServerHealth: Equatable, Sendable {
         }
     }
 
+    /// The camera sees QR codes. One with an address is the one that is meant.
+    public func scanned(oneOf codes: [String]) {
+        let isAddress: (String) -> Bool = { ServerAddress.link($0) != nil || ServerAddress.url(from: $0) != nil }
+        if let code = codes.first(where: isAddress) ?? codes.first { scanned(code) }
+    }
+
     /// The camera has read a QR code.
     public func scanned(_ text: String) {
         isScanning = false

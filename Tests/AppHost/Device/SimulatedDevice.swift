@@ -11,13 +11,14 @@ import Observation
     private let announcer = SilentAnnouncer()
     private let screen = SimulatedScreen()
     private let settings = MemorySettings()
+    private let background = NoBackground()
 
     init(at position: DevicePosition) { location = FixedLocation(position) }
 
     var platform: Platform {
         Platform(
             permissions: permissions, location: location, calls: calls, audio: audio, announcer: announcer,
-            screen: screen, settings: settings, clock: SystemClock())
+            screen: screen, settings: settings, clock: SystemClock(), background: background)
     }
 }
 
@@ -50,7 +51,7 @@ import Observation
 
     init(_ position: DevicePosition) { self.position = position }
 
-    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void) { changed(position) }
+    func start(_ changed: @escaping @MainActor (LocationReport) -> Void) { changed(.position(position)) }
     func stop() {}
 }
 
@@ -63,6 +64,13 @@ import Observation
 @MainActor private final class SimulatedScreen: ScreenControl {
     var isScreenKeptAwake = false
     var isDarkAtEar = false
+}
+
+/// The app is never left.
+@MainActor private final class NoBackground: BackgroundControl {
+    var onExpired: (@MainActor () -> Void)?
+    func begin() {}
+    func end() {}
 }
 
 @MainActor private final class MemorySettings: SettingsStore {

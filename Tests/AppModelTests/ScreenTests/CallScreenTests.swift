@@ -340,7 +340,7 @@ import Testing
         let model = active()
         #expect(model.partnerVideo != nil)
         model.handle(.partnerSendsVideo(false))
-        #expect(model.partnerVideo == nil)
+        #expect(model.partnerVideo == nil && model.lacksPicture)
         model.handle(.partnerSendsVideo(true))
         #expect(model.partnerVideo != nil)
     }

@@ -34,6 +34,33 @@ import Testing
         #expect(device.server.take() == [.leave], "there is nothing to hear any more")
     }
 
+    @Test func timeInTheBackgroundIsAskedForOnceAndGivenBackOnce() {
+        let app = home()
+        for phase in [AppPhase.active, .inactive, .background, .background] { app.phaseChanged(to: phase) }
+        #expect(device.background.running == 1 && device.background.begun == 1)
+        app.phaseChanged(to: .active)
+        app.phaseChanged(to: .active)
+        #expect(device.background.running == 0)
+        app.phaseChanged(to: .background)
+        device.background.onExpired?()
+        #expect(device.background.running == 0, "the system ends apps that keep it")
+        app.phaseChanged(to: .active)
+        #expect(device.background.running == 0 && device.background.begun == 2)
+    }
+
+    @Test func onlyAnAppThatIsNotSeenGoesOffline() {
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.phaseChanged(to: .active)
+        _ = device.server.take()
+        app.phaseChanged(to: .inactive)
+        device.clock.pass(600)
+        #expect(device.server.take().isEmpty, "it is behind something of the system")
+        app.phaseChanged(to: .background)
+        device.clock.pass(10)
+        #expect(device.server.take().contains(.leave))
+    }
+
     @Test func whoComesBackReadsWhyTheChatIsOver() {
         let app = home()
         app.handle(.line(.online(isNew: true)))

@@ -20,7 +20,7 @@ import Testing
         permissions.statuses[.location] = .allowed
         let model = model()
         model.share()
-        location.report(here)
+        location.report(.position(here))
         model.handle(.page(people, next: next))
         return model
     }
@@ -47,14 +47,14 @@ import Testing
         permissions.statuses[.location] = .allowed
         let model = model()
         model.share()
-        location.report(nil)
+        location.report(.unavailable)
         Golden.expect(model, "Nearby", "no position")
     }
     @Test func loading() {
         permissions.statuses[.location] = .allowed
         let model = model()
         model.share()
-        location.report(here)
+        location.report(.position(here))
         #expect(requests.all == [.move(here), .watch(.miles, radius: 200, after: nil)])
         Golden.expect(model, "Nearby", "loading")
     }
@@ -119,6 +119,29 @@ import Testing
         let model = listed([ada], next: "cursor")
         model.showFarther()
         #expect(requests.all.last == .watch(.miles, radius: 200, after: "cursor"))
+    }
+    @Test(arguments: [(PermissionStatus.refused, NearbyModel.Status.refused(.refused)), (.notAsked, .off)])
+    func aPermissionThatIsWithdrawnMakesTheServerForgetTheLocation(
+        permission: PermissionStatus, status: NearbyModel.Status
+    ) {
+        let model = listed([ada])
+        location.report(.forbidden(permission))
+        #expect(model.status == status)
+        #expect(!location.isRunning && !model.showsList && !model.isSharing)
+        #expect(requests.all.suffix(2) == [.unwatch, .forgetPosition])
+        permissions.statuses[.location] = .allowed
+        model.share()
+        location.report(.position(here))
+        #expect(model.status == .loading, "the person allowed it again")
+    }
+    @Test func aLocationThatIsNotKnownYetMayFollow() {
+        permissions.statuses[.location] = .allowed
+        let model = model()
+        model.share()
+        location.report(.unavailable)
+        #expect(model.status == .noPosition)
+        location.report(.position(here))
+        #expect(model.status == .loading)
     }
     @Test func stoppingForgetsThePosition() {
         let model = listed([ada])
@@ -240,6 +263,34 @@ import Testing
         model.handle(.log(calls(), next: "more", isFirstPage: true))
         model.page = .log
         Golden.expect(model, "People", "log")
+    }
+    @Test func deletingAllCallsIsAskedForFirst() {
+        let model = model()
+        model.page = .log
+        model.askToDeleteAllCalls()
+        #expect(!model.asks, "there are none")
+        model.handle(.log(calls(), next: nil, isFirstPage: true))
+        requests.all = []
+        model.askToDeleteAllCalls()
+        Golden.expect(model, "People", "log, asked before deleting")
+        model.asks = false
+        #expect(model.question == nil && model.logRows.count == 3 && requests.all.isEmpty)
+        model.confirm(.deleteAllCalls)
+        #expect(requests.all == [.forget(nil)] && model.logRows.isEmpty)
+    }
+    @Test func removingAContactIsAskedForFirst() {
+        let model = person()
+        model.askToRemoveContact()
+        Golden.expect(model, "People", "person, asked before removing")
+        model.confirm(.removeContact(id))
+        #expect(requests.all == [.removeContact(id)] && !model.asks)
+        model.askToRemoveContact()
+        model.handle(.contactRemoved(id))
+        #expect(!model.asks, "the other person was first")
+        model.confirm(.removeContact(id))
+        #expect(requests.all == [.removeContact(id)])
+        model.askToRemoveContact()
+        #expect(!model.asks, "it is no contact any more")
     }
     @Test func emptyLog() {
         let model = model()

@@ -207,8 +207,9 @@ import Testing
         permissions.statuses[.camera] = .refused
         let model = RouletteModel(clock: clock, permissions: permissions) { [requests] in requests.all.append($0) }
         model.preview()
+        #expect(!model.showsPreview)
         model.handle(.preview(nil))
-        #expect(!model.asksForDevices)
+        #expect(!model.asksForDevices && !model.showsPreview)
         model.start()
         #expect(
             requests.all == [.preview(video: false), .mute(false), .start(.video, interests: [], video: false)])

@@ -66,6 +66,17 @@ import Testing
         model.scanned("confab://server?url=https://chat.example.org/path")
         #expect(model.status == .checking(remote) && !model.isScanning)
     }
+    @Test func ofSeveralCodesTheOneWithAnAddressIsMeant() {
+        let link = "confab://server?url=https://chat.example.org/path"
+        for codes in [["WIFI:S:guests;;", link], [link, "https://other.example.org"]] {
+            let model = model()
+            model.scanned(oneOf: codes)
+            #expect(model.status == .checking(remote))
+        }
+        let model = model()
+        model.scanned(oneOf: [])
+        #expect(model.status == .empty, "none could be read")
+    }
     @Test func theCameraIsAskedForBeforeItReadsACode() {
         let model = model()
         model.scan()

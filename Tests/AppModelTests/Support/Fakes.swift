@@ -54,13 +54,13 @@ import Foundation
 
 @MainActor final class FakeLocation: Locating {
     private(set) var isRunning = false
-    private var changed: (@MainActor (DevicePosition?) -> Void)?
+    private var changed: (@MainActor (LocationReport) -> Void)?
 
-    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void) {
+    func start(_ changed: @escaping @MainActor (LocationReport) -> Void) {
         (isRunning, self.changed) = (true, changed)
     }
     func stop() { (isRunning, changed) = (false, nil) }
-    func report(_ position: DevicePosition?) { changed?(position) }
+    func report(_ report: LocationReport) { changed?(report) }
 }
 
 /// A call screen of the system that records what it is told.
@@ -133,6 +133,15 @@ import Foundation
 
 final class FakeVideo: VideoSource {}
 
+/// Time in the background, as the system counts it.
+@MainActor final class FakeBackground: BackgroundControl {
+    var onExpired: (@MainActor () -> Void)?
+    private(set) var running = 0
+    private(set) var begun = 0
+    func begin() { (running, begun) = (running + 1, begun + 1) }
+    func end() { running -= 1 }
+}
+
 /// A device for one test.
 @MainActor struct FakeDevice {
     let clock = FakeClock()
@@ -144,13 +153,13 @@ final class FakeVideo: VideoSource {}
     let screen = FakeScreen()
     let settings = FakeSettings()
     let server = FakeServer()
+    let background = FakeBackground()
 
     init() { permissions.statuses = [.camera: .allowed, .microphone: .allowed] }
 
     var platform: Platform {
         Platform(
             permissions: permissions, location: location, calls: calls, audio: audio, announcer: announcer,
-            screen: screen,
-            settings: settings, clock: clock)
+            screen: screen, settings: settings, clock: clock, background: background)
     }
 }

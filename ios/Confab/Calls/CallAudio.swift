@@ -9,22 +9,22 @@ import WebRTC
 
     init() {
         session.useManualAudio = true
-        session.isAudioEnabled = false
         // Set before any connection.
-        use(speaker: true)
+        session.isAudioEnabled = AudioMachine.isEnabledAtLaunch
+        use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
     }
 
     /// The loudspeaker or the receiver, unless a headset is connected.
-    private func use(speaker: Bool) {
+    private func use(_ mode: AudioMode) {
         let configuration = RTCAudioSessionConfiguration.webRTC()
-        configuration.mode = (speaker ? AVAudioSession.Mode.videoChat : .voiceChat).rawValue
+        configuration.mode = mode.native.rawValue
         RTCAudioSessionConfiguration.setWebRTC(configuration)
     }
 
     func perform(_ effect: AudioEffect) {
         switch effect {
         case .configure(let speaker):
-            use(speaker: speaker)
+            use(AudioMode(speaker: speaker))
             locked { try session.setConfiguration(.webRTC()) }
         case .sessionDidActivate: session.audioSessionDidActivate(AVAudioSession.sharedInstance())
         case .sessionDidDeactivate: session.audioSessionDidDeactivate(AVAudioSession.sharedInstance())
@@ -38,5 +38,14 @@ import WebRTC
         session.lockForConfiguration()
         try? change()
         session.unlockForConfiguration()
+    }
+}
+
+extension AudioMode {
+    fileprivate var native: AVAudioSession.Mode {
+        switch self {
+        case .videoChat: .videoChat
+        case .voiceChat: .voiceChat
+        }
     }
 }

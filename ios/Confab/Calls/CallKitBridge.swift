@@ -10,32 +10,32 @@ import UIKit
     var onEvent: (@MainActor (CallEvent) -> Void)?
     private lazy var provider = makeProvider()
     private let controller = CXCallController()
-    private var actions: [ActionID: CXAction] = [:]
-    private var pushes: [PushID: () -> Void] = [:]
-    private var lastID: UInt64 = 0
+    private var actions = PendingValues<CXAction>()
+    private var pushes = PendingValues<() -> Void>()
 
     /// Call it while the app launches: a push may have started the app.
     func prepare() { if isAllowed { _ = provider } }
 
     /// A push has arrived. The coordinator reports the call before this returns, as the system requires.
     func received(_ payload: [AnyHashable: Any], completion: @escaping () -> Void) {
-        lastID += 1
-        pushes[lastID] = completion
-        onEvent?(.push(payload: payload, push: lastID))
+        let (push, expired) = pushes.keep(completion)
+        onEvent?(.push(payload: payload, push: push))
+        expired?()
     }
 
     func perform(_ effect: CallEffect) {
         switch effect {
         case .report(let id, let name, let video, let push): report(id, name, video, push)
         case .update(let id, let person, let video):
-            provider.reportCall(with: id, updated: update(person.name, person.id, video))
+            provider.reportCall(
+                with: id, updated: CXCallUpdate(name: person.name, personID: person.id, hasVideo: video))
         case .reportConnecting(let id): provider.reportOutgoingCall(with: id, startedConnectingAt: nil)
         case .reportConnected(let id): provider.reportOutgoingCall(with: id, connectedAt: nil)
         case .reportEnded(let id, let reason): provider.reportCall(with: id, endedAt: nil, reason: reason.native)
-        case .completePush(let push): pushes.removeValue(forKey: push)?()
+        case .completePush(let push): pushes.take(push)?()
         case .request(let request): send(request)
-        case .fulfil(let action): actions.removeValue(forKey: action)?.fulfill()
-        case .fail(let action): actions.removeValue(forKey: action)?.fail()
+        case .fulfil(let action): actions.take(action)?.fulfill()
+        case .fail(let action): actions.take(action)?.fail()
         // Only where this bridge is not used.
         case .ring, .stopRinging: break
         // Not for the system. Without a default, so that the compiler asks about each new effect.
@@ -47,35 +47,23 @@ import UIKit
 
     private func makeProvider() -> CXProvider {
         let configuration = CXProviderConfiguration()
-        configuration.supportsVideo = true
-        // One active and one that waits.
-        configuration.maximumCallGroups = 2
-        configuration.maximumCallsPerCallGroup = 1
+        configuration.supportsVideo = CallScreenFeatures.hasVideo
+        configuration.maximumCallGroups = CallScreenFeatures.maxGroups
+        configuration.maximumCallsPerCallGroup = CallScreenFeatures.maxCallsPerGroup
         configuration.supportedHandleTypes = [.generic]
-        configuration.includesCallsInRecents = true
-        configuration.iconTemplateImageData = UIImage(systemName: "bubble.left.and.bubble.right.fill")?.pngData()
+        configuration.includesCallsInRecents = CallScreenFeatures.isInRecents
+        configuration.iconTemplateImageData = UIImage(systemName: CallScreenFeatures.symbol)?.pngData()
         let provider = CXProvider(configuration: configuration)
         provider.setDelegate(self, queue: nil)
         return provider
     }
 
     private func report(_ id: SystemCallID, _ name: String?, _ video: Bool, _ push: PushID?) {
-        provider.reportNewIncomingCall(with: id, update: update(name, nil, video)) { @Sendable [weak self] error in
+        let update = CXCallUpdate(name: name, personID: nil, hasVideo: video)
+        provider.reportNewIncomingCall(with: id, update: update) { @Sendable [weak self] error in
             let result = SystemReportResult(error)
             Task { @MainActor in self?.onEvent?(.reportResult(id, push: push, result)) }
         }
-    }
-
-    private func update(_ name: String?, _ personID: String?, _ video: Bool) -> CXCallUpdate {
-        let update = CXCallUpdate()
-        update.localizedCallerName = name ?? CallPerson.unknownName
-        if let personID { update.remoteHandle = CXHandle(type: .generic, value: personID) }
-        update.hasVideo = video
-        update.supportsHolding = true
-        update.supportsGrouping = false
-        update.supportsUngrouping = false
-        update.supportsDTMF = false
-        return update
     }
 
     private func send(_ request: CallSystemRequest) {
@@ -86,15 +74,15 @@ import UIKit
     }
 
     private func keep(_ action: CXAction) -> ActionID {
-        lastID += 1
-        actions[lastID] = action
-        return lastID
+        let (id, expired) = actions.keep(action)
+        expired?.fail()
+        return id
     }
 }
 
 extension CallKitBridge: @preconcurrency CXProviderDelegate {
     func providerDidReset(_ provider: CXProvider) {
-        actions = [:]
+        actions.reset()
         onEvent?(.system(.reset))
     }
     func provider(_ provider: CXProvider, perform action: CXStartCallAction) {
@@ -113,9 +101,7 @@ extension CallKitBridge: @preconcurrency CXProviderDelegate {
         onEvent?(.system(.mute(action.callUUID, action.isMuted, keep(action))))
     }
     func provider(_ provider: CXProvider, timedOutPerforming action: CXAction) {
-        guard let id = actions.first(where: { $0.value.uuid == action.uuid })?.key else { return }
-        actions[id] = nil
-        onEvent?(.system(.timedOut(id)))
+        if let id = actions.drop(where: { $0.uuid == action.uuid }) { onEvent?(.system(.timedOut(id))) }
     }
     func provider(_ provider: CXProvider, didActivate audioSession: AVAudioSession) { onEvent?(.audio(.activated)) }
     func provider(_ provider: CXProvider, didDeactivate audioSession: AVAudioSession) {

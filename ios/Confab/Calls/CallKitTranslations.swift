@@ -20,6 +20,20 @@ extension SystemReportResult {
     }
 }
 
+extension CXCallUpdate {
+    convenience init(name: String?, personID: String?, hasVideo: Bool) {
+        self.init()
+        let call = ShownCall(name: name, personID: personID, hasVideo: hasVideo)
+        localizedCallerName = call.name
+        if let personID = call.personID { remoteHandle = CXHandle(type: .generic, value: personID) }
+        self.hasVideo = call.hasVideo
+        supportsHolding = call.canBeHeld
+        supportsGrouping = call.canBeGrouped
+        supportsUngrouping = call.canBeGrouped
+        supportsDTMF = call.hasTones
+    }
+}
+
 extension CallSystemRequest {
     var action: CXAction {
         switch self {

@@ -14,7 +14,7 @@ struct PictureInPicture: UIViewRepresentable {
     func makeUIView(context: Context) -> UIView { UIView(frame: .zero) }
 
     func updateUIView(_ view: UIView, context: Context) {
-        context.coordinator.show(source as? any SurfaceSource, CGSize(size), from: view)
+        context.coordinator.show(source as? any SurfaceSource, size, from: view)
     }
 
     static func dismantleUIView(_ view: UIView, coordinator: Window) { coordinator.close() }
@@ -23,17 +23,27 @@ struct PictureInPicture: UIViewRepresentable {
 
     /// The window of one picture.
     @MainActor final class Window: NSObject {
+        private var window = PictureWindow()
+        /// Kept, so that no other source gets its identity.
         private var source: (any SurfaceSource)?
         private var surface: (any VideoSurface)?
         private var content: AVPictureInPictureVideoCallViewController?
         private var controller: AVPictureInPictureController?
 
-        func show(_ source: (any SurfaceSource)?, _ size: CGSize, from view: UIView) {
-            content?.preferredContentSize = size
-            guard source !== self.source else { return }
-            close()
-            self.source = source
-            guard let source, AVPictureInPictureController.isPictureInPictureSupported() else { return }
+        func show(_ source: (any SurfaceSource)?, _ size: PixelSize, from view: UIView) {
+            let isSupported = AVPictureInPictureController.isPictureInPictureSupported()
+            for effect in window.show(source.map { ObjectIdentifier($0) }, size, isSupported: isSupported) {
+                switch effect {
+                case .resize(let size): content?.preferredContentSize = CGSize(size)
+                case .close: closeWindow()
+                case .open(let size): if let source { openWindow(source, CGSize(size), from: view) }
+                }
+            }
+        }
+
+        func close() { if !window.close().isEmpty { closeWindow() } }
+
+        private func openWindow(_ source: any SurfaceSource, _ size: CGSize, from view: UIView) {
             let surface = source.makeSurface(inBackground: true)
             let content = AVPictureInPictureVideoCallViewController()
             content.preferredContentSize = size
@@ -43,10 +53,10 @@ struct PictureInPicture: UIViewRepresentable {
                     activeVideoCallSourceView: view, contentViewController: content))
             controller.canStartPictureInPictureAutomaticallyFromInline = true
             controller.delegate = self
-            (self.surface, self.content, self.controller) = (surface, content, controller)
+            (self.source, self.surface, self.content, self.controller) = (source, surface, content, controller)
         }
 
-        func close() {
+        private func closeWindow() {
             if controller?.isPictureInPictureActive == true { controller?.stopPictureInPicture() }
             surface?.close()
             (source, surface, content, controller) = (nil, nil, nil, nil)

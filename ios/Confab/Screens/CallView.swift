@@ -70,7 +70,7 @@ struct CallView: View {
             calls.partnerVideo, onFirstFrame: { calls.pictureShown() }, onSize: { calls.pictureSize(PixelSize($0)) }
         )
         .ignoresSafeArea()
-        .overlay { if calls.partnerVideo == nil { NoPicture() } }
+        .overlay { if calls.lacksPicture { NoPicture() } }
         .background { PictureInPicture(source: calls.partnerVideo, size: calls.windowSize) }
         .accessibilityElement()
         .accessibilityLabel(calls.partnerPicture)

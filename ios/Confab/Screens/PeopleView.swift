@@ -12,13 +12,19 @@ struct PeopleView: View {
             Picker("Show", selection: $model.page) {
                 Text("Contacts").tag(PeopleModel.Page.contacts)
                 Text("Calls").tag(PeopleModel.Page.log)
-                if model.person != nil { Text("Person").tag(PeopleModel.Page.person) }
+                if model.hasPerson { Text("Person").tag(PeopleModel.Page.person) }
             }
             switch model.page {
             case .contacts: ContactsSection(model: model)
             case .log: LogSection(model: model)
             case .person: PersonSection(model: model)
             }
+        }
+        .confirmationDialog(model.questionText, isPresented: $model.asks, titleVisibility: .visible) {
+            if let question = model.question {
+                Button(question.actionText, role: .destructive) { model.confirm(question) }
+            }
+            Button("Cancel", role: .cancel) {}
         }
         .navigationTitle("People")
         .onAppear { model.load() }
@@ -75,7 +81,6 @@ private struct PersonRow: View {
 
 private struct LogSection: View {
     let model: PeopleModel
-    @State private var asksToDelete = false
 
     var body: some View {
         Section {
@@ -86,18 +91,13 @@ private struct LogSection: View {
                     .swipeActions { Button("Delete", role: .destructive) { model.forget(row.id) } }
             }
             if model.hasMoreLog { Button("Earlier calls") { model.showEarlier() } }
-            if model.offersDeleteAll { Button("Delete all calls", role: .destructive) { asksToDelete = true } }
-        }
-        .confirmationDialog("Delete all calls from this list?", isPresented: $asksToDelete, titleVisibility: .visible) {
-            Button("Delete all calls", role: .destructive) { model.forgetAll() }
-            Button("Cancel", role: .cancel) {}
+            if model.offersDeleteAll { Button("Delete all calls", role: .destructive) { model.askToDeleteAllCalls() } }
         }
     }
 }
 
 private struct PersonSection: View {
     let model: PeopleModel
-    @State private var asksToRemove = false
 
     var body: some View {
         Section {
@@ -106,15 +106,8 @@ private struct PersonSection: View {
             PeopleTrouble(model: model)
             Button("Call", systemImage: "video") { model.call(video: true) }.disabled(!model.canCall)
             Button("Voice call", systemImage: "phone") { model.call(video: false) }.disabled(!model.canCall)
-            if model.isContact { Button("Remove from contacts", role: .destructive) { asksToRemove = true } }
+            if model.isContact { Button("Remove from contacts", role: .destructive) { model.askToRemoveContact() } }
             Button(model.blockText, role: .destructive) { model.toggleBlock() }
-        }
-        .confirmationDialog(
-            "You can call each other again only after you met again.", isPresented: $asksToRemove,
-            titleVisibility: .visible
-        ) {
-            Button("Remove from contacts", role: .destructive) { model.removeContact() }
-            Button("Cancel", role: .cancel) {}
         }
     }
 }

@@ -44,7 +44,6 @@ struct RoomView: View {
 /// In a room: the pictures, and the buttons below them.
 private struct RoomStage: View {
     @Bindable var model: RoomModel
-    @State private var showsChat = false
 
     var body: some View {
         VStack(spacing: 0) {
@@ -61,7 +60,7 @@ private struct RoomStage: View {
             }
             .padding()
         }
-        .confirmationDialog(model.question?.text ?? "", isPresented: $model.asks, titleVisibility: .visible) {
+        .confirmationDialog(model.questionText, isPresented: $model.asks, titleVisibility: .visible) {
             if let question = model.question {
                 Button(question.action.text, role: .destructive) { model.confirm(question) }
             }
@@ -69,7 +68,7 @@ private struct RoomStage: View {
         }
         .statusBarHidden(model.hidesBars)
         .persistentSystemOverlays(model.hidesBars ? .hidden : .automatic)
-        .sheet(isPresented: $showsChat) {
+        .sheet(isPresented: $model.showsChat) {
             NavigationStack {
                 ChatView(
                     lines: model.chat, draft: $model.draft, canSend: model.canSend,
@@ -77,7 +76,7 @@ private struct RoomStage: View {
                 ) { model.send() }
                 .navigationTitle("Chat")
                 .toolbar {
-                    ToolbarItem(placement: .cancellationAction) { Button("Close") { showsChat = false } }
+                    ToolbarItem(placement: .cancellationAction) { Button("Close") { model.showsChat = false } }
                 }
             }
         }
@@ -98,7 +97,7 @@ private struct RoomStage: View {
             Label("React", systemImage: "face.smiling")
         }
         .round()
-        Button("Chat", systemImage: "bubble.left.fill") { showsChat = true }.round()
+        Button("Chat", systemImage: "bubble.left.fill") { model.showsChat = true }.round()
         if let link = model.link { ShareLink(item: link) }
         Picker("Layout", selection: $model.layout) {
             ForEach(RoomLayout.allCases, id: \.self) { Text($0.text).tag($0) }
@@ -157,9 +156,9 @@ private struct PageButtons: View {
 
     var body: some View {
         HStack {
-            Button("Previous page", systemImage: "chevron.left") { model.showPage(placed.page - 1) }.round()
+            Button("Previous page", systemImage: "chevron.left") { model.showPage(placed.previousPage) }.round()
                 .disabled(!placed.hasPreviousPage)
-            Button("Next page", systemImage: "chevron.right") { model.showPage(placed.page + 1) }.round()
+            Button("Next page", systemImage: "chevron.right") { model.showPage(placed.nextPage) }.round()
                 .disabled(!placed.hasNextPage)
         }
         .padding(8)
@@ -181,8 +180,8 @@ private struct RoomTile: View {
         .background { NoPicture() }
         .overlay(alignment: .bottomLeading) {
             VStack(alignment: .leading) {
-                Text(row?.title ?? "").bold()
-                ModelText(row?.detail ?? "")
+                Text(row.title).bold()
+                ModelText(row.detail)
             }
             .font(.caption)
             .foregroundStyle(.white)
@@ -191,7 +190,7 @@ private struct RoomTile: View {
         .overlay { Text(model.reactionText(of: tile.id)).font(.largeTitle).accessibilityHidden(true) }
         .onTapGesture(count: 2) { model.doubleTap(tile.id) }
         .accessibilityElement()
-        .accessibilityLabel(row?.accessibilityText ?? "")
+        .accessibilityLabel(row.accessibilityText)
         .accessibilityAction(named: "Pin or unpin") { model.togglePin(tile.id) }
         .accessibilityAction(named: "Fit or fill") { model.doubleTap(tile.id) }
         // After the rest, so that VoiceOver reads it as an element of its own.
@@ -233,7 +232,7 @@ private struct OwnTile: View {
             model.shownOwn, fit: placed.fit.video, mirrored: model.camera.isMirrored,
             onSize: { model.ownPictureSize(PixelSize($0)) }
         )
-        .overlay { if model.shownOwn == nil { NoPicture() } }
+        .overlay { if model.lacksOwnPicture { NoPicture() } }
         .overlay { Text(model.reactionText(of: nil)).font(.largeTitle).accessibilityHidden(true) }
         .overlay {
             if model.isMuted {
@@ -252,10 +251,10 @@ private struct OwnTile: View {
         .accessibilityElement()
         .accessibilityLabel(model.ownText)
         .accessibilityAction(named: "Mute") { model.toggleMute() }
-        .accessibilityAction(named: "Move left") { model.move(to: model.corner.moved(.left)) }
-        .accessibilityAction(named: "Move right") { model.move(to: model.corner.moved(.right)) }
-        .accessibilityAction(named: "Move up") { model.move(to: model.corner.moved(.up)) }
-        .accessibilityAction(named: "Move down") { model.move(to: model.corner.moved(.down)) }
+        .accessibilityAction(named: "Move left") { model.move(.left) }
+        .accessibilityAction(named: "Move right") { model.move(.right) }
+        .accessibilityAction(named: "Move up") { model.move(.up) }
+        .accessibilityAction(named: "Move down") { model.move(.down) }
     }
 
     private func move(_ translation: CGSize) {
@@ -266,13 +265,7 @@ private struct OwnTile: View {
     }
 
     private func end() {
-        switch gesture?.end() {
-        case .tap:
-            model.toggleMute()
-            pop()
-        case .corner(let corner): model.move(to: corner)
-        case nil: break
-        }
+        if model.finish(gesture) { pop() }
         gesture = nil
     }
 

@@ -5,7 +5,6 @@ import SwiftUI
 /// The whole app: the state of the connection, calls, and the screen below them.
 struct RootView: View {
     let app: ApplicationModel
-    let background: BackgroundTime
     @Environment(\.scenePhase) private var phase
 
     var body: some View {
@@ -18,17 +17,17 @@ struct RootView: View {
         .tint(.accentColor)
         .onOpenURL { app.open($0) }
         .onContinueUserActivity(ApplicationModel.recentCallActivity) { app.callBack($0) }
-        .onChange(of: phase, initial: true) { _, phase in
-            switch phase {
-            case .active:
-                background.end()
-                app.becameActive()
-            case .background:
-                background.begin()
-                app.enteredBackground()
-            case .inactive: break
-            @unknown default: break
-            }
+        .onChange(of: phase, initial: true) { _, phase in app.phaseChanged(to: AppPhase(phase)) }
+    }
+}
+
+extension AppPhase {
+    fileprivate init(_ phase: ScenePhase) {
+        switch phase {
+        case .active: self = .active
+        case .inactive: self = .inactive
+        case .background: self = .background
+        @unknown default: self = .inactive
         }
     }
 }

@@ -20,7 +20,7 @@ struct RouletteScreen: View {
         .navigationTitle("Strangers")
         .onAppear { model.appear() }
         .onDisappear { model.disappear() }
-        .sheet(isPresented: .constant(model.report != nil)) {
+        .sheet(isPresented: .constant(model.isReporting)) {
             if let report = model.report { ReportView(model: report) { model.closeReport() } }
         }
     }
@@ -35,7 +35,7 @@ private struct RouletteSetup: View {
             Section {
                 if model.asksForDevices {
                     PermissionsView(model: permissions)
-                } else if model.own != nil {
+                } else if model.showsPreview {
                     VideoView(model.shownOwn, mirrored: model.camera.isMirrored)
                         .aspectRatio(4 / 3, contentMode: .fit)
                         .accessibilityElement()

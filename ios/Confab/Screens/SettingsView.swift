@@ -58,7 +58,7 @@ private struct MediaSettings: View {
         } header: {
             Text("Calls and rooms")
         } footer: {
-            Text("These settings apply when you join the next time.")
+            Text(model.choicesText)
         }
     }
 }
@@ -95,7 +95,7 @@ private struct BlockedSection: View {
     var body: some View {
         Section("Blocked people") {
             ModelText(model.blockedText)
-            ForEach(model.blocked ?? [], id: \.id) { person in
+            ForEach(model.blockedPeople, id: \.id) { person in
                 Text(person.name).swipeActions { Button("Unblock") { model.unblock(person.id) } }
             }
         }

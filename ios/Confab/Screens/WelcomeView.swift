@@ -43,7 +43,7 @@ struct WelcomeView: View {
         }
         .sheet(isPresented: $model.isScanning) {
             NavigationStack {
-                CodeScanner { model.scanned($0) }
+                CodeScanner { model.scanned(oneOf: $0) }
                     .ignoresSafeArea()
                     .navigationTitle("Scan QR code")
                     .toolbar {

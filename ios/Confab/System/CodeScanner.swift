@@ -6,7 +6,7 @@ import VisionKit
 
 /// Reads a QR code with the camera.
 struct CodeScanner: UIViewControllerRepresentable {
-    let found: @MainActor (String) -> Void
+    let found: @MainActor ([String]) -> Void
 
     func makeUIViewController(context: Context) -> DataScannerViewController {
         let scanner = DataScannerViewController(recognizedDataTypes: [.barcode(symbologies: [.qr])])
@@ -27,9 +27,9 @@ struct CodeScanner: UIViewControllerRepresentable {
 
     /// Hears which codes the camera sees.
     @MainActor final class Reader {
-        fileprivate let found: @MainActor (String) -> Void
+        fileprivate let found: @MainActor ([String]) -> Void
 
-        init(_ found: @escaping @MainActor (String) -> Void) { self.found = found }
+        init(_ found: @escaping @MainActor ([String]) -> Void) { self.found = found }
     }
 }
 
@@ -37,8 +37,11 @@ extension CodeScanner.Reader: DataScannerViewControllerDelegate {
     func dataScanner(
         _ dataScanner: DataScannerViewController, didAdd addedItems: [RecognizedItem], allItems: [RecognizedItem]
     ) {
-        for case .barcode(let code) in addedItems {
-            if let text = code.payloadStringValue { return found(text) }
-        }
+        found(addedItems.compactMap(\.codeText))
     }
+}
+
+extension RecognizedItem {
+    /// What a code says; nil for other things.
+    fileprivate var codeText: String? { if case .barcode(let code) = self { code.payloadStringValue } else { nil } }
 }

@@ -2,12 +2,13 @@ import AppModel
 import CoreLocation
 import Foundation
 
-/// The location of the device, as roughly as the server keeps it. It is created on the main thread, which Core Location then
-/// calls.
+/// The location of the device, as roughly as the server keeps it. ``LocationMachine`` decides what is asked of the system. It is
+/// created on the main thread, which Core Location then calls.
 @MainActor final class DeviceLocation: NSObject, Locating {
     private let manager = CLLocationManager()
-    private var changed: (@MainActor (DevicePosition?) -> Void)?
-    private var asked: (@MainActor (PermissionStatus) -> Void)?
+    private var machine = LocationMachine()
+    private var changed: (@MainActor (LocationReport) -> Void)?
+    private var asked: [@MainActor (PermissionStatus) -> Void] = []
 
     override init() {
         super.init()
@@ -27,37 +28,50 @@ import Foundation
     }
 
     func requestPermission(_ completion: @escaping @MainActor (PermissionStatus) -> Void) {
-        guard permission == .notAsked else { return completion(permission) }
-        asked = completion
-        manager.requestWhenInUseAuthorization()
+        asked.append(completion)
+        perform(machine.ask(permission))
     }
 
-    func start(_ changed: @escaping @MainActor (DevicePosition?) -> Void) {
+    func start(_ changed: @escaping @MainActor (LocationReport) -> Void) {
         self.changed = changed
-        manager.startUpdatingLocation()
+        perform(machine.start(permission))
     }
 
-    func stop() {
-        changed = nil
-        manager.stopUpdatingLocation()
+    func stop() { perform(machine.stop()) }
+
+    private func perform(_ effects: [LocationEffect]) {
+        for effect in effects {
+            switch effect {
+            case .requestPermission: manager.requestWhenInUseAuthorization()
+            case .answer(let status):
+                let waiting = asked
+                asked = []
+                for answer in waiting { answer(status) }
+            case .startUpdates: manager.startUpdatingLocation()
+            case .stopUpdates: manager.stopUpdatingLocation()
+            case .report(let report): changed?(report)
+            }
+        }
     }
 }
 
 extension DeviceLocation: @preconcurrency CLLocationManagerDelegate {
-    // Also called once when the delegate is set, before the person decided.
     func locationManagerDidChangeAuthorization(_ manager: CLLocationManager) {
-        guard permission != .notAsked else { return }
-        asked?(permission)
-        asked = nil
+        perform(machine.permissionChanged(to: permission))
     }
 
     func locationManager(_ manager: CLLocationManager, didUpdateLocations locations: [CLLocation]) {
-        guard let location = locations.last else { return }
-        let place = location.coordinate
-        let position = DevicePosition(
-            latitude: place.latitude, longitude: place.longitude, measured: location.horizontalAccuracy)
-        if let position { changed?(position) }
+        perform(machine.measured(locations.map { DevicePosition($0) }))
     }
 
-    func locationManager(_ manager: CLLocationManager, didFailWithError error: any Error) { changed?(nil) }
+    func locationManager(_ manager: CLLocationManager, didFailWithError error: any Error) {
+        perform(machine.failed(LocationFailure(code: (error as? CLError)?.code.rawValue), permission))
+    }
+}
+
+extension DevicePosition {
+    fileprivate init?(_ location: CLLocation) {
+        let place = location.coordinate
+        self.init(latitude: place.latitude, longitude: place.longitude, measured: location.horizontalAccuracy)
+    }
 }

@@ -28,11 +28,7 @@ actor CameraCapture: VideoCapture {
 
     func start(_ request: CameraRequest) async throws(ConfabError) {
         watching = Task { [driver, change, interruptions] in
-            for await isInterrupted in interruptions {
-                // First, because a camera that is turned off next behaves otherwise.
-                await driver.interrupted(isInterrupted)
-                change.yield(.interrupted(isInterrupted))
-            }
+            await driver.follow(interruptions) { change.yield($0) }
         }
         try await driver.start(request)
     }
@@ -69,23 +65,16 @@ private actor SystemCamera: CameraDevice {
         _ request: CameraRequest, _ facing: CameraFacing
     ) async throws(ConfabError) -> (size: VideoSize, used: CameraFacing) {
         let devices = RTCCameraVideoCapturer.captureDevices()
-        guard let index = facing.choose(from: devices.map(\.position.facing)) else {
-            throw ConfabError(.mediaFailed, "This device has no camera. You can join with sound only.")
+        let formats = devices.map { RTCCameraVideoCapturer.supportedFormats(for: $0) }
+        let cameras = zip(devices, formats).map {
+            CameraDescription(facing: $0.position.facing, formats: $1.map(\.described))
         }
-        let device = devices[index]
-        let formats = RTCCameraVideoCapturer.supportedFormats(for: device)
-        guard let choice = request.choose(from: formats.map(\.described)) else {
-            throw ConfabError(.mediaFailed, "The camera offers no format. You can join with sound only.")
+        let chosen = try request.select(facing, from: cameras)
+        let (device, format) = (devices[chosen.camera], formats[chosen.camera][chosen.format])
+        if let failure = await start(device, format, framesPerSecond: chosen.frameRate) {
+            throw .cameraNotStarted(failure)
         }
-        let format = formats[choice.index]
-        // Before the capturer has them.
-        let (described, used) = (format.described, device.position.facing ?? facing)
-        if let failure = await start(device, format, framesPerSecond: choice.frameRate) {
-            throw ConfabError(
-                .mediaFailed, "The camera could not be started. Another app may be using it.", isRetryable: true,
-                cause: failure)
-        }
-        return (VideoSize(width: described.width, height: described.height), used)
+        return (chosen.size, chosen.facing)
     }
 
     private func start(

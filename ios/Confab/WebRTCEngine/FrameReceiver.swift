@@ -7,8 +7,8 @@ import WebRTC
 /// A frame that can be shown.
 struct Picture: @unchecked Sendable {
     let sample: CMSampleBuffer
-    /// How far to turn it clockwise, in radians.
-    let angle: CGFloat
+    /// How far to turn it clockwise.
+    let degrees: Int
     /// The size after turning.
     let uprightSize: PixelSize
 }
@@ -48,7 +48,7 @@ extension Picture {
     fileprivate init?(_ frame: RTCVideoFrame, _ pool: inout PixelBufferPool) {
         let pixels = (frame.buffer as? RTCCVPixelBuffer)?.pixelBuffer ?? pool.nv12(frame.buffer.toI420())
         guard let pixels, let sample = CMSampleBuffer.shownAtOnce(pixels) else { return nil }
-        self.init(sample: sample, angle: CGFloat(frame.degrees) * .pi / 180, uprightSize: frame.uprightSize)
+        self.init(sample: sample, degrees: frame.degrees, uprightSize: frame.uprightSize)
     }
 }
 

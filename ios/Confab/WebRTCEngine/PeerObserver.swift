@@ -16,14 +16,12 @@ final class PeerObserver: NSObject, Sendable {
         case firstFrame(mid: String)
     }
 
-    /// More than any negotiation produces. A connection that is not read must not fill the memory.
-    private static let maxUnread = 4096
-
     let observations: AsyncStream<Observation>
     private let continuation: AsyncStream<Observation>.Continuation
 
     override init() {
-        (observations, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maxUnread))
+        (observations, continuation) = AsyncStream.makeStream(
+            bufferingPolicy: .bufferingOldest(EngineRules.maxUnreadEvents))
         super.init()
     }
 

@@ -3,39 +3,38 @@ import CoreVideo
 import Foundation
 import WebRTC
 
-/// Pixel buffers for frames that a decoder in software made. At most six exist at a time: a frame for which there is none is
-/// dropped.
+/// Pixel buffers for frames that a decoder in software made.
 struct PixelBufferPool: @unchecked Sendable {
-    private static let maxBuffers = 6
-
-    private var pool: CVPixelBufferPool?
-    private var size = (width: 0, height: 0)
+    private var pools = PoolOfSize<CVPixelBufferPool>()
 
     /// Converts a frame to the format of the display; nil if there is no buffer for it.
     mutating func nv12(_ frame: any RTCI420Buffer) -> CVPixelBuffer? {
-        guard let pixels = buffer(width: Int(frame.width), height: Int(frame.height)) else { return nil }
+        guard let pixels = buffer(PixelSize(width: Int(frame.width), height: Int(frame.height))) else { return nil }
         guard CVPixelBufferLockBaseAddress(pixels, []) == kCVReturnSuccess else { return nil }
         defer { _ = CVPixelBufferUnlockBaseAddress(pixels, []) }
         guard let luma = MutablePlane(pixels, 0), let chroma = MutablePlane(pixels, 1) else { return nil }
         return I420Picture(frame).write(luma: luma, chroma: chroma) ? pixels : nil
     }
 
-    private mutating func buffer(width: Int, height: Int) -> CVPixelBuffer? {
-        if pool == nil || size != (width, height) {
-            let attributes = NSDictionary(dictionary: [
-                kCVPixelBufferPixelFormatTypeKey as String: kCVPixelFormatType_420YpCbCr8BiPlanarVideoRange,
-                kCVPixelBufferWidthKey as String: width, kCVPixelBufferHeightKey as String: height,
-                kCVPixelBufferIOSurfacePropertiesKey as String: [String: Any](),
-            ])
-            pool = nil
-            size = (width, height)
-            _ = CVPixelBufferPoolCreate(nil, nil, attributes as CFDictionary, &pool)
-        }
-        guard let pool else { return nil }
-        let limit = NSDictionary(dictionary: [kCVPixelBufferPoolAllocationThresholdKey as String: Self.maxBuffers])
+    private mutating func buffer(_ size: PixelSize) -> CVPixelBuffer? {
+        guard let pool = pools.pool(for: size, make: Self.pool) else { return nil }
+        let limit = NSDictionary(dictionary: [
+            kCVPixelBufferPoolAllocationThresholdKey as String: EngineRules.maxDecodedPictures
+        ])
         var pixels: CVPixelBuffer?
         _ = CVPixelBufferPoolCreatePixelBufferWithAuxAttributes(nil, pool, limit as CFDictionary, &pixels)
         return pixels
+    }
+
+    private static func pool(_ size: PixelSize) -> CVPixelBufferPool? {
+        let attributes = NSDictionary(dictionary: [
+            kCVPixelBufferPixelFormatTypeKey as String: kCVPixelFormatType_420YpCbCr8BiPlanarVideoRange,
+            kCVPixelBufferWidthKey as String: size.width, kCVPixelBufferHeightKey as String: size.height,
+            kCVPixelBufferIOSurfacePropertiesKey as String: [String: Any](),
+        ])
+        var pool: CVPixelBufferPool?
+        _ = CVPixelBufferPoolCreate(nil, nil, attributes as CFDictionary, &pool)
+        return pool
     }
 }
 

@@ -49,7 +49,7 @@ import WebRTC
 /// A view with a layer for sample buffers, which it turns and mirrors.
 final class SampleBufferView: UIView {
     private let display = AVSampleBufferDisplayLayer()
-    private var angle: CGFloat = 0
+    private var degrees = 0 { didSet { if degrees != oldValue { setNeedsLayout() } } }
     var fit = VideoFit.fill { didSet { if fit != oldValue { setNeedsLayout() } } }
     var isMirrored = false { didSet { if isMirrored != oldValue { setNeedsLayout() } } }
 
@@ -62,10 +62,7 @@ final class SampleBufferView: UIView {
     required init?(coder: NSCoder) { nil }
 
     fileprivate func show(_ picture: Picture) {
-        if picture.angle != angle {
-            angle = picture.angle
-            setNeedsLayout()
-        }
+        degrees = picture.degrees
         let renderer = display.sampleBufferRenderer
         // After the app was in the background.
         if renderer.requiresFlushToResumeDecoding || renderer.status == .failed { renderer.flush() }
@@ -74,16 +71,15 @@ final class SampleBufferView: UIView {
 
     override func layoutSubviews() {
         super.layoutSubviews()
-        let isSideways = abs(sin(angle)) > 0.5
+        let turned = TurnedLayer(
+            width: bounds.size.width, height: bounds.size.height, degrees: degrees, isMirrored: isMirrored)
         CATransaction.begin()
         CATransaction.setDisableActions(true)
         display.videoGravity = fit == .fill ? .resizeAspectFill : .resizeAspect
         display.setAffineTransform(
-            CGAffineTransform(scaleX: isMirrored ? -1 : 1, y: 1).rotated(by: angle))
-        let size = bounds.size
-        display.bounds = CGRect(
-            x: 0, y: 0, width: isSideways ? size.height : size.width, height: isSideways ? size.width : size.height)
-        display.position = CGPoint(x: size.width / 2, y: size.height / 2)
+            CGAffineTransform(scaleX: turned.horizontalScale, y: 1).rotated(by: turned.angle))
+        display.bounds = CGRect(x: 0, y: 0, width: turned.width, height: turned.height)
+        display.position = CGPoint(x: turned.x, y: turned.y)
         CATransaction.commit()
     }
 }

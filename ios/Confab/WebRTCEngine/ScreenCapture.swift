@@ -24,11 +24,7 @@ actor ScreenCapture: VideoCapture {
     nonisolated var size: VideoSize? { nil }
 
     func start() async throws(ConfabError) {
-        let failure = await Self.record(into: frames, watcher)
-        if let failure {
-            throw ConfabError(
-                .mediaFailed, "The screen is not shared. Press Share screen again to allow it.", cause: failure)
-        }
+        if let failure = await Self.record(into: frames, watcher) { throw .screenNotShared(failure) }
     }
 
     func setEnabled(_ enabled: Bool) async { frames.setPaused(!enabled) }

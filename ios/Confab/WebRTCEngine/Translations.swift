@@ -1,3 +1,4 @@
+import AppModel
 import Confab
 import Foundation
 import WebRTC
@@ -17,14 +18,20 @@ extension RTCRtpTransceiver {
 extension PeerConfiguration {
     var native: RTCConfiguration {
         let configuration = RTCConfiguration()
-        configuration.iceServers = servers.map(\.native)
-        configuration.iceTransportPolicy = relayOnly ? .relay : .all
+        configuration.use(servers, relayOnly: relayOnly)
         configuration.bundlePolicy = .maxBundle
         configuration.rtcpMuxPolicy = .require
         configuration.tcpCandidatePolicy = .enabled
         configuration.continualGatheringPolicy = .gatherContinually
         configuration.sdpSemantics = .unifiedPlan
         return configuration
+    }
+}
+
+extension RTCConfiguration {
+    func use(_ servers: [PeerConfiguration.Server], relayOnly: Bool) {
+        iceServers = servers.map(\.native)
+        iceTransportPolicy = relayOnly ? .relay : .all
     }
 }
 
@@ -36,7 +43,7 @@ extension Layer {
     var native: RTCRtpEncodingParameters {
         let encoding = RTCRtpEncodingParameters()
         encoding.rid = rid
-        encoding.scaleResolutionDownBy = NSNumber(value: max(1, scale))
+        encoding.scaleResolutionDownBy = NSNumber(value: EngineRules.scale(scale))
         encoding.maxBitrateBps = maxBitrate.map { NSNumber(value: $0) }
         encoding.maxFramerate = maxFrameRate.map { NSNumber(value: $0) }
         return encoding

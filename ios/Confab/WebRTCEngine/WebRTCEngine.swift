@@ -15,25 +15,21 @@ final class WebRTCEngine: MediaEngine {
     static let factory: RTCPeerConnectionFactory = {
         RTCInitializeSSL()
         let encoders = RTCDefaultVideoEncoderFactory()
-        // Only VP8 is encoded in several layers.
-        if let vp8 = RTCDefaultVideoEncoderFactory.supportedCodecs().first(where: { $0.name == "VP8" }) {
-            encoders.preferredCodec = vp8
-        }
+        let codecs = RTCDefaultVideoEncoderFactory.supportedCodecs()
+        if let first = EngineRules.preferredCodec(among: codecs.map(\.name)) { encoders.preferredCodec = codecs[first] }
         return RTCPeerConnectionFactory(
             encoderFactory: encoders, decoderFactory: RTCDefaultVideoDecoderFactory())
     }()
 
     /// How the pictures of sources are drawn that are made from now on. They are made on threads of WebRTC.
-    static let renderer = Locked(RendererChoice.sampleBuffer)
+    static let renderer = Locked(DeviceSettings().renderer)
 
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {
         let observer = PeerObserver()
         let none = RTCMediaConstraints(mandatoryConstraints: nil, optionalConstraints: nil)
         let connection = Self.factory.peerConnection(
             with: configuration.native, constraints: none, delegate: observer)
-        guard let connection else {
-            throw ConfabError(.mediaFailed, "There can be no more connections. Close the app and open it again.")
-        }
+        guard let connection else { throw .tooManyConnections }
         return WebRTCPeer(connection: connection, observer: observer)
     }
 
@@ -42,8 +38,7 @@ final class WebRTCEngine: MediaEngine {
         case .camera(let preset, let withMicrophone):
             let source = Self.factory.videoSource()
             let camera = CameraCapture(source: source)
-            try await camera.start(
-                CameraRequest(width: preset.size.width, height: preset.size.height, frameRate: preset.frameRate))
+            try await camera.start(CameraRequest(preset))
             return media(source, camera, withMicrophone: withMicrophone)
         case .microphone:
             return WebRTCMedia(audio: Self.microphone(), video: nil, capture: nil)
@@ -52,8 +47,7 @@ final class WebRTCEngine: MediaEngine {
             let screen = ScreenCapture(source: source)
             try await screen.start()
             return media(source, screen, withMicrophone: false)
-        case .file:
-            throw ConfabError(.mediaFailed, "This app sends the camera or the screen, but no files.")
+        case .file: throw .noFiles
         }
     }
 

@@ -3,30 +3,20 @@ import Confab
 import Foundation
 import WebRTC
 
-/// What feeds a video track of this device.
-protocol VideoCapture: Actor {
-    /// The size in pixels that is captured; nil if it is not known.
-    nonisolated var size: VideoSize? { get }
-    nonisolated var changes: AsyncStream<CaptureChange> { get }
-    /// Captures again or pauses, so that a camera that is off shows no light.
-    func setEnabled(_ enabled: Bool) async
-    func stop() async
-}
-
 /// The camera, the screen or the microphone, as tracks of WebRTC.
 final class WebRTCMedia: LocalMedia {
     private let audio: RTCAudioTrack?
     private let videoTrack: RTCVideoTrack?
-    let capture: (any VideoCapture)?
+    let capture: MediaCapture
     let video: (any VideoSource)?
 
     init(audio: RTCAudioTrack?, video track: RTCVideoTrack?, capture: (any VideoCapture)?) {
-        (self.audio, videoTrack, self.capture) = (audio, track, capture)
+        (self.audio, videoTrack, self.capture) = (audio, track, MediaCapture(capture))
         video = track.map(TrackSource.init)
     }
 
     var hasAudio: Bool { audio != nil }
-    var size: VideoSize? { capture?.size }
+    var size: VideoSize? { capture.size }
 
     func track(_ kind: TrackKind) -> RTCMediaStreamTrack? {
         switch kind {
@@ -39,28 +29,23 @@ final class WebRTCMedia: LocalMedia {
         if let isAudioOn { audio?.isEnabled = isAudioOn }
         guard let isVideoOn else { return }
         videoTrack?.isEnabled = isVideoOn
-        await capture?.setEnabled(isVideoOn)
+        await capture.setEnabled(isVideoOn)
     }
 
     func stop() async {
         audio?.isEnabled = false
         videoTrack?.isEnabled = false
-        await capture?.stop()
+        await capture.stop()
     }
 }
 
 extension WebRTCMedia: WatchedMedia {
-    /// A microphone alone is not taken away.
-    var changes: AsyncStream<CaptureChange> { capture?.changes ?? AsyncStream { $0.finish() } }
+    var changes: AsyncStream<CaptureChange> { capture.changes }
 }
 
 extension WebRTCMedia: SwitchableCamera {
-    func switchCamera() async throws(ConfabError) -> CameraFacing {
-        try await (capture as? CameraCapture)?.flip() ?? .front
-    }
-    func change(to request: CameraRequest) async throws(ConfabError) {
-        try await (capture as? CameraCapture)?.change(to: request)
-    }
+    func switchCamera() async throws(ConfabError) -> CameraFacing { try await capture.flip() }
+    func change(to request: CameraRequest) async throws(ConfabError) { try await capture.change(to: request) }
 }
 
 /// The audio or video that a peer connection receives.
@@ -77,7 +62,6 @@ final class WebRTCRemoteMedia: RemoteMedia {
     func setEnabled(_ enabled: Bool) async { track.isEnabled = enabled }
 
     func setVolume(_ volume: Double) async {
-        // WebRTC's scale ends at 10, and 1 leaves the volume as it is.
-        (track as? RTCAudioTrack)?.source.volume = min(1, max(0, volume))
+        (track as? RTCAudioTrack)?.source.volume = EngineRules.volume(volume)
     }
 }

@@ -1,3 +1,4 @@
+import AppModel
 import Confab
 import Foundation
 import WebRTC
@@ -7,15 +8,16 @@ actor WebRTCPeer: MediaPeer {
     nonisolated let events: AsyncStream<PeerEvent>
     private let continuation: AsyncStream<PeerEvent>.Continuation
     private let connection: RTCPeerConnection
+    private typealias Tracks = ReceivedTracks<RTCRtpTransceiver, RTCRtpReceiver, WatchedTrack>
     /// WebRTC holds its delegate weakly.
     private let observer: PeerObserver
     private var transceivers: [TransceiverHandle: RTCRtpTransceiver] = [:]
-    private var received = ReceivedTracks()
+    private var tracks = Tracks()
     private var isClosed = false
 
     init(connection: RTCPeerConnection, observer: PeerObserver) {
         (self.connection, self.observer) = (connection, observer)
-        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(4096))
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(EngineRules.maxUnreadEvents))
         // Ends when `close` finishes the observer's stream.
         Task { [weak self, observations = observer.observations] in
             for await observation in observations { await self?.handle(observation) }
@@ -29,27 +31,22 @@ actor WebRTCPeer: MediaPeer {
         options.direction = setup.direction.native
         options.streamIds = setup.streamID.map { [$0] } ?? []
         options.sendEncodings = setup.layers.map(\.native)
-        let media = setup.source as? WebRTCMedia
-        if setup.source != nil, media == nil {
-            throw ConfabError(.mediaFailed, "This engine sends only what it captured itself.")
-        }
         let transceiver =
-            if let track = media?.track(setup.kind) {
+            if let track = try setup.source(as: WebRTCMedia.self)?.track(setup.kind) {
                 connection.addTransceiver(with: track, init: options)
             } else {
                 connection.addTransceiver(of: setup.kind.native, init: options)
             }
-        guard let transceiver else {
-            throw ConfabError(.mediaFailed, "The connection takes no more audio or video. Leave and join again.")
-        }
+        guard let transceiver else { throw .tooManyTracks }
         let handle = TransceiverHandle(number: transceivers.count)
         transceivers[handle] = transceiver
+        tracks.own(transceiver, receiver: transceiver.receiver)
         return handle
     }
 
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
         guard let native = transceivers[transceiver] else { return }
-        native.sender.track = (source as? WebRTCMedia)?.track(native.mediaType == .audio ? .audio : .video)
+        native.sender.track = (source as? WebRTCMedia)?.track(native.kind)
     }
 
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {
@@ -60,7 +57,7 @@ actor WebRTCPeer: MediaPeer {
         guard let sender = transceivers[transceiver]?.sender else { return }
         // A copy, which takes effect when it is assigned back.
         let parameters = sender.parameters
-        for encoding in parameters.encodings { encoding.isActive = rids?.contains(encoding.rid ?? "") ?? true }
+        for encoding in parameters.encodings { encoding.isActive = EngineRules.sends(rid: encoding.rid, of: rids) }
         sender.parameters = parameters
     }
 
@@ -96,7 +93,7 @@ actor WebRTCPeer: MediaPeer {
     }
 
     private func setLocal(_ made: Made, _ kind: PeerDescription.Kind) async throws(ConfabError) -> PeerDescription {
-        guard let description = made.description else { throw .description(made.failure) }
+        guard let description = made.description else { throw .notNegotiated(made.failure) }
         try check(await setLocal(description))
         return PeerDescription(kind, sdp: description.sdp)
     }
@@ -107,17 +104,17 @@ actor WebRTCPeer: MediaPeer {
         }
     }
 
+    /// A description was set, or not. Tracks whose `mid` was missing may have it now.
     private func check(_ failure: (any Error)?) throws(ConfabError) {
-        if let failure { throw .description(failure) }
+        if let failure { throw .notNegotiated(failure) }
+        tell(tracks.described { ($0.knownMid, $0.isStopped) })
     }
 
     // MARK: ICE
 
     func addCandidate(_ candidate: PeerCandidate?) async {
-        // WebRTC needs no end of candidates.
-        guard let candidate, !candidate.candidate.isEmpty else { return }
-        let native = RTCIceCandidate(
-            sdp: candidate.candidate, sdpMLineIndex: Int32(clamping: candidate.lineIndex ?? 0), sdpMid: candidate.mid)
+        guard let remote = RemoteCandidate(candidate) else { return }
+        let native = RTCIceCandidate(sdp: remote.text, sdpMLineIndex: remote.lineIndex, sdpMid: remote.mid)
         await withCheckedContinuation { continuation in
             connection.add(native) { _ in continuation.resume() }
         }
@@ -125,23 +122,18 @@ actor WebRTCPeer: MediaPeer {
 
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {
         let configuration = connection.configuration
-        configuration.iceServers = servers.map(\.native)
-        configuration.iceTransportPolicy = relayOnly ? .relay : .all
+        configuration.use(servers, relayOnly: relayOnly)
         _ = connection.setConfiguration(configuration)
     }
 
     // MARK: What arrives
 
     func remote(_ mid: String) async -> (any RemoteMedia)? {
-        let known = received.transceivers + transceivers.values
-        guard let transceiver = known.first(where: { $0.knownMid == mid }), let track = transceiver.receiver.track
-        else {
-            return nil
-        }
+        guard let transceiver = tracks.transceiver(of: mid), let track = transceiver.receiver.track else { return nil }
         return WebRTCRemoteMedia(track, kind: transceiver.kind)
     }
 
-    func expectFrame(_ mid: String) async { received.expectFrame(mid) }
+    func expectFrame(_ mid: String) async { tracks.watcher(of: mid)?.firstFrame.expectFrame() }
 
     func statistics() async -> [Statistic] {
         guard !isClosed else { return [] }
@@ -170,18 +162,36 @@ actor WebRTCPeer: MediaPeer {
         case .candidate(let candidate): continuation.yield(.candidate(PeerCandidate(candidate)))
         case .gathered: continuation.yield(.candidate(nil))
         case .negotiationNeeded: continuation.yield(.negotiationNeeded)
-        case .receiving(let transceiver): announce(received.start(transceiver))
-        case .added(let receiver, let streamID): announce(received.add(receiver, streamID))
-        case .firstPacket(let receiver):
-            if let mid = received.transceiver(of: receiver)?.knownMid { continuation.yield(.firstPacket(mid: mid)) }
+        case .receiving(let transceiver):
+            tell(tracks.start(transceiver, receiver: transceiver.receiver, mid: transceiver.knownMid))
+        case .added(let receiver, let streamID): tell(tracks.add(receiver, streamID: streamID))
+        case .firstPacket(let receiver): tell(tracks.firstPacket(on: receiver))
         case .firstFrame(let mid): continuation.yield(.firstFrame(mid: mid))
         }
     }
 
-    private func announce(_ arrival: ReceivedTracks.Arrival?) {
-        guard let arrival, let mid = arrival.transceiver.knownMid else { return }
-        received.watchFirstFrame(of: arrival.transceiver, mid, observer)
-        continuation.yield(.track(mid: mid, arrival.transceiver.kind, streamID: arrival.streamID))
+    private func tell(_ news: [Tracks.News]) {
+        for each in news {
+            switch each {
+            case .track(let mid, let transceiver, let streamID, let isNew):
+                if isNew, let track = transceiver.receiver.track as? RTCVideoTrack {
+                    tracks.watch(mid, with: WatchedTrack(track, FirstFrame(mid: mid, observer: observer)))
+                }
+                continuation.yield(.track(mid: mid, transceiver.kind, streamID: streamID))
+            case .firstPacket(let mid): continuation.yield(.firstPacket(mid: mid))
+            }
+        }
+    }
+}
+
+/// A track and what waits for its first frame. The end of this wrapper of the track would end the reports.
+private struct WatchedTrack {
+    let track: RTCVideoTrack
+    let firstFrame: FirstFrame
+
+    init(_ track: RTCVideoTrack, _ firstFrame: FirstFrame) {
+        (self.track, self.firstFrame) = (track, firstFrame)
+        track.add(firstFrame)
     }
 }
 
@@ -192,11 +202,5 @@ private struct Made: Sendable {
 
     init(_ description: RTCSessionDescription?, _ failure: (any Error)?) {
         (self.description, self.failure) = (description, failure)
-    }
-}
-
-extension ConfabError {
-    fileprivate static func description(_ failure: (any Error)?) -> ConfabError {
-        ConfabError(.mediaFailed, "The connection could not be set up. Try again.", isRetryable: true, cause: failure)
     }
 }

@@ -11,12 +11,7 @@ import WebRTC
 
 extension WebRTCMedia: OTSwitchableCamera {
     func use(_ position: AVCaptureDevice.Position) async throws(ConfabError) {
-        let wanted: CameraFacing = position == .back ? .back : .front
-        // It changes sides, or stays if the device has one camera.
-        guard try await switchCamera() != wanted else { return }
-        guard try await switchCamera() == wanted else {
-            throw ConfabError(.mediaFailed, "This device cannot use that camera. The other one goes on.")
-        }
+        try await use(position == .back ? CameraFacing.back : .front)
     }
 }
 
@@ -33,7 +28,7 @@ extension WebRTCMedia: OTFrameMedia {
     }
 
     func send(_ image: CVImageBuffer, orientation: OTVideoOrientation, at time: CMTime) -> Bool {
-        (capture as? FrameCapture)?.send(image, orientation.rotation) ?? false
+        (capture.video as? FrameCapture)?.send(image, orientation.rotation) ?? false
     }
 }
 

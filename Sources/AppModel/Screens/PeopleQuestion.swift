@@ -1,0 +1,45 @@
+/// Asks before something that cannot be undone.
+public enum PeopleQuestion: Equatable, Sendable {
+    case deleteAllCalls
+    case removeContact(String)
+
+    public var text: String {
+        switch self {
+        case .deleteAllCalls: "Delete all calls from this list?"
+        case .removeContact: "You can call each other again only after you met again."
+        }
+    }
+
+    public var actionText: String {
+        switch self {
+        case .deleteAllCalls: "Delete all calls"
+        case .removeContact: "Remove from contacts"
+        }
+    }
+}
+
+extension PeopleModel {
+    public func askToDeleteAllCalls() { if offersDeleteAll { question = .deleteAllCalls } }
+    public func askToRemoveContact() { if let person, isContact { question = .removeContact(person.id) } }
+
+    public func confirm(_ question: PeopleQuestion) {
+        self.question = nil
+        switch question {
+        case .deleteAllCalls: forgetAll()
+        // The other person may have removed the contact meanwhile.
+        case .removeContact(let id): if knows(contact: id) { request(.removeContact(id)) }
+        }
+    }
+
+    /// Whether the question is shown. The dialog can only take it back.
+    public var asks: Bool {
+        get { question != nil }
+        set { if !newValue { question = nil } }
+    }
+
+    public var questionText: String { question?.text ?? "" }
+
+    var questionLines: [ScreenLine] {
+        question.map { [.text($0.text), .button($0.actionText), .button("Cancel")] } ?? []
+    }
+}

@@ -1,0 +1,15 @@
+import AppModel
+import Foundation
+import UIKit
+
+/// The system's time in the background, in which the model ends a chat after the app is left.
+@MainActor final class DeviceBackground: BackgroundControl {
+    var onExpired: (@MainActor () -> Void)?
+    private var task = UIBackgroundTaskIdentifier.invalid
+
+    func begin() {
+        task = UIApplication.shared.beginBackgroundTask(withName: "Leave") { [weak self] in self?.onExpired?() }
+    }
+
+    func end() { UIApplication.shared.endBackgroundTask(task) }
+}
