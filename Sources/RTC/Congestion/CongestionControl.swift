@@ -13,6 +13,7 @@
 /// if let estimate = control.estimate { … }
 /// ```
 public struct CongestionControl: Sendable {
+    // Here constants are declared one by one. Several in a tuple are computed at run time, and each use checks whether they were.
     /// The estimate before the first congestion. It counts as unlimited.
     public static let unlimited = Bitrate.kilobits(1_000_000)
     /// The smallest estimate, which carries one voice.
@@ -21,15 +22,18 @@ public struct CongestionControl: Sendable {
     private static let silence = MediaInterval.seconds(1)
     /// A shorter queue is not distinguished from jitter. Before the first congestion it must be longer: a busy computer delays
     /// packets by some tens of milliseconds, too.
-    private static let (noticed, noticedAtFirst) = (MediaInterval.milliseconds(15), MediaInterval.milliseconds(50))
+    private static let noticed = MediaInterval.milliseconds(15)
+    private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
     /// A queue that shows that the path carries far less than before.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
     /// A growth of the delay within one report, and a part of the bitrate before, that show together that the path has slowed.
-    private static let (risen, slowed) = (MediaInterval.milliseconds(50), 0.6)
+    private static let risen = MediaInterval.milliseconds(50)
+    private static let slowed = 0.6
     /// A queue that is drained, and for how long at most.
-    private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
+    private static let drained = MediaInterval.milliseconds(60)
+    private static let draining = MediaInterval.seconds(3)
     /// A difference of the two clocks' progress that no path causes.
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice until it is forgotten.
