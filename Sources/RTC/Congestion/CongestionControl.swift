@@ -162,30 +162,28 @@ extension CongestionControl {
         let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
-        var isFirst = true
         // A report that arrives out of order has only numbers that are known already.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
         let isNewest = sentPackets.extended(end).map { $0 > reported } ?? true
+        // The numbers of a report are consecutive, so only the first one is extended.
+        let oldest = max(firstOnPath, sentPackets.oldest)
+        let first = sentPackets.nearest(report.baseSequenceNumber)
         report.forEachPacket { number, arrival in
-            guard let number = sentPackets.extended(number), number >= firstOnPath else { return }
+            let number = first &+ Int64(number &- report.baseSequenceNumber)
+            guard number >= oldest, number < sentPackets.count else { return }
             // Nothing was left out if this report begins where the previous one ended.
-            let continues = !isFirst || number <= reported + 1
-            isFirst = false
+            let continues = number <= reported + 1
             guard let arrival else {
-                if number > reported {
-                    lost += 1
-                    sentPackets.markLost(number)
-                }
-                reported = max(reported, number)
-                return
+                guard number > reported else { return }
+                (lost, reported) = (lost &+ 1, number)
+                return sentPackets.markLost(number)
             }
-            let packet = sentPackets.packet(number, now: now)
+            let packet = sentPackets.arrived(number, now: now)
             guard !packet.hasArrived else { return }
             // It was counted as lost, but only came late.
-            if packet.wasLost { lost -= 1 }
-            sentPackets.markArrived(number)
+            if packet.wasLost { lost &-= 1 }
             let at = arrival + offset
-            arrived += 1
+            arrived &+= 1
             if isNewest { acknowledged.add(bytes: packet.bytes, arrival: at, continues: continues) }
             reported = max(reported, number)
             delays.add(packet.sentAt, QueueDelay.oneWay(packet.sentAt, at))
@@ -193,7 +191,7 @@ extension CongestionControl {
             add(sentAt: packet.sentAt, arrival: at, now: now)
         }
         if let lowest = delays.lowest { queue.add(lowest, now: now) }
-        if let newest = delays.last?.sentAt { roundTrip = now - newest }
+        if let newest = delays.newest { roundTrip = now - newest }
         guard arrived > 0 || lost != 0 else { return }
         (feedbackAt, remb) = (now, ReceiverEstimate())
         isQueueStanding =
