@@ -164,7 +164,7 @@ extension CongestionControl {
         var delays = ReportedDelays()
         // A report that arrives out of order has only numbers that are known already.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
-        let isNewest = sentPackets.extended(end).map { $0 > reported } ?? true
+        let (isNewest, isProbing) = (sentPackets.extended(end).map { $0 > reported } ?? true, probing.probe != nil)
         // The numbers of a report are consecutive, so only the first one is extended.
         let oldest = max(firstOnPath, sentPackets.oldest)
         let first = sentPackets.nearest(report.baseSequenceNumber)
@@ -187,7 +187,7 @@ extension CongestionControl {
             if isNewest { acknowledged.add(bytes: packet.bytes, arrival: at, continues: continues) }
             reported = max(reported, number)
             delays.add(packet.sentAt, QueueDelay.oneWay(packet.sentAt, at))
-            probing.add(number, packet, arrival: at)
+            if isProbing { probing.add(number, packet, arrival: at) }
             add(sentAt: packet.sentAt, arrival: at, now: now)
         }
         if let lowest = delays.lowest { queue.add(lowest, now: now) }

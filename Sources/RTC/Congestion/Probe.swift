@@ -169,7 +169,7 @@ struct Probing: Sendable {
     mutating func retry(now: MediaTime) { (interval, dueAt, refuted) = (Self.shortest, now, nil) }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
-        if probe != nil { probe?.add(number, packet, arrival: arrival) }
+        probe?.add(number, packet, arrival: arrival)
     }
 
     /// Returns the result of a probe that has just been reported completely, if it is above the estimate.
