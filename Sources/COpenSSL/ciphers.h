@@ -57,6 +57,16 @@ static inline int confab_gcm_begin(EVP_CIPHER_CTX *context, const void *iv) {
     return EVP_CIPHER_CTX_set_params(context, parameters) == 1;
 }
 
+/// Begins to decrypt a packet in GCM with a new IV and the packet's 16-byte tag, which `confab_gcm_verify` compares. Each call that
+/// sets parameters looks all names up, so both are set with one.
+static inline int confab_gcm_begin_opening(EVP_CIPHER_CTX *context, const void *iv, void *tag) {
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, 16),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, (void *)iv, (size_t)-1), OSSL_PARAM_END
+    };
+    return EVP_CIPHER_CTX_set_params(context, parameters) == 1;
+}
+
 /// Adds data that GCM authenticates but does not encrypt. All such data must be added before the first `confab_cipher_update`.
 static inline int confab_gcm_authenticate(EVP_CIPHER_CTX *context, const void *data, size_t length) {
     int written = 0;
@@ -81,12 +91,11 @@ static inline int confab_gcm_finish(EVP_CIPHER_CTX *context, void *tag) {
     return EVP_CipherFinal_ex(context, nothing, &written) == 1 && EVP_CIPHER_CTX_get_params(context, parameters) == 1;
 }
 
-/// Verifies GCM's 16-byte tag in constant time.
-static inline int confab_gcm_verify(EVP_CIPHER_CTX *context, const void *tag) {
+/// Verifies in constant time the tag that `confab_gcm_begin_opening` was given.
+static inline int confab_gcm_verify(EVP_CIPHER_CTX *context) {
     unsigned char nothing[16];
     int written = 0;
-    if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, (void *)tag) == 1
-        && EVP_CipherFinal_ex(context, nothing, &written) == 1) return 1;
+    if (EVP_CipherFinal_ex(context, nothing, &written) == 1) return 1;
     // Clear the error queue, so that a forged packet does not affect the next DTLS call on this thread.
     ERR_clear_error();
     return 0;
@@ -114,20 +123,28 @@ static inline int confab_srtp_mac_init(confab_srtp_mac *mac, const void *key, si
     return fine;
 }
 
+/// Computes the digest of a message in two parts.
+static inline void confab_mac_sum(
+    const confab_srtp_mac *mac, const void *message, size_t length, const void *suffix, size_t suffix_length,
+    uint8_t digest[SHA_DIGEST_LENGTH]
+) {
+    SHA_CTX state = mac->inner;
+    uint8_t inner[SHA_DIGEST_LENGTH];
+    SHA1_Update(&state, message, length);
+    SHA1_Update(&state, suffix, suffix_length);
+    SHA1_Final(inner, &state);
+    state = mac->outer;
+    SHA1_Update(&state, inner, sizeof inner);
+    SHA1_Final(digest, &state);
+}
+
 /// Computes the digest of a message followed by a word in network byte order. The word is the rollover counter in SRTP, and the
 /// E flag with the index in SRTCP (RFC 3711 §4.2).
 static inline void confab_srtp_mac_sum(
     const confab_srtp_mac *mac, const void *message, size_t length, uint32_t word, uint8_t digest[SHA_DIGEST_LENGTH]
 ) {
-    SHA_CTX state = mac->inner;
     uint8_t suffix[4] = {(uint8_t)(word >> 24), (uint8_t)(word >> 16), (uint8_t)(word >> 8), (uint8_t)word};
-    uint8_t inner[SHA_DIGEST_LENGTH];
-    SHA1_Update(&state, message, length);
-    SHA1_Update(&state, suffix, sizeof suffix);
-    SHA1_Final(inner, &state);
-    state = mac->outer;
-    SHA1_Update(&state, inner, sizeof inner);
-    SHA1_Final(digest, &state);
+    confab_mac_sum(mac, message, length, suffix, sizeof suffix, digest);
 }
 
 /// Writes the first 10 bytes of the digest, which are the 80 bits of the tag in AES_CM_128_HMAC_SHA1_80.

@@ -230,11 +230,14 @@ struct PendingPacket {
 
     /// Writes one subscriber's picture ids into the payload, over those of the previous subscriber. This is done in place,
     /// because the router owns the buffer and because a contiguous payload can be encrypted in one call.
+    @inline(__always)
     func renumber(_ numbers: Rewriting.Numbers) { renumber(picture: numbers.picture, layerZero: numbers.layerZero) }
 
     /// Writes the publisher's picture ids into the payload again.
     func restore() { renumber(picture: picture ?? 0, layerZero: layerZero ?? 0) }
 
+    /// Inlined, because a call would copy the whole packet for each subscriber.
+    @inline(__always)
     private func renumber(picture: UInt16, layerZero: UInt8) {
         guard let descriptor else { return }
         descriptor.renumber(

@@ -17,7 +17,10 @@ final class OutgoingTrack {
     /// The peer's transport, stored here too to save an indirection.
     let transport: PeerTransport
     /// The peer's congestion control; nil if the client gives no feedback for it.
-    private(set) var downlink: Downlink?
+    private(set) var downlink: Downlink? { didSet { unretainedDownlink = downlink.map(Unmanaged.passUnretained) } }
+    /// The same object, for `addTiming`, which would otherwise retain and release it for each packet. It is valid because
+    /// `downlink` holds it, and both change together.
+    private(set) var unretainedDownlink: Unmanaged<Downlink>?
     /// The encoding that is being forwarded. It is replaced by `target` at the target's next keyframe.
     private(set) var encoding: IncomingEncoding?
     /// The encoding to switch to at its next keyframe; nil while the subscriber cannot take any.

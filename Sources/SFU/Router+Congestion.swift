@@ -147,11 +147,11 @@ extension Router {
     func addTiming(
         _ payload: Int, to header: inout RTPHeaderWriter, _ subscriber: OutgoingTrack, now: MediaTime
     ) {
-        guard let downlink = subscriber.downlink else { return }
+        guard let downlink = subscriber.unretainedDownlink else { return }
         if subscriber.transportNumberID != 0 {
             let bytes = payload + RTPPacket.fixedHeaderLength + 8 + Downlink.overhead
-            header.addTransportSequenceNumber(
-                downlink.control.sent(bytes: bytes, at: now), id: subscriber.transportNumberID)
+            let number = downlink._withUnsafeGuaranteedRef { $0.control.sent(bytes: bytes, at: now) }
+            header.addTransportSequenceNumber(number, id: subscriber.transportNumberID)
         } else if subscriber.sendTimeID != 0 {
             header.addAbsoluteSendTime(wallClock(now).absoluteSendTime, id: subscriber.sendTimeID)
         }

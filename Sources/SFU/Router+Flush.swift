@@ -88,9 +88,9 @@ extension Router {
     private func forward(_ turn: IncomingEncoding.Turn, upTo end: Int, of encoding: IncomingEncoding, now: MediaTime) {
         let subscribers = encoding.track.subscribers[turn.subscriber..<end]
         warm(subscribers)
-        for subscriber in subscribers where subscriber.encoding === encoding || subscriber.target === encoding {
-            encoding.pending.withUnsafeBufferPointer { pending in
-                let burst = UnsafeBufferPointer(rebasing: pending[..<turn.packets])
+        encoding.pending.withUnsafeBufferPointer { pending in
+            let burst = UnsafeBufferPointer(rebasing: pending[..<turn.packets])
+            for subscriber in subscribers where subscriber.encoding === encoding || subscriber.target === encoding {
                 forward(burst, from: encoding, to: subscriber, now: now)
             }
         }

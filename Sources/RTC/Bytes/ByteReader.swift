@@ -9,27 +9,31 @@ public struct ByteReader {
     public var remaining: Int { bytes.count - position }
     public var isAtEnd: Bool { remaining == 0 }
 
+    @inline(__always)
     public mutating func u8() -> UInt8? {
         guard remaining >= 1 else { return nil }
-        defer { position += 1 }
+        defer { position &+= 1 }
         return bytes[position]
     }
 
+    @inline(__always)
     public mutating func u16() -> UInt16? {
         guard remaining >= 2 else { return nil }
-        defer { position += 2 }
+        defer { position &+= 2 }
         return bytes.bigEndian16(at: position)
     }
 
+    @inline(__always)
     public mutating func u24() -> UInt32? {
         guard remaining >= 3 else { return nil }
-        defer { position += 3 }
+        defer { position &+= 3 }
         return UInt32(bytes[position]) << 16 | UInt32(bytes.bigEndian16(at: position + 1))
     }
 
+    @inline(__always)
     public mutating func u32() -> UInt32? {
         guard remaining >= 4 else { return nil }
-        defer { position += 4 }
+        defer { position &+= 4 }
         return bytes.bigEndian32(at: position)
     }
 
@@ -39,9 +43,10 @@ public struct ByteReader {
     }
 
     /// Returns a view of the next `count` bytes, without copying them, and moves past them.
+    @inline(__always)
     public mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, remaining >= count else { return nil }
-        defer { position += count }
+        defer { position &+= count }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 

@@ -14,7 +14,8 @@ struct AcknowledgedBitrate: Sendable {
     /// The shortest time over which `latest` is measured.
     private static let latestWindow = MediaInterval.milliseconds(60)
     /// After a pause longer than this, packets that arrive closer together than `burst` were held back.
-    private static let (pause, burst) = (MediaInterval.milliseconds(60), MediaInterval.milliseconds(5))
+    private static let pause = MediaInterval.milliseconds(60)
+    private static let burst = MediaInterval.milliseconds(5)
     /// The receiver's clock was set back if a packet is this much older than the one before.
     private static let jump = MediaInterval.seconds(1)
 

@@ -12,9 +12,12 @@ struct Competition: Sendable {
     static let queue = MediaInterval.milliseconds(15)
     /// The part of the time in which the queue must not be empty for a competitor to be suspected, and to be assumed gone; and
     /// the time over which that is averaged, in seconds.
-    private static let (present, absent, time) = (0.75, 0.35, 2.0)
+    private static let present = 0.75
+    private static let absent = 0.35
+    private static let time = 2.0
     /// The time between trials, which doubles with each one that shows a competitor.
-    private static let (shortest, longest) = (MediaInterval.seconds(5), MediaInterval.seconds(40))
+    private static let shortest = MediaInterval.seconds(5)
+    private static let longest = MediaInterval.seconds(40)
     /// Even next to a competitor, a longer queue than this is not tolerated.
     static let longestQueue = MediaInterval.milliseconds(400)
     /// The part of the estimate that is left after losses; TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
@@ -112,7 +115,8 @@ extension Competition {
         /// How long the queue must be empty. If another flow has lost packets, its queue is empty for a shorter time.
         private static let empty = MediaInterval.milliseconds(700)
         /// How much longer a queue of this flow's own may last than what was sent suggests.
-        private static let (factor, margin) = (1.3, 0.05)
+        private static let factor = 1.3
+        private static let margin = 0.05
 
         let startedAt: MediaTime
         /// The queue at the beginning. Its full length is reported a round trip later.

@@ -13,6 +13,7 @@
 /// if let estimate = control.estimate { … }
 /// ```
 public struct CongestionControl: Sendable {
+    // Here constants are declared one by one. Several in a tuple are computed at run time, and each use checks whether they were.
     /// The estimate before the first congestion. It counts as unlimited.
     public static let unlimited = Bitrate.kilobits(1_000_000)
     /// The smallest estimate, which carries one voice.
@@ -21,15 +22,18 @@ public struct CongestionControl: Sendable {
     private static let silence = MediaInterval.seconds(1)
     /// A shorter queue is not distinguished from jitter. Before the first congestion it must be longer: a busy computer delays
     /// packets by some tens of milliseconds, too.
-    private static let (noticed, noticedAtFirst) = (MediaInterval.milliseconds(15), MediaInterval.milliseconds(50))
+    private static let noticed = MediaInterval.milliseconds(15)
+    private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
     /// A queue that shows that the path carries far less than before.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
     /// A growth of the delay within one report, and a part of the bitrate before, that show together that the path has slowed.
-    private static let (risen, slowed) = (MediaInterval.milliseconds(50), 0.6)
+    private static let risen = MediaInterval.milliseconds(50)
+    private static let slowed = 0.6
     /// A queue that is drained, and for how long at most.
-    private static let (drained, draining) = (MediaInterval.milliseconds(60), MediaInterval.seconds(3))
+    private static let drained = MediaInterval.milliseconds(60)
+    private static let draining = MediaInterval.seconds(3)
     /// A difference of the two clocks' progress that no path causes.
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice until it is forgotten.
@@ -160,38 +164,36 @@ extension CongestionControl {
         let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
-        var isFirst = true
         // A report that arrives out of order has only numbers that are known already.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
-        let isNewest = sentPackets.extended(end).map { $0 > reported } ?? true
+        let (isNewest, isProbing) = (sentPackets.extended(end).map { $0 > reported } ?? true, probing.probe != nil)
+        // The numbers of a report are consecutive, so only the first one is extended.
+        let oldest = max(firstOnPath, sentPackets.oldest)
+        let first = sentPackets.nearest(report.baseSequenceNumber)
         report.forEachPacket { number, arrival in
-            guard let number = sentPackets.extended(number), number >= firstOnPath else { return }
+            let number = first &+ Int64(number &- report.baseSequenceNumber)
+            guard number >= oldest, number < sentPackets.count else { return }
             // Nothing was left out if this report begins where the previous one ended.
-            let continues = !isFirst || number <= reported + 1
-            isFirst = false
+            let continues = number <= reported + 1
             guard let arrival else {
-                if number > reported {
-                    lost += 1
-                    sentPackets.markLost(number)
-                }
-                reported = max(reported, number)
-                return
+                guard number > reported else { return }
+                (lost, reported) = (lost &+ 1, number)
+                return sentPackets.markLost(number)
             }
-            let packet = sentPackets.packet(number, now: now)
+            let packet = sentPackets.arrived(number, now: now)
             guard !packet.hasArrived else { return }
             // It was counted as lost, but only came late.
-            if packet.wasLost { lost -= 1 }
-            sentPackets.markArrived(number)
+            if packet.wasLost { lost &-= 1 }
             let at = arrival + offset
-            arrived += 1
+            arrived &+= 1
             if isNewest { acknowledged.add(bytes: packet.bytes, arrival: at, continues: continues) }
             reported = max(reported, number)
             delays.add(packet.sentAt, QueueDelay.oneWay(packet.sentAt, at))
-            probing.add(number, packet, arrival: at)
+            if isProbing { probing.add(number, packet, arrival: at) }
             add(sentAt: packet.sentAt, arrival: at, now: now)
         }
         if let lowest = delays.lowest { queue.add(lowest, now: now) }
-        if let newest = delays.last?.sentAt { roundTrip = now - newest }
+        if let newest = delays.newest { roundTrip = now - newest }
         guard arrived > 0 || lost != 0 else { return }
         (feedbackAt, remb) = (now, ReceiverEstimate())
         isQueueStanding =

@@ -23,7 +23,8 @@ struct DelayTrend: Sendable {
     private static let overuseTime = 10.0
     private static let thresholds = 6.0...600.0
     /// How fast the threshold rises and falls, per millisecond (draft-ietf-rmcat-gcc-02 §5.4: K_u and K_d).
-    private static let (rise, fall) = (0.0087, 0.039)
+    private static let rise = 0.0087
+    private static let fall = 0.039
     /// A slope that exceeds the threshold by more than this is a sudden change of the path, to which the threshold does not
     /// adapt.
     private static let spike = 15.0
@@ -32,6 +33,9 @@ struct DelayTrend: Sendable {
     private(set) var threshold = 12.5
     /// The arrival and the smoothed delay of recent groups, in milliseconds.
     private var points = ContiguousArray<SIMD2<Double>>(repeating: .zero, count: window)
+    /// Where the next point goes.
+    private var place = 0
+    private var line = Line()
     private var count = 0
     private var first: MediaInterval?
     private var sum = 0.0
@@ -49,27 +53,26 @@ struct DelayTrend: Sendable {
         sum += delay
         smoothed = Self.smoothing * smoothed + (1 - Self.smoothing) * sum
         let time = Double((difference.arrival - first).nanoseconds) / 1e6
-        points[count % Self.window] = SIMD2(time, smoothed)
-        count += 1
-        let trend = count >= Self.window ? slope ?? previousTrend : previousTrend
+        add(SIMD2(time, smoothed))
+        let trend = count >= Self.window ? line.slope(of: Self.window) ?? previousTrend : previousTrend
         detect(trend, after: Double(difference.sent.nanoseconds) / 1e6, hasQueue: hasQueue, now: now)
     }
 
-    /// The slope of the line through the recent delays, by least squares; nil if all groups arrived at once.
-    private var slope: Double? {
-        var mean = SIMD2<Double>.zero
-        // The products of the offsets in x with those in y and in x.
-        var sums = SIMD2<Double>.zero
-        points.withUnsafeBufferPointer { points in
-            for point in points { mean += point }
-            mean /= Double(Self.window)
-            for point in points {
-                let offset = point - mean
-                sums += SIMD2(offset.y, offset.x) * offset.x
-            }
+    /// Adds a point, in the place of the oldest one.
+    @inline(__always)
+    private mutating func add(_ point: SIMD2<Double>) {
+        if place == 0 {
+            // Once in a window, all is added again near the new point, before the rounding errors of small differences between
+            // large numbers become visible.
+            line = Line(origin: point)
+            for point in points[1..<max(1, min(count, Self.window))] { line.add(point) }
+        } else {
+            if count >= Self.window { line.remove(points[place]) }
+            line.add(point)
         }
-        let (numerator, denominator) = (sums.x, sums.y)
-        return denominator > 0 ? numerator / denominator : nil
+        points[place] = point
+        count &+= 1
+        place = place == Self.window - 1 ? 0 : place + 1
     }
 
     private mutating func detect(_ trend: Double, after milliseconds: Double, hasQueue: Bool, now: MediaTime) {
@@ -95,5 +98,45 @@ struct DelayTrend: Sendable {
         let speed = slope < threshold ? Self.fall : Self.rise
         threshold += speed * (slope - threshold) * passed
         threshold = min(max(threshold, Self.thresholds.lowerBound), Self.thresholds.upperBound)
+    }
+}
+
+extension DelayTrend {
+    /// Fits a line through points by least squares. It keeps sums, so that a point takes the same few steps for any number of
+    /// points: each group of packets of each receiver adds one.
+    private struct Line: Sendable {
+        /// A denominator that is smaller means that all groups arrived at once. Arrivals are reported in steps of 0.25 ms, and
+        /// with one step between two of 20 groups the denominator is 1.2.
+        private static let smallest = 1.0
+
+        /// A point near all others. The sums are of the distances from it.
+        private var origin = SIMD2<Double>.zero
+        private var sum = SIMD2<Double>.zero
+        /// The sums of the squares of x, and of the products of x and y.
+        private var products = SIMD2<Double>.zero
+
+        init() {}
+
+        /// A line with this point only.
+        init(origin: SIMD2<Double>) { self.origin = origin }
+
+        mutating func add(_ point: SIMD2<Double>) {
+            let offset = point - origin
+            sum += offset
+            products += offset * offset.x
+        }
+
+        mutating func remove(_ point: SIMD2<Double>) {
+            let offset = point - origin
+            sum -= offset
+            products -= offset * offset.x
+        }
+
+        /// - Parameter count: the number of points.
+        /// - Returns: nil if all groups arrived at once.
+        func slope(of count: Int) -> Double? {
+            let scaled = products * Double(count) - sum * sum.x
+            return scaled.x >= Self.smallest ? scaled.y / scaled.x : nil
+        }
     }
 }

@@ -9,11 +9,14 @@ struct LossBound: Sendable {
     private static let window = MediaInterval.milliseconds(200)
     private static let packets = 20
     /// Losses above the usual ones that make the limit fall, and those below which it grows again.
-    private static let (high, low) = (0.10, 0.03)
+    private static let high = 0.10
+    private static let low = 0.03
     /// The largest part of the packets that may count as lost for other reasons than congestion, and how fast that is learned;
     /// with a queue, and without one.
-    private static let (maxInherent, learning) = (0.08, 0.02)
-    private static let (maxInherentWithoutQueue, learningWithoutQueue) = (0.3, 0.2)
+    private static let maxInherent = 0.08
+    private static let learning = 0.02
+    private static let maxInherentWithoutQueue = 0.3
+    private static let learningWithoutQueue = 0.2
     private static let growth = 1.05
 
     /// The limit; nil while losses do not limit anything.

@@ -92,17 +92,22 @@ struct Probing: Sendable {
     }
 
     /// The time without congestion before a probe, and its growth after probes that found nothing.
-    private static let (shortest, longest) = (MediaInterval.milliseconds(1500), MediaInterval.seconds(3))
+    private static let shortest = MediaInterval.milliseconds(1500)
+    private static let longest = MediaInterval.seconds(3)
     private static let verification = MediaInterval.milliseconds(700)
     /// How long after a verified result the next probe starts.
     private static let next = MediaInterval.milliseconds(100)
     /// Queues that refute a result: in one report, and in several in a row. A path that carries the result shows none. Jitter and a
     /// busy receiver show in single reports.
-    private static let (long, short) = (MediaInterval.milliseconds(60), MediaInterval.milliseconds(20))
+    private static let long = MediaInterval.milliseconds(60)
+    private static let short = MediaInterval.milliseconds(20)
     /// How many in a row: the first time, and after a result was refuted.
-    private static let (reports, fewReports) = (3, 2)
+    private static let reports = 3
+    private static let fewReports = 2
     /// How far probes exceed the estimate, also after one succeeded, and after a result was refuted.
-    private static let (factor, nextFactor, carefulFactor) = (1.5, 2.0, 1.15)
+    private static let factor = 1.5
+    private static let nextFactor = 2.0
+    private static let carefulFactor = 1.15
 
     private(set) var probe: Probe?
     private var interval = Self.shortest
@@ -170,7 +175,7 @@ struct Probing: Sendable {
     mutating func retry(now: MediaTime) { (interval, dueAt, refuted, refutedAt) = (Self.shortest, now, nil, nil) }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
-        if probe != nil { probe?.add(number, packet, arrival: arrival) }
+        probe?.add(number, packet, arrival: arrival)
     }
 
     /// Returns the result of a probe that has just been reported completely, if it is above the estimate.

@@ -3,10 +3,16 @@ struct ReportedDelays: Sendable {
     private static let shortest = MediaInterval.milliseconds(20)
     private static let tolerance = MediaInterval.milliseconds(10)
 
-    private(set) var lowest: MediaInterval?
+    /// The lowest delay; nil without packets.
+    var lowest: MediaInterval? { count > 0 ? lowestDelay : nil }
+    /// When the packet was sent that was sent last; nil without packets.
+    var newest: MediaTime? { count > 0 ? last.sentAt : nil }
+
     private var count = 0
-    private var first: (sentAt: MediaTime, oneWay: MediaInterval)?
-    private(set) var last: (sentAt: MediaTime, oneWay: MediaInterval)?
+    // These are no optionals, which every packet would have to test.
+    private var lowestDelay = MediaInterval(nanoseconds: .max)
+    private var first = (sentAt: MediaTime(nanoseconds: .max), oneWay: MediaInterval.zero)
+    private var last = (sentAt: MediaTime(nanoseconds: .min), oneWay: MediaInterval.zero)
     private var (start, end) = (Part(), Part())
 
     /// Packets that were sent within a short time of each other.
@@ -32,15 +38,15 @@ struct ReportedDelays: Sendable {
     }
 
     mutating func add(_ sentAt: MediaTime, _ oneWay: MediaInterval) {
-        count += 1
-        lowest = min(lowest ?? oneWay, oneWay)
+        count &+= 1
+        lowestDelay = min(lowestDelay, oneWay)
         if !start.add(sentAt, oneWay), !end.add(sentAt, oneWay) {
             if end.count >= Part.fewest { former = end }
             end = Part()
             _ = end.add(sentAt, oneWay)
         }
-        if first.map({ sentAt < $0.sentAt }) ?? true { first = (sentAt, oneWay) }
-        if last.map({ sentAt >= $0.sentAt }) ?? true { last = (sentAt, oneWay) }
+        if sentAt < first.sentAt { first = (sentAt, oneWay) }
+        if sentAt >= last.sentAt { last = (sentAt, oneWay) }
     }
 
     /// The last part that was complete when a new one began.
@@ -56,14 +62,13 @@ struct ReportedDelays: Sendable {
     /// Whether the delays are those of a queue. If the receiver or a radio link was busy and then delivered everything that it
     /// had held back, each packet has waited less than the one sent before it.
     var isQueue: Bool {
-        guard let first, let last, count >= 3, last.sentAt - first.sentAt >= Self.shortest else { return false }
+        guard count >= 3, last.sentAt - first.sentAt >= Self.shortest else { return false }
         return last.oneWay >= first.oneWay - Self.tolerance
     }
 
     /// Whether each packet seems to have waited longer than the one sent before it.
     var isGrowing: Bool {
-        guard let first, let last, count >= 2 else { return false }
-        return last.oneWay > first.oneWay
+        count >= 2 && last.oneWay > first.oneWay
     }
 }
 

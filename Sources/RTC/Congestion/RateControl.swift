@@ -7,7 +7,8 @@ struct RateControl: Sendable {
     private static let growth = 1.08
     /// How far the estimate may grow above what arrives, because more than that was never tried: a probe must show more. Next to
     /// a flow that fills the queue, probes show nothing.
-    private static let (ahead, aheadOfCompetitor) = (1.1, 1.5)
+    private static let ahead = 1.1
+    private static let aheadOfCompetitor = 1.5
     private static let slack = Bitrate.kilobits(10)
 
     private enum Phase { case hold, increase }

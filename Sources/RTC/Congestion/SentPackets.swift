@@ -30,6 +30,7 @@ public struct SentPackets: Sendable {
 
     /// Records a packet that is sent now.
     /// - Returns: the packet's transport-wide sequence number.
+    @inline(__always)
     public mutating func add(bytes: Int, at now: MediaTime) -> UInt16 {
         let number = UInt16(truncatingIfNeeded: count)
         let ticks = UInt32(truncatingIfNeeded: now.nanoseconds >> Self.tick)
@@ -46,16 +47,37 @@ public struct SentPackets: Sendable {
     @inline(__always)
     func warm() -> UInt64 { UInt64(records[Int(truncatingIfNeeded: count) & (Self.capacity - 1)]) }
 
+    /// The extended number of the oldest packet that is remembered.
+    var oldest: Int64 { max(0, count &- Int64(Self.capacity)) }
+
+    /// Returns the extended number that a 16-bit number in feedback stands for. It may be one that is not remembered.
+    func nearest(_ number: UInt16) -> Int64 {
+        count &- 1 &- Int64(UInt16(truncatingIfNeeded: count &- 1) &- number)
+    }
+
     /// Returns the extended number that a 16-bit number in feedback stands for; nil if no such packet is remembered.
     func extended(_ number: UInt16) -> Int64? {
-        let behind = Int64(UInt16(truncatingIfNeeded: count &- 1) &- number)
-        let extended = count &- 1 &- behind
-        return behind < Int64(Self.capacity) && extended >= 0 ? extended : nil
+        let extended = nearest(number)
+        return extended >= oldest ? extended : nil
     }
 
     /// - Parameter number: an extended number from `extended`.
     func packet(_ number: Int64, now: MediaTime) -> Packet {
-        let record = records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)]
+        packet(records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)], now: now)
+    }
+
+    /// Notes that feedback has reported a packet's arrival.
+    /// - Returns: the packet as it was before.
+    @inline(__always)
+    mutating func arrived(_ number: Int64, now: MediaTime) -> Packet {
+        let index = Int(truncatingIfNeeded: number) & (Self.capacity - 1)
+        let record = records[index]
+        records[index] = record | 1
+        return packet(record, now: now)
+    }
+
+    @inline(__always)
+    private func packet(_ record: UInt32, now: MediaTime) -> Packet {
         let age = (UInt32(truncatingIfNeeded: now.nanoseconds >> Self.tick) &- record >> 13) & Self.timeMask
         let ticks = (now.nanoseconds >> Self.tick) - Int64(age)
         return Packet(
@@ -66,9 +88,5 @@ public struct SentPackets: Sendable {
 
     mutating func markLost(_ number: Int64) {
         records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)] |= 2
-    }
-
-    mutating func markArrived(_ number: Int64) {
-        records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)] |= 1
     }
 }

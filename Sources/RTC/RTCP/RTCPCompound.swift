@@ -66,6 +66,7 @@ extension RTCP.Packet {
     /// - Parameters:
     ///   - count: the number of blocks, sources or chunks, or the feedback format, as read from the packet's header.
     ///   - body: the bytes of the packet after the header, without padding.
+    @inline(__always)
     fileprivate init?(_ type: RTCP.PacketType, count: UInt8, body: UnsafeRawBufferPointer) {
         var reader = ByteReader(body)
         switch type {
@@ -90,6 +91,7 @@ extension RTCP.Packet {
         }
     }
 
+    @inline(__always)
     private init?(transportLayerFormat format: UInt8, _ reader: inout ByteReader) {
         guard let sender = reader.u32(), let media = reader.u32() else { return nil }
         guard let items = reader.take(reader.remaining) else { return nil }

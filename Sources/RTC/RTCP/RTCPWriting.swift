@@ -60,12 +60,15 @@ extension RTCP {
 
     /// Writes one chunk with a CNAME (RFC 3550 §6.5.1), cut to 255 bytes.
     public static func writeSourceDescription(ssrc: UInt32, cname: String, to writer: inout ByteWriter) {
-        let text = Array(cname.utf8.prefix(255))
+        var cname = cname
         let start = begin(.sourceDescription, count: 1, to: &writer)
         writer.u32(ssrc)
         writer.u8(1)
-        writer.u8(UInt8(text.count))
-        writer.append(text)
+        cname.withUTF8 {
+            let text = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer($0).prefix(255))
+            writer.u8(UInt8(text.count))
+            writer.append(text)
+        }
         // At least one zero ends the list of items.
         writer.zeros(4 - (writer.count - start) & 3)
         end(start, in: &writer)

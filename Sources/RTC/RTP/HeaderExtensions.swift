@@ -90,6 +90,7 @@ extension RTPHeaderWriter {
     }
 
     @inlinable
+    @inline(__always)
     @discardableResult
     public mutating func addTransportSequenceNumber(_ number: UInt16, id: UInt8) -> Bool {
         addExtension(id: id, value: UInt32(number), length: 2)

@@ -43,11 +43,15 @@ public struct RTPHeaderWriter {
     ///   - id: the extension's id, 1 to 14, or 1 to 255 in the two-byte form.
     ///   - bytes: the content, 1 to 16 bytes, or 0 to 255 in the two-byte form.
     @inlinable
+    @inline(__always)
     @discardableResult
     public mutating func addExtension(id: UInt8, bytes element: UnsafeRawBufferPointer) -> Bool {
         guard begin(id: id, length: element.count) else { return false }
-        UnsafeMutableRawBufferPointer(rebasing: bytes[position..<position + element.count]).copyMemory(from: element)
-        position += element.count
+        // Most elements are one byte long, for which a loop costs less than a call of memcpy.
+        for byte in element {
+            bytes[position] = byte
+            position &+= 1
+        }
         return true
     }
 
@@ -62,9 +66,9 @@ public struct RTPHeaderWriter {
     public mutating func addExtension(id: UInt8, value: UInt32, length: Int) -> Bool {
         guard (1...4).contains(length), begin(id: id, length: length) else { return false }
         for index in 0..<length {
-            bytes[position + index] = UInt8(truncatingIfNeeded: value >> UInt32((length - 1 - index) * 8))
+            bytes[position &+ index] = UInt8(truncatingIfNeeded: value &>> UInt32((length - 1 - index) * 8))
         }
-        position += length
+        position &+= length
         return true
     }
 
@@ -78,23 +82,24 @@ public struct RTPHeaderWriter {
         guard fits, !overflowed else { return false }
         let before = (hasExtensions ? 0 : 4) + (twoByteExtensions ? 2 : 1)
         // Keep room for up to three bytes of padding after the last element.
-        guard bytes.count - position >= before + length + 3 else {
+        guard bytes.count &- position >= before &+ length &+ 3 else {
             overflowed = true
             return false
         }
+        // From here on nothing can overflow, because the position stays within the memory.
         if !hasExtensions {
             bytes[0] |= 0x10
             let profile: UInt16 = twoByteExtensions ? 0x1000 : 0xbede
             bytes.storeBytes(of: profile.bigEndian, toByteOffset: position, as: UInt16.self)
-            position += 4
+            position &+= 4
         }
         if twoByteExtensions {
             bytes[position] = id
-            bytes[position + 1] = UInt8(truncatingIfNeeded: length)
-            position += 2
+            bytes[position &+ 1] = UInt8(truncatingIfNeeded: length)
+            position &+= 2
         } else {
-            bytes[position] = id << 4 | UInt8(truncatingIfNeeded: length - 1)
-            position += 1
+            bytes[position] = id << 4 | UInt8(truncatingIfNeeded: length &- 1)
+            position &+= 1
         }
         return true
     }
@@ -106,9 +111,14 @@ public struct RTPHeaderWriter {
     public mutating func finish() -> Int {
         guard !overflowed else { return 0 }
         guard hasExtensions else { return position }
-        while position & 3 != 0 {
+        // Not as a loop, which would become a call of memset for each packet.
+        if position & 1 != 0 {
             bytes[position] = 0
-            position += 1
+            position &+= 1
+        }
+        if position & 2 != 0 {
+            bytes.storeBytes(of: 0, toByteOffset: position, as: UInt16.self)
+            position &+= 2
         }
         let words = (position - RTPPacket.fixedHeaderLength - 4) / 4
         bytes.storeBytes(

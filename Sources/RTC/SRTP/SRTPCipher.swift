@@ -54,9 +54,12 @@ struct SRTPCipher: ~Copyable {
         }
     }
 
-    /// Sets the IV. The index has 48 bits: the rollover counter and the sequence number, or the SRTCP index.
+    /// Sets the IV.
+    /// - Parameters:
+    ///   - index: 48 bits: the rollover counter and the sequence number, or the SRTCP index.
+    ///   - tag: GCM's tag, to be verified after decrypting.
     @inline(__always)
-    private func begin(ssrc: UInt32, index: UInt64) -> Bool {
+    private func begin(ssrc: UInt32, index: UInt64, tag: UnsafeMutableRawPointer? = nil) -> Bool {
         if mac != nil {
             // The IV is (k_s * 2^16) XOR (SSRC * 2^64) XOR (i * 2^16) (RFC 3711 §4.1.1).
             var block = ((salt.high ^ UInt64(ssrc)).bigEndian, (salt.low ^ index << 16).bigEndian)
@@ -65,7 +68,10 @@ struct SRTPCipher: ~Copyable {
         // XOR the salt with 16 zero bits, the SSRC and the index. GCM reads only the first 12 bytes (RFC 7714 §8.1 and §9.1).
         let high = salt.high ^ UInt64(ssrc) << 16 ^ index >> 32
         var block = (high.bigEndian, (salt.low ^ index << 32).bigEndian)
-        return withUnsafeBytes(of: &block) { confab_gcm_begin(context, $0.baseAddress) == 1 }
+        return withUnsafeBytes(of: &block) {
+            guard let tag else { return confab_gcm_begin(context, $0.baseAddress) == 1 }
+            return confab_gcm_begin_opening(context, $0.baseAddress, tag) == 1
+        }
     }
 
     /// Encrypts `prefix` and then `payload`, and writes the result and the tag after the header in `packet`.
@@ -77,7 +83,7 @@ struct SRTPCipher: ~Copyable {
         if mac == nil, confab_gcm_authenticate(context, packet, headerLength) != 1 { return false }
         let body = packet + headerLength
         guard
-            confab_cipher_update(context, prefix.baseAddress, prefix.count, body) == 1,
+            prefix.isEmpty || confab_cipher_update(context, prefix.baseAddress, prefix.count, body) == 1,
             confab_cipher_update(context, payload.baseAddress, payload.count, body + prefix.count) == 1
         else { return false }
         let length = headerLength + prefix.count + payload.count
@@ -98,10 +104,10 @@ struct SRTPCipher: ~Copyable {
             return begin(ssrc: ssrc, index: index)
                 && confab_cipher_update(context, body, length - headerLength, body) == 1
         }
-        return begin(ssrc: ssrc, index: index)
+        return begin(ssrc: ssrc, index: index, tag: tag)
             && confab_gcm_authenticate(context, packet, headerLength) == 1
             && confab_cipher_update(context, body, length - headerLength, body) == 1
-            && confab_gcm_verify(context, tag) == 1
+            && confab_gcm_verify(context) == 1
     }
 
     /// Encrypts `packet[8..<length]` in place and writes the SRTCP trailer: the E flag with the index, then the tag (RFC 3711
@@ -137,10 +143,10 @@ struct SRTPCipher: ~Copyable {
             return begin(ssrc: ssrc, index: UInt64(index)) && confab_cipher_update(context, body, count, body) == 1
         }
         let trailer = (index | Self.encryptedFlag).bigEndian
-        return begin(ssrc: ssrc, index: UInt64(index))
+        return begin(ssrc: ssrc, index: UInt64(index), tag: packet + length)
             && authenticateControl(packet, trailer: trailer)
             && confab_cipher_update(context, body, count, body) == 1
-            && confab_gcm_verify(context, packet + length) == 1
+            && confab_gcm_verify(context) == 1
     }
 
     /// Authenticates GCM's associated data in SRTCP: the first header, then the E flag and the index (RFC 7714 §9.2).

@@ -15,7 +15,7 @@
 /// ```
 public final class PeerTransport {
     // The fields that each packet needs come first, so that they share few cache lines.
-    private var sender: SRTPSender?
+    @usableFromInline private(set) var sender: SRTPSender?
     /// The path for media; nil while no pair is nominated, or after all paths are lost.
     public private(set) var selectedPath: Path?
     private var receiver: SRTPReceiver?
@@ -227,6 +227,7 @@ public final class PeerTransport {
     // MARK: Media
 
     /// The SRTP sender, for callers that send several packets at once; nil while not connected.
+    @inlinable
     public var mediaSender: SRTPSender? { selectedPath == nil ? nil : sender }
 
     /// Reads the memory that `protect` needs for this source, so that it is in the processor's cache.

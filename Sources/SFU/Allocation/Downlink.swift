@@ -36,15 +36,18 @@ final class Downlink {
     private(set) var resumeDelay = Downlink.shortestResumeDelay
 
     /// The time between two allocations, and over how much time bitrates are measured.
-    static let (interval, measurement) = (MediaInterval.milliseconds(100), MediaInterval.milliseconds(300))
-    static let (shortestRaiseDelay, longestRaiseDelay) = (MediaInterval.seconds(1), MediaInterval.seconds(4))
+    static let interval = MediaInterval.milliseconds(100)
+    static let measurement = MediaInterval.milliseconds(300)
+    static let shortestRaiseDelay = MediaInterval.seconds(1)
+    static let longestRaiseDelay = MediaInterval.seconds(4)
     /// How much of the budget videos may grow by at once, and the time after that in which feedback shows whether the path
     /// carries it.
     static let growth = 0.2
     static let raiseInterval = MediaInterval.milliseconds(300)
     /// How long paused videos wait after a fall before they are resumed. The first of them, which the floor carries, waits for the
     /// shortest time. The others wait longer each time they were paused again soon, because each comes with a keyframe.
-    static let (shortestResumeDelay, longestResumeDelay) = (MediaInterval.milliseconds(500), MediaInterval.seconds(16))
+    static let shortestResumeDelay = MediaInterval.milliseconds(500)
+    static let longestResumeDelay = MediaInterval.seconds(16)
     /// How much the budget must have grown since the fall for the others not to wait: the path has changed.
     static let recovery = 2.0
     /// The time between two allocations that resume videos. Each resume comes with a keyframe, and only then the path shows what it carries.
