@@ -257,7 +257,7 @@ struct MeasuredServer {
             throw CommandError(description: "Cannot create a temporary project.")
         }
         let log = directory.appendingPathComponent("log")
-        FileManager.default.createFile(atPath: log.path, contents: nil)
+        try Data().write(to: log)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Bundle.main.executablePath ?? CommandLine.arguments[0])
         process.arguments = [
