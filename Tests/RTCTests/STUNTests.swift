@@ -1,3 +1,4 @@
+import COpenSSL
 import TestSupport
 import Testing
 
@@ -126,6 +127,15 @@ import Testing
                 #expect(STUNMessage($0)?.isAuthentic(Self.password) != true, "bit \(bit)")
             }
         }
+    }
+
+    @Test(arguments: [1, 24, 64, 65, 256])
+    func theIntegrityIsThatOfOpenSSL(length: Int) {
+        let (key, message) = ([UInt8](repeating: 0x5a, count: length), [UInt8](0..<100))
+        var code = [UInt8](repeating: 0, count: 20)
+        var written: UInt32 = 0
+        _ = HMAC(EVP_sha1(), key, Int32(length), message, message.count, &code, &written)
+        #expect(written == 20 && message.withUnsafeBytes { STUN.integrity(of: $0, key: key) } == code)
     }
 
     @Test func attributesAfterMessageIntegrityAreIgnored() throws {

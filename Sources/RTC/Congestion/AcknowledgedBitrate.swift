@@ -35,6 +35,7 @@ struct AcknowledgedBitrate: Sendable {
     var bitrate: Bitrate? { estimate.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
 
     /// - Parameter continues: whether nothing was sent between this packet and the previous one added.
+    @inline(__always)
     mutating func add(bytes count: Int, arrival: MediaInterval, continues: Bool) {
         if let last, last - arrival > Self.jump { self.last = nil }
         defer { last = max(last ?? arrival, arrival) }
@@ -48,6 +49,7 @@ struct AcknowledgedBitrate: Sendable {
         (bytes, span) = (0, .zero)
     }
 
+    @inline(__always)
     private mutating func addLatest(_ count: Int, _ passed: MediaInterval) {
         if let held = heldSpan {
             // On a slow link the next packet takes long, too.

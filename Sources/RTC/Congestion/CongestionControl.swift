@@ -13,7 +13,6 @@
 /// if let estimate = control.estimate { … }
 /// ```
 public struct CongestionControl: Sendable {
-    // Here constants are declared one by one. Several in a tuple are computed at run time, and each use checks whether they were.
     /// The estimate before the first congestion. It counts as unlimited.
     public static let unlimited = Bitrate.kilobits(1_000_000)
     /// The smallest estimate, which carries one voice.
@@ -202,6 +201,7 @@ extension CongestionControl {
         update(arrived: arrived, lost: lost, now: now)
     }
 
+    @inline(__always)
     private mutating func add(sentAt: MediaTime, arrival: MediaInterval, now: MediaTime) {
         guard let difference = groups.add(sentAt: sentAt, arrival: arrival) else { return }
         // One of the clocks has jumped, for example because the device was asleep.

@@ -13,8 +13,6 @@ struct DelayTrend: Sendable {
         case under
     }
 
-    /// The number of groups through which the line is fitted, about half a second of video.
-    static let window = 20
     private static let smoothing = 0.9
     private static let gain = 4.0
     /// The slope is multiplied by the number of groups so far, up to this.
@@ -23,6 +21,7 @@ struct DelayTrend: Sendable {
     private static let overuseTime = 10.0
     private static let thresholds = 6.0...600.0
     /// How fast the threshold rises and falls, per millisecond (draft-ietf-rmcat-gcc-02 §5.4: K_u and K_d).
+    // Constants are declared one by one: several in a tuple are computed at run time, and each use checks whether they were.
     private static let rise = 0.0087
     private static let fall = 0.039
     /// A slope that exceeds the threshold by more than this is a sudden change of the path, to which the threshold does not
@@ -31,11 +30,9 @@ struct DelayTrend: Sendable {
 
     private(set) var usage = Usage.normal
     private(set) var threshold = 12.5
-    /// The arrival and the smoothed delay of recent groups, in milliseconds.
-    private var points = ContiguousArray<SIMD2<Double>>(repeating: .zero, count: window)
-    /// Where the next point goes.
-    private var place = 0
-    private var line = Line()
+    /// The arrivals and the smoothed delays of recent groups, in milliseconds: about half a second of video.
+    private var line = SlidingLine()
+    /// The number of groups so far, up to `maxGroups`.
     private var count = 0
     private var first: MediaInterval?
     private var sum = 0.0
@@ -53,30 +50,14 @@ struct DelayTrend: Sendable {
         sum += delay
         smoothed = Self.smoothing * smoothed + (1 - Self.smoothing) * sum
         let time = Double((difference.arrival - first).nanoseconds) / 1e6
-        add(SIMD2(time, smoothed))
-        let trend = count >= Self.window ? line.slope(of: Self.window) ?? previousTrend : previousTrend
-        detect(trend, after: Double(difference.sent.nanoseconds) / 1e6, hasQueue: hasQueue, now: now)
-    }
-
-    /// Adds a point, in the place of the oldest one.
-    @inline(__always)
-    private mutating func add(_ point: SIMD2<Double>) {
-        if place == 0 {
-            // Once in a window, all is added again near the new point, before the rounding errors of small differences between
-            // large numbers become visible.
-            line = Line(origin: point)
-            for point in points[1..<max(1, min(count, Self.window))] { line.add(point) }
-        } else {
-            if count >= Self.window { line.remove(points[place]) }
-            line.add(point)
-        }
-        points[place] = point
-        count &+= 1
-        place = place == Self.window - 1 ? 0 : place + 1
+        line.add(SIMD2(time, smoothed))
+        count = min(count + 1, Self.maxGroups)
+        let passed = Double(difference.sent.nanoseconds) / 1e6
+        detect(line.slope ?? previousTrend, after: passed, hasQueue: hasQueue, now: now)
     }
 
     private mutating func detect(_ trend: Double, after milliseconds: Double, hasQueue: Bool, now: MediaTime) {
-        let modified = Double(min(count, Self.maxGroups)) * trend * Self.gain
+        let modified = Double(count) * trend * Self.gain
         if modified > threshold, hasQueue {
             timeOverUsing = timeOverUsing.map { $0 + milliseconds } ?? milliseconds / 2
             overuses += 1
@@ -98,45 +79,5 @@ struct DelayTrend: Sendable {
         let speed = slope < threshold ? Self.fall : Self.rise
         threshold += speed * (slope - threshold) * passed
         threshold = min(max(threshold, Self.thresholds.lowerBound), Self.thresholds.upperBound)
-    }
-}
-
-extension DelayTrend {
-    /// Fits a line through points by least squares. It keeps sums, so that a point takes the same few steps for any number of
-    /// points: each group of packets of each receiver adds one.
-    private struct Line: Sendable {
-        /// A denominator that is smaller means that all groups arrived at once. Arrivals are reported in steps of 0.25 ms, and
-        /// with one step between two of 20 groups the denominator is 1.2.
-        private static let smallest = 1.0
-
-        /// A point near all others. The sums are of the distances from it.
-        private var origin = SIMD2<Double>.zero
-        private var sum = SIMD2<Double>.zero
-        /// The sums of the squares of x, and of the products of x and y.
-        private var products = SIMD2<Double>.zero
-
-        init() {}
-
-        /// A line with this point only.
-        init(origin: SIMD2<Double>) { self.origin = origin }
-
-        mutating func add(_ point: SIMD2<Double>) {
-            let offset = point - origin
-            sum += offset
-            products += offset * offset.x
-        }
-
-        mutating func remove(_ point: SIMD2<Double>) {
-            let offset = point - origin
-            sum -= offset
-            products -= offset * offset.x
-        }
-
-        /// - Parameter count: the number of points.
-        /// - Returns: nil if all groups arrived at once.
-        func slope(of count: Int) -> Double? {
-            let scaled = products * Double(count) - sum * sum.x
-            return scaled.x >= Self.smallest ? scaled.y / scaled.x : nil
-        }
     }
 }

@@ -32,6 +32,7 @@ struct PacketGroups: Sendable {
 
     /// Adds a packet, in the order of sending.
     /// - Returns: the difference between the two groups before the packet's, if the packet starts a new one.
+    @inline(__always)
     mutating func add(sentAt: MediaTime, arrival: MediaInterval) -> Difference? {
         guard let group = current else {
             current = Group(firstSent: sentAt, lastSent: sentAt, firstArrival: arrival, lastArrival: arrival)
