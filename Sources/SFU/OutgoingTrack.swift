@@ -8,6 +8,8 @@ final class OutgoingTrack {
     let ssrc: UInt32
     /// Whether forwarding is paused because the allocation has nothing left for this video.
     var isPaused = false
+    /// Whether bursts are spread over time; see `Router.pace`.
+    private(set) var isPaced = false
     /// The subscriber's ids of the extensions that the server writes itself; 0 for none.
     private(set) var transportNumberID: UInt8 = 0
     private(set) var sendTimeID: UInt8 = 0
@@ -105,8 +107,11 @@ final class OutgoingTrack {
         // Feedback about numbered packets is better than the receiver's own estimate, for which the time is.
         transportNumberID = downlink == nil ? 0 : ownID(of: .transportWideCC)
         sendTimeID = downlink == nil || transportNumberID != 0 ? 0 : ownID(of: .absSendTime)
+        updatePacing()
         if let source { remap(source) }
     }
+
+    func updatePacing() { isPaced = kind == .video && downlink?.isPacing ?? false }
 
     /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit the one-byte form.
     private func ownID(of name: HeaderExtension) -> UInt8 { extensions[name].map { $0 < 15 ? $0 : 0 } ?? 0 }

@@ -27,7 +27,9 @@ extension Router {
         let status = downlink?.control.handleTimeout(now: now)
         if let downlink, let status { measure(peer, downlink, status, now: now) }
         let budget = peer.isBehind ? .zero : status?.budget
-        defer { sendWaiting(to: peer, now: now) }
+        defer {
+            if let downlink { sendWaiting(to: peer, downlink, isLimited: status?.estimate != nil, now: now) }
+        }
         guard budget != nil || peer.isLimited else { return }
         if let at = downlink?.allocatedAt, budget != nil, now - at < Downlink.interval { return pad(peer, now: now) }
         downlink?.allocatedAt = now

@@ -187,18 +187,29 @@ extension Router {
             return
         }
         guard let first = burst.baseAddress else { return }
-        if let downlink = subscriber.downlink, downlink.isPacing, subscriber.kind == .video {
-            return pace(burst, from: encoding, to: subscriber, downlink, over: sender, on: path, now: now)
+        if subscriber.isPaced {
+            return pace(burst, from: encoding, to: subscriber, over: sender, on: path, now: now)
         }
         for index in burst.indices {
             forward(first + index, from: encoding, to: subscriber, over: sender, on: path, arrivedAt: now, now: now)
         }
     }
 
+    /// Forwards one packet of a paced video. Not inlined, so that the loop above is the only one that is.
+    /// - Parameter arrivedAt: when the packet came, which is before `now` if it had to wait.
+    @inline(never)
+    func forwardPaced(
+        _ packet: UnsafePointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
+        over sender: SRTPSender, on path: Path, arrivedAt: MediaTime, now: MediaTime
+    ) {
+        forward(packet, from: encoding, to: subscriber, over: sender, on: path, arrivedAt: arrivedAt, now: now)
+    }
+
     /// - Parameters:
     ///   - packet: a pointer, because each subscriber would otherwise cost a copy of the 200 bytes.
-    ///   - arrivedAt: when the packet came, which is before `now` if it had to wait. Timestamps of later segments continue from it.
-    func forward(
+    ///   - arrivedAt: when the packet came. Timestamps of later segments continue from it.
+    @inline(__always)
+    private func forward(
         _ packet: UnsafePointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
         over sender: SRTPSender, on path: Path, arrivedAt: MediaTime, now: MediaTime
     ) {
@@ -250,6 +261,7 @@ extension Router {
         return true
     }
 
+    @inline(__always)
     private func write(
         _ packet: UnsafePointer<PendingPacket>, as codec: MappedCodec, _ numbers: Rewriting.Numbers,
         to subscriber: OutgoingTrack, over sender: SRTPSender, now: MediaTime

@@ -9,13 +9,13 @@ extension Router {
     /// Forwards a burst of video as far as the path takes it now. The rest follows with the next ticks.
     func pace(
         _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
-        _ downlink: Downlink, over sender: SRTPSender, on path: Path, now: MediaTime
+        over sender: SRTPSender, on path: Path, now: MediaTime
     ) {
-        guard let first = burst.baseAddress else { return }
+        guard let first = burst.baseAddress, let downlink = subscriber.downlink else { return }
         for index in burst.indices {
             let packet = first + index
             if subscriber.encoding === encoding, waits(packet.pointee.sequence, subscriber, downlink, now: now) { continue }
-            forward(packet, from: encoding, to: subscriber, over: sender, on: path, arrivedAt: now, now: now)
+            forwardPaced(packet, from: encoding, to: subscriber, over: sender, on: path, arrivedAt: now, now: now)
         }
     }
 
@@ -37,9 +37,12 @@ extension Router {
     }
 
     /// Sends what waits, as far as the path takes it now.
-    func sendWaiting(to peer: Peer, now: MediaTime) {
-        guard let downlink = peer.downlink else { return }
-        downlink.isPacing = downlink.control.estimate != nil
+    /// - Parameter isLimited: whether the path has a limit. Without one, all of it is sent.
+    func sendWaiting(to peer: Peer, _ downlink: Downlink, isLimited: Bool, now: MediaTime) {
+        if downlink.isPacing != isLimited {
+            downlink.isPacing = isLimited
+            for track in peer.outgoing { track.updatePacing() }
+        }
         guard downlink.hasWaiting else { return }
         downlink.hasWaiting = false
         for track in peer.outgoing {
@@ -67,7 +70,8 @@ extension Router {
             {
                 var pending = describe(packet, bytes, sequence: waiting.next, codec: codec, of: encoding.track)
                 let arrivedAt = history.storedAt(waiting.next)
-                forward(&pending, from: encoding, to: track, over: sender, on: path, arrivedAt: arrivedAt, now: now)
+                forwardPaced(
+                    &pending, from: encoding, to: track, over: sender, on: path, arrivedAt: arrivedAt, now: now)
                 // The history serves others, too.
                 pending.restore()
                 guard track.encoding === encoding else { return nil }

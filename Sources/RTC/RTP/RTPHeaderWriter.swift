@@ -107,7 +107,7 @@ public struct RTPHeaderWriter {
     /// Pads the extension to whole words and writes its length.
     ///
     /// - Returns: the header's length in bytes; 0 if the memory was too small.
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func finish() -> Int {
         guard !overflowed else { return 0 }
         guard hasExtensions else { return position }
