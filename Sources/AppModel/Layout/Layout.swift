@@ -10,8 +10,14 @@ private enum Measure {
     static let gap = 8.0
     /// The share of the picture that matches the device, if the other does not.
     static let matchingShare = 0.55
-    /// Cropping that leaves less than this share of a picture shows all of it instead.
-    static let leastVisible = 0.5
+    /// The shapes at which a tile shows a face well: from upright to wide.
+    static let narrowest = 3.0 / 4
+    static let widest = 16.0 / 9
+    /// Cropping that leaves less than this share of a picture shows all of it instead. A wide picture in an upright tile is
+    /// still cropped.
+    static let leastVisible = narrowest / widest
+    /// The own picture may cover this share of a tile of a grid.
+    static let maxCovered = 0.2
     /// The strip beside the large picture: its share of the viewport, and its thickness at most.
     static let stripShare = 0.2
     static let maxStrip = (width: 240, height: 180)
@@ -46,7 +52,12 @@ extension LayoutInput {
             if let own, let placedOwn, !others.isEmpty { placed.own = space.besideStrip(placedOwn, own.corner) }
             return placed
         }
-        if layout == .auto, tiles.count <= Measure.maxStrips { return Placed(tiles: space.strips(tiles)) }
+        if layout == .auto, tiles.count <= Measure.maxStrips {
+            let strips = space.strips(tiles)
+            if tiles.count == 2 || zip(tiles, strips).allSatisfy({ isCropped($0, $1.rectangle) }) {
+                return Placed(tiles: strips)
+            }
+        }
         if let own, let placedOwn, space.hidesPeople(of: tiles, placedOwn) { return space.tiled(tiles, with: own) }
         return space.pages(of: tiles, capacity: space.gridCapacity) { grid(space.viewport, space.gap, $0) }
     }
@@ -89,13 +100,14 @@ private struct Space {
             partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
     }
 
-    /// Returns whether the own picture, in its corner, would cover more than a third of a tile of a grid, or parts of several.
+    /// Returns whether the own picture, in its corner, would cover too much of a tile of a grid, or parts of several.
     func hidesPeople(of tiles: [Tile], _ own: PlacedOwnPicture) -> Bool {
         let cells = grid(viewport, gap, Array(tiles.prefix(gridCapacity)))
         guard gridCapacity > 1, let cell = cells.first?.rectangle else { return false }
         let width = own.rectangle.width + OwnPictureSize.padding
         let height = own.rectangle.height + OwnPictureSize.padding
-        return width > cell.width || height > cell.height || 3 * width * height > cell.width * cell.height
+        let covered = Double(width * height)
+        return width > cell.width || height > cell.height || covered > Measure.maxCovered * Double(cell.width) * Double(cell.height)
     }
 
     /// Places a grid with the own picture as a tile, on each page and as near to its corner as a tile can be.
@@ -212,22 +224,31 @@ private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile], columns known:
         return fitted(
             tile,
             Rectangle(
-                x: area.x + cell.start + shift, y: area.y + line.start, width: cells[0].size, height: line.size))
+                x: area.x + cell.start + shift, y: area.y + line.start,
+                width: missing > 0 ? cells[0].size : cell.size, height: line.size))
     }
 }
 
 private func columnsFor(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> Int {
-    let aspect = tiles.reduce(0) { $0 + limited($1.aspect, narrowest: 3.0 / 4) } / Double(tiles.count)
+    let aspect = tiles.reduce(0) { $0 + limited($1.aspect, narrowest: Measure.narrowest) } / Double(tiles.count)
     let most = min(tiles.count, partsIn(area.width, Measure.least.width, gap))
     var best = (columns: most, shown: -1.0)
     for columns in 1...most {
         let rows = (tiles.count + columns - 1) / columns
         let width = Double(area.width - gap * (columns - 1)) / Double(columns)
         let height = Double(area.height - gap * (rows - 1)) / Double(rows)
-        let shown = min(width, height * aspect)
+        let shown = usefulArea(width, height, aspect: aspect)
         if height.rounded(.down) >= Double(Measure.least.height), shown > best.shown { best = (columns, shown) }
     }
     return best.columns
+}
+
+/// Returns the area of a cell that shows a person: all of it, except what makes it narrower than upright or flatter than wide,
+/// which shows only more of the room. Of a picture that is not cropped, its own area.
+private func usefulArea(_ width: Double, _ height: Double, aspect: Double) -> Double {
+    let isWhole = visibleShare(of: aspect, in: width / height) < Measure.leastVisible
+    let (low, high) = isWhole ? (aspect, aspect) : (Measure.narrowest, Measure.widest)
+    return min(width, height * high) * min(height, width / low)
 }
 
 // MARK: The own picture
@@ -272,10 +293,17 @@ private struct OwnPictureSize {
 // MARK: Arithmetic
 
 private func fitted(_ tile: Tile, _ rectangle: Rectangle) -> PlacedTile {
-    let there = limited(tile.aspect, narrowest: 9.0 / 16) / (Double(rectangle.width) / Double(rectangle.height))
-    let isCropped = !tile.isScreen && min(there, 1 / there) >= Measure.leastVisible
-    return PlacedTile(id: tile.id, rectangle: rectangle, fit: isCropped ? .cover : .contain)
+    PlacedTile(id: tile.id, rectangle: rectangle, fit: isCropped(tile, rectangle) ? .cover : .contain)
 }
+
+private func isCropped(_ tile: Tile, _ rectangle: Rectangle) -> Bool {
+    let aspect = limited(tile.aspect, narrowest: 9.0 / 16)
+    let there = Double(rectangle.width) / Double(rectangle.height)
+    return !tile.isScreen && visibleShare(of: aspect, in: there) >= Measure.leastVisible
+}
+
+/// Returns the share of a picture that is visible if it is cropped.
+private func visibleShare(of aspect: Double, in there: Double) -> Double { min(aspect / there, there / aspect) }
 
 /// Returns how many parts of a size fit in a length, one at least.
 private func partsIn(_ length: Int, _ size: Int, _ gap: Int) -> Int { max(1, (length + gap) / (size + gap)) }
@@ -301,5 +329,5 @@ private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
 /// Limits an aspect. A picture of unknown size counts as 4:3.
 private func limited(_ aspect: Double?, narrowest: Double) -> Double {
     guard let aspect, aspect > 0, aspect.isFinite else { return 4.0 / 3 }
-    return min(16.0 / 9, max(narrowest, aspect))
+    return min(Measure.widest, max(narrowest, aspect))
 }
