@@ -48,9 +48,7 @@ extension LayoutInput {
         let large = largeTiles()
         if !large.isEmpty {
             let others = tiles.indices.filter { !large.contains($0) }.map { tiles[$0] }
-            var placed = space.withStrip(large.map { tiles[$0] }, others)
-            if let own, let placedOwn, !others.isEmpty { placed.own = space.besideStrip(placedOwn, own.corner) }
-            return placed
+            return space.withStrip(large.map { tiles[$0] }, others, own, placedOwn)
         }
         if layout == .auto, tiles.count <= Measure.maxStrips {
             let strips = space.strips(tiles)
@@ -82,7 +80,7 @@ private struct Placed {
     var tiles: [PlacedTile]
     var page = 0
     var pages = 1
-    /// Only if the own picture is a tile of a grid.
+    /// Only if the own picture is not in its corner of the viewport.
     var own: PlacedOwnPicture?
 }
 
@@ -178,13 +176,16 @@ private struct Space {
     }
 
     /// Puts the own picture into a corner of the large part, because it would hide people in the strip.
-    func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
+    private func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
         let size = (width: own.rectangle.width, height: own.rectangle.height)
         return PlacedOwnPicture(rectangle: cornered(largePart, size, corner), fit: own.fit)
     }
 
-    /// Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one.
-    func withStrip(_ large: [Tile], _ others: [Tile]) -> Placed {
+    /// Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own
+    /// picture is at an end of the strip if the strip has place for everyone.
+    func withStrip(
+        _ large: [Tile], _ others: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?
+    ) -> Placed {
         guard !others.isEmpty else { return Placed(tiles: grid(viewport, gap, large)) }
         let (width, height) = (viewport.width, viewport.height)
         let least = Measure.least
@@ -192,7 +193,8 @@ private struct Space {
         let side = isWide ? thickness * least.height / least.width : thickness * least.width / least.height
         let length = isWide ? height : width
         let start = (isWide ? width : height) - thickness
-        var placed = pages(of: others, capacity: partsIn(length, side, gap)) { part in
+        let capacity = partsIn(length, side, gap)
+        func arrange(_ part: [Tile]) -> [PlacedTile] {
             // Centered along the strip.
             let first = max(0, (length - part.count * (side + gap) + gap) / 2)
             return part.enumerated().map { index, tile in
@@ -204,7 +206,18 @@ private struct Space {
                 return fitted(tile, rectangle)
             }
         }
-        placed.tiles = grid(largePart, gap, large) + placed.tiles
+        let shown = grid(largePart, gap, large)
+        if let own, others.count < capacity {
+            let index = (isWide ? own.corner.isTop : own.corner.isLeft) ? 0 : others.count
+            var part = others
+            part.insert(Tile(id: "", aspect: own.aspect), at: index)
+            var strip = arrange(part)
+            let rectangle = strip.remove(at: index).rectangle
+            return Placed(tiles: shown + strip, own: PlacedOwnPicture(rectangle: rectangle, fit: .cover))
+        }
+        var placed = pages(of: others, capacity: capacity, arrange: arrange)
+        placed.tiles = shown + placed.tiles
+        if let own, let placedOwn { placed.own = besideStrip(placedOwn, own.corner) }
         return placed
     }
 }

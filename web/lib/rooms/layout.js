@@ -243,8 +243,9 @@ function strips({ viewport, gap }, tiles) {
 }
 
 /**
- * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own picture is in
- * a corner of the large part, because it would hide people in the strip.
+ * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own picture is at
+ * an end of the strip if the strip has place for everyone. Otherwise it is in a corner of the large part, because it would hide
+ * people in the strip.
  * @param {Space} space
  * @param {Tile[]} large
  * @param {Tile[]} others
@@ -260,15 +261,26 @@ function withStrip(space, large, others, own) {
   const length = isWide ? height : width;
   const start = (isWide ? width : height) - thickness;
   const main = isWide ? { x: 0, y: 0, width: start - gap, height } : { x: 0, y: 0, width, height: start - gap };
-  const placed = pageOf(space, others, partsIn(length, side, gap), (part) => {
+  const capacity = partsIn(length, side, gap);
+  /** @param {Tile[]} part @returns {PlacedTile[]} */
+  const arrange = (part) => {
     // Centered along the strip.
     const first = Math.max(0, Math.floor((length - part.length * (side + gap) + gap) / 2));
     return part.map((tile, index) => {
       const at = first + index * (side + gap);
       return fitted(tile, isWide ? { x: start, y: at, width: thickness, height: side } : { x: at, y: start, width: side, height: thickness });
     });
-  });
-  return { ...placed, tiles: [...grid(main, gap, large), ...placed.tiles], ...own ? { self: { ...own, ...cornered(main, own, own.corner) } } : {} };
+  };
+  const shown = grid(main, gap, large);
+  if (own && others.length < capacity) {
+    const { aspect, corner = defaultCorner } = own;
+    const at = (isWide ? corner.startsWith('top') : corner.endsWith('Left')) ? 0 : others.length;
+    const placed = arrange([...others.slice(0, at), { id: '', aspect }, ...others.slice(at)]);
+    const [self] = placed.splice(at, 1);
+    return { tiles: [...shown, ...placed], page: 0, pages: 1, self: { ...self, fit: 'cover' } };
+  }
+  const placed = pageOf(space, others, capacity, arrange);
+  return { ...placed, tiles: [...shown, ...placed.tiles], ...own ? { self: { ...own, ...cornered(main, own, own.corner) } } : {} };
 }
 
 // ---- The own picture

@@ -132,8 +132,17 @@ describe('The own picture', () => {
     assert.equal(layOut({ ...input, self: undefined }).tiles.length, 21);
   });
 
-  test('is in a corner of the large part beside a strip', () => {
-    const input = { tiles: cameras(4), layout: /** @type {const} */ ('speaker'), gap: 0, self: { aspect: 3 / 4 } };
+  test('is at an end of a strip that has place for it', () => {
+    const input = { tiles: cameras(3), layout: /** @type {const} */ ('speaker'), gap: 0 };
+    const at = (/** @type {number} */ width, /** @type {number} */ height, /** @type {any} */ corner) => (
+      layOut({ ...input, width, height, self: { aspect: 3 / 4, corner } }).self);
+    assert.deepEqual(at(1000, 600, 'bottomLeft'), { x: 800, y: 375, width: 200, height: 150, fit: 'cover' });
+    assert.deepEqual(at(1000, 600, 'topRight'), { x: 800, y: 75, width: 200, height: 150, fit: 'cover' });
+    assert.deepEqual(at(900, 1000, 'topLeft'), { x: 90, y: 820, width: 240, height: 180, fit: 'cover' });
+  });
+
+  test('is in a corner of the large part beside a strip that is full', () => {
+    const input = { tiles: cameras(6), layout: /** @type {const} */ ('speaker'), gap: 0, self: { aspect: 3 / 4 } };
     const at = (/** @type {number} */ width, /** @type {number} */ height) => layOut({ ...input, width, height }).self;
     assert.deepEqual(at(1000, 600), { x: 800 - 10 - 105, y: 600 - 10 - 140, width: 105, height: 140, fit: 'cover' });
     assert.deepEqual(at(360, 640), { x: 360 - 10 - 90, y: 640 - 128 - 10 - 120, width: 90, height: 120, fit: 'cover' });
