@@ -105,7 +105,8 @@ private struct Space {
         let width = own.rectangle.width + OwnPictureSize.padding
         let height = own.rectangle.height + OwnPictureSize.padding
         let covered = Double(width * height)
-        return width > cell.width || height > cell.height || covered > Measure.maxCovered * Double(cell.width) * Double(cell.height)
+        return width > cell.width || height > cell.height
+            || covered > Measure.maxCovered * Double(cell.width) * Double(cell.height)
     }
 
     /// Places a grid with the own picture as a tile, on each page and as near to its corner as a tile can be.
@@ -156,21 +157,28 @@ private struct Space {
         }
     }
 
-    /// The width of a strip on the right, or the height of one below.
-    private var stripThickness: Int {
+    /// The size of a strip: the width of one on the right, or the height of one below; and that of its tiles in the other
+    /// direction.
+    private var strip: (thickness: Int, side: Int) {
         let (least, most) = (Measure.least, Measure.maxStrip)
-        return isWide
-            ? between(least.width, Double(viewport.width) * Measure.stripShare, most.width)
-            : between(least.height, Double(viewport.height) * Measure.stripShare, most.height)
+        let (along, across) = isWide ? (least.height, least.width) : (least.width, least.height)
+        let wanted =
+            isWide
+            ? between(across, Double(viewport.width) * Measure.stripShare, most.width)
+            : between(across, Double(viewport.height) * Measure.stripShare, most.height)
+        // Thinner, if otherwise not even two tiles would fit.
+        let half = max(along, ((isWide ? viewport.height : viewport.width) - gap) / 2)
+        let side = min(half, wanted * along / across)
+        return (side < half ? wanted : min(wanted, half * across / along), side)
     }
 
     /// What a strip leaves.
     private var largePart: Rectangle {
         var part = viewport
         if isWide {
-            part.width = max(0, viewport.width - stripThickness - gap)
+            part.width = max(0, viewport.width - strip.thickness - gap)
         } else {
-            part.height = max(0, viewport.height - stripThickness - gap)
+            part.height = max(0, viewport.height - strip.thickness - gap)
         }
         return part
     }
@@ -188,9 +196,7 @@ private struct Space {
     ) -> Placed {
         guard !others.isEmpty else { return Placed(tiles: grid(viewport, gap, large)) }
         let (width, height) = (viewport.width, viewport.height)
-        let least = Measure.least
-        let thickness = stripThickness
-        let side = isWide ? thickness * least.height / least.width : thickness * least.width / least.height
+        let (thickness, side) = strip
         let length = isWide ? height : width
         let start = (isWide ? width : height) - thickness
         let capacity = partsIn(length, side, gap)

@@ -256,9 +256,13 @@ function withStrip(space, large, others, own) {
   const { viewport: { width, height }, gap } = space;
   if (others.length === 0) return { tiles: grid(space.viewport, gap, large), page: 0, pages: 1 };
   const isWide = width >= height;
-  const thickness = isWide ? between(least.width, width * stripShare, maxStrip.width) : between(least.height, height * stripShare, maxStrip.height);
-  const side = isWide ? Math.floor(thickness * least.height / least.width) : Math.floor(thickness * least.width / least.height);
   const length = isWide ? height : width;
+  const [along, across] = isWide ? [least.height, least.width] : [least.width, least.height];
+  const wanted = isWide ? between(across, width * stripShare, maxStrip.width) : between(across, height * stripShare, maxStrip.height);
+  // Thinner, if otherwise not even two tiles would fit.
+  const half = Math.max(along, Math.floor((length - gap) / 2));
+  const side = Math.min(half, Math.floor(wanted * along / across));
+  const thickness = side < half ? wanted : Math.min(wanted, Math.floor(half * across / along));
   const start = (isWide ? width : height) - thickness;
   const main = isWide ? { x: 0, y: 0, width: start - gap, height } : { x: 0, y: 0, width, height: start - gap };
   const capacity = partsIn(length, side, gap);
@@ -331,7 +335,11 @@ function isCropped({ aspect, isScreen }, { width, height }) {
   return !isScreen && visibleShare(aspectOf(aspect, 9 / 16), width / height) >= leastVisible;
 }
 
-/** The share of a picture that is visible if it is cropped. @param {number} aspect @param {number} there the aspect of its place */
+/**
+ * Returns the share of a picture that is visible if it is cropped.
+ * @param {number} aspect
+ * @param {number} there the aspect of its place
+ */
 const visibleShare = (aspect, there) => Math.min(aspect / there, there / aspect);
 
 /**

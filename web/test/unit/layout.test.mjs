@@ -90,6 +90,11 @@ describe('speaker and pinned', () => {
     assert.deepEqual([large.width, large.height, others[0].y, others[0].width, others[0].height], [600, 820, 820, 240, 180]);
   });
 
+  test('the strip of an upright phone has two tiles side by side', () => {
+    const [, ...others] = layOut({ ...input, tiles: cameras(3), gap: 8, width: 344, height: 640, layout: 'speaker' }).tiles;
+    assert.deepEqual(others.map(({ x, y, width, height }) => [x, y, width, height]), [[0, 514, 168, 126], [176, 514, 168, 126]]);
+  });
+
   test('up to four pinned ones share the large part', () => {
     const { tiles } = layOut({ ...input, tiles: cameras(7), layout: 'pinned', focus: ['t1', 't3', 't5', 't6', 't2'] });
     assert.deepEqual(tiles.slice(0, 4).map(({ id, width, height }) => [id, width, height]), ['t1', 't3', 't5', 't6'].map((id) => [id, 400, 300]));
