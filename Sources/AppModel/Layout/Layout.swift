@@ -10,8 +10,14 @@ private enum Measure {
     static let gap = 8.0
     /// The share of the picture that matches the device, if the other does not.
     static let matchingShare = 0.55
-    /// Cropping that leaves less than this share of a picture shows all of it instead.
-    static let leastVisible = 0.5
+    /// The shapes at which a tile shows a face well: from upright to wide.
+    static let narrowest = 3.0 / 4
+    static let widest = 16.0 / 9
+    /// Cropping that leaves less than this share of a picture shows all of it instead. A wide picture in an upright tile is
+    /// still cropped.
+    static let leastVisible = narrowest / widest
+    /// The own picture may cover this share of a tile of a grid.
+    static let maxCovered = 0.2
     /// The strip beside the large picture: its share of the viewport, and its thickness at most.
     static let stripShare = 0.2
     static let maxStrip = (width: 240, height: 180)
@@ -42,11 +48,14 @@ extension LayoutInput {
         let large = largeTiles()
         if !large.isEmpty {
             let others = tiles.indices.filter { !large.contains($0) }.map { tiles[$0] }
-            var placed = space.withStrip(large.map { tiles[$0] }, others)
-            if let own, let placedOwn, !others.isEmpty { placed.own = space.besideStrip(placedOwn, own.corner) }
-            return placed
+            return space.withStrip(large.map { tiles[$0] }, others, own, placedOwn)
         }
-        if layout == .auto, tiles.count <= Measure.maxStrips { return Placed(tiles: space.strips(tiles)) }
+        if layout == .auto, tiles.count <= Measure.maxStrips {
+            let strips = space.strips(tiles)
+            if tiles.count == 2 || zip(tiles, strips).allSatisfy({ isCropped($0, $1.rectangle) }) {
+                return Placed(tiles: strips)
+            }
+        }
         if let own, let placedOwn, space.hidesPeople(of: tiles, placedOwn) { return space.tiled(tiles, with: own) }
         return space.pages(of: tiles, capacity: space.gridCapacity) { grid(space.viewport, space.gap, $0) }
     }
@@ -71,7 +80,7 @@ private struct Placed {
     var tiles: [PlacedTile]
     var page = 0
     var pages = 1
-    /// Only if the own picture is a tile of a grid.
+    /// Only if the own picture is not in its corner of the viewport.
     var own: PlacedOwnPicture?
 }
 
@@ -89,13 +98,15 @@ private struct Space {
             partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
     }
 
-    /// Returns whether the own picture, in its corner, would cover more than a third of a tile of a grid, or parts of several.
+    /// Returns whether the own picture, in its corner, would cover too much of a tile of a grid, or parts of several.
     func hidesPeople(of tiles: [Tile], _ own: PlacedOwnPicture) -> Bool {
         let cells = grid(viewport, gap, Array(tiles.prefix(gridCapacity)))
         guard gridCapacity > 1, let cell = cells.first?.rectangle else { return false }
         let width = own.rectangle.width + OwnPictureSize.padding
         let height = own.rectangle.height + OwnPictureSize.padding
-        return width > cell.width || height > cell.height || 3 * width * height > cell.width * cell.height
+        let covered = Double(width * height)
+        return width > cell.width || height > cell.height
+            || covered > Measure.maxCovered * Double(cell.width) * Double(cell.height)
     }
 
     /// Places a grid with the own picture as a tile, on each page and as near to its corner as a tile can be.
@@ -146,41 +157,50 @@ private struct Space {
         }
     }
 
-    /// The width of a strip on the right, or the height of one below.
-    private var stripThickness: Int {
+    /// The size of a strip: the width of one on the right, or the height of one below; and that of its tiles in the other
+    /// direction.
+    private var strip: (thickness: Int, side: Int) {
         let (least, most) = (Measure.least, Measure.maxStrip)
-        return isWide
-            ? between(least.width, Double(viewport.width) * Measure.stripShare, most.width)
-            : between(least.height, Double(viewport.height) * Measure.stripShare, most.height)
+        let (along, across) = isWide ? (least.height, least.width) : (least.width, least.height)
+        let wanted =
+            isWide
+            ? between(across, Double(viewport.width) * Measure.stripShare, most.width)
+            : between(across, Double(viewport.height) * Measure.stripShare, most.height)
+        // Thinner, if otherwise not even two tiles would fit.
+        let half = max(along, ((isWide ? viewport.height : viewport.width) - gap) / 2)
+        let side = min(half, wanted * along / across)
+        return (side < half ? wanted : min(wanted, half * across / along), side)
     }
 
     /// What a strip leaves.
     private var largePart: Rectangle {
         var part = viewport
         if isWide {
-            part.width = max(0, viewport.width - stripThickness - gap)
+            part.width = max(0, viewport.width - strip.thickness - gap)
         } else {
-            part.height = max(0, viewport.height - stripThickness - gap)
+            part.height = max(0, viewport.height - strip.thickness - gap)
         }
         return part
     }
 
     /// Puts the own picture into a corner of the large part, because it would hide people in the strip.
-    func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
+    private func besideStrip(_ own: PlacedOwnPicture, _ corner: Corner) -> PlacedOwnPicture {
         let size = (width: own.rectangle.width, height: own.rectangle.height)
         return PlacedOwnPicture(rectangle: cornered(largePart, size, corner), fit: own.fit)
     }
 
-    /// Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one.
-    func withStrip(_ large: [Tile], _ others: [Tile]) -> Placed {
+    /// Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own
+    /// picture is at an end of the strip if the strip has place for everyone.
+    func withStrip(
+        _ large: [Tile], _ others: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?
+    ) -> Placed {
         guard !others.isEmpty else { return Placed(tiles: grid(viewport, gap, large)) }
         let (width, height) = (viewport.width, viewport.height)
-        let least = Measure.least
-        let thickness = stripThickness
-        let side = isWide ? thickness * least.height / least.width : thickness * least.width / least.height
+        let (thickness, side) = strip
         let length = isWide ? height : width
         let start = (isWide ? width : height) - thickness
-        var placed = pages(of: others, capacity: partsIn(length, side, gap)) { part in
+        let capacity = partsIn(length, side, gap)
+        func arrange(_ part: [Tile]) -> [PlacedTile] {
             // Centered along the strip.
             let first = max(0, (length - part.count * (side + gap) + gap) / 2)
             return part.enumerated().map { index, tile in
@@ -192,7 +212,18 @@ private struct Space {
                 return fitted(tile, rectangle)
             }
         }
-        placed.tiles = grid(largePart, gap, large) + placed.tiles
+        let shown = grid(largePart, gap, large)
+        if let own, others.count < capacity {
+            let index = (isWide ? own.corner.isTop : own.corner.isLeft) ? 0 : others.count
+            var part = others
+            part.insert(Tile(id: "", aspect: own.aspect), at: index)
+            var strip = arrange(part)
+            let rectangle = strip.remove(at: index).rectangle
+            return Placed(tiles: shown + strip, own: PlacedOwnPicture(rectangle: rectangle, fit: .cover))
+        }
+        var placed = pages(of: others, capacity: capacity, arrange: arrange)
+        placed.tiles = shown + placed.tiles
+        if let own, let placedOwn { placed.own = besideStrip(placedOwn, own.corner) }
         return placed
     }
 }
@@ -212,22 +243,31 @@ private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile], columns known:
         return fitted(
             tile,
             Rectangle(
-                x: area.x + cell.start + shift, y: area.y + line.start, width: cells[0].size, height: line.size))
+                x: area.x + cell.start + shift, y: area.y + line.start,
+                width: missing > 0 ? cells[0].size : cell.size, height: line.size))
     }
 }
 
 private func columnsFor(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> Int {
-    let aspect = tiles.reduce(0) { $0 + limited($1.aspect, narrowest: 3.0 / 4) } / Double(tiles.count)
+    let aspect = tiles.reduce(0) { $0 + limited($1.aspect, narrowest: Measure.narrowest) } / Double(tiles.count)
     let most = min(tiles.count, partsIn(area.width, Measure.least.width, gap))
     var best = (columns: most, shown: -1.0)
     for columns in 1...most {
         let rows = (tiles.count + columns - 1) / columns
         let width = Double(area.width - gap * (columns - 1)) / Double(columns)
         let height = Double(area.height - gap * (rows - 1)) / Double(rows)
-        let shown = min(width, height * aspect)
+        let shown = usefulArea(width, height, aspect: aspect)
         if height.rounded(.down) >= Double(Measure.least.height), shown > best.shown { best = (columns, shown) }
     }
     return best.columns
+}
+
+/// Returns the area of a cell that shows a person: all of it, except what makes it narrower than upright or flatter than wide,
+/// which shows only more of the room. Of a picture that is not cropped, its own area.
+private func usefulArea(_ width: Double, _ height: Double, aspect: Double) -> Double {
+    let isWhole = visibleShare(of: aspect, in: width / height) < Measure.leastVisible
+    let (low, high) = isWhole ? (aspect, aspect) : (Measure.narrowest, Measure.widest)
+    return min(width, height * high) * min(height, width / low)
 }
 
 // MARK: The own picture
@@ -272,10 +312,17 @@ private struct OwnPictureSize {
 // MARK: Arithmetic
 
 private func fitted(_ tile: Tile, _ rectangle: Rectangle) -> PlacedTile {
-    let there = limited(tile.aspect, narrowest: 9.0 / 16) / (Double(rectangle.width) / Double(rectangle.height))
-    let isCropped = !tile.isScreen && min(there, 1 / there) >= Measure.leastVisible
-    return PlacedTile(id: tile.id, rectangle: rectangle, fit: isCropped ? .cover : .contain)
+    PlacedTile(id: tile.id, rectangle: rectangle, fit: isCropped(tile, rectangle) ? .cover : .contain)
 }
+
+private func isCropped(_ tile: Tile, _ rectangle: Rectangle) -> Bool {
+    let aspect = limited(tile.aspect, narrowest: 9.0 / 16)
+    let there = Double(rectangle.width) / Double(rectangle.height)
+    return !tile.isScreen && visibleShare(of: aspect, in: there) >= Measure.leastVisible
+}
+
+/// Returns the share of a picture that is visible if it is cropped.
+private func visibleShare(of aspect: Double, in there: Double) -> Double { min(aspect / there, there / aspect) }
 
 /// Returns how many parts of a size fit in a length, one at least.
 private func partsIn(_ length: Int, _ size: Int, _ gap: Int) -> Int { max(1, (length + gap) / (size + gap)) }
@@ -301,5 +348,5 @@ private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
 /// Limits an aspect. A picture of unknown size counts as 4:3.
 private func limited(_ aspect: Double?, narrowest: Double) -> Double {
     guard let aspect, aspect > 0, aspect.isFinite else { return 4.0 / 3 }
-    return min(16.0 / 9, max(narrowest, aspect))
+    return min(Measure.widest, max(narrowest, aspect))
 }

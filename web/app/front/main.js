@@ -1,7 +1,8 @@
 // The front page: the ways in that are on, each one press away.
-import { box, show } from '../shared/dom.js';
+import { box, button, show } from '../shared/dom.js';
+import { recentRooms } from '../shared/recent-rooms.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
-import { setUpWays, waysIn } from '../shared/ways.js';
+import { randomRoomName, roomPath, setUpWays, waysIn } from '../shared/ways.js';
 
 const guest = new URLSearchParams(location.search).has('guest');
 const { language, strings } = stringsFor(navigator.languages);
@@ -10,6 +11,11 @@ document.title = strings.front.title;
 fillIn(document, strings);
 setUpWays(guest);
 show(box('guest-note'), guest);
+button('new-room').addEventListener('click', () => {
+  const name = randomRoomName();
+  recentRooms(guest).remember(name, false);
+  location.assign(roomPath(name, guest));
+});
 
 // Links to people and devices belong to another page. With one way in, this address can have been that page.
 const parts = new URLSearchParams(location.hash.slice(1));

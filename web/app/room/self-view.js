@@ -68,10 +68,14 @@ export class SelfView {
     setText(box('self-reactions'), room ? reactionsOf(state, room.me).join('') : '');
   }
 
-  /** @param {{x: number, y: number, width: number, height: number} | null | undefined} rectangle @param {boolean} isAlone */
-  place(rectangle, isAlone) {
+  /**
+   * @param {import('./tiles.js').Rectangle | null | undefined} rectangle
+   * @param {{isAlone: boolean, isApart: boolean}} how `isApart`: it lies on no other picture
+   */
+  place(rectangle, { isAlone, isApart }) {
     show(this.#element, Boolean(rectangle));
     setAttribute(this.#element, 'data-alone', isAlone ? 'yes' : null);
+    setAttribute(this.#element, 'data-apart', isApart ? 'yes' : null);
     if (!rectangle || this.#pointer?.isDrag) return;
     const { style } = this.#element;
     for (const [name, value] of Object.entries({ left: rectangle.x, top: rectangle.y, width: rectangle.width, height: rectangle.height })) {

@@ -5,7 +5,7 @@ import { showCondition } from '../shared/connection.js';
 import { box, button, setAttribute, setText, show } from '../shared/dom.js';
 import { SelfView } from './self-view.js';
 import { TileView } from './tile-view.js';
-import { arrangement, tilesOf } from './tiles.js';
+import { arrangement, coveredEdge, tilesOf } from './tiles.js';
 
 /** @typedef {import('./types.js').State} State */
 /** @typedef {import('./types.js').Event} Event */
@@ -85,10 +85,11 @@ export class Stage {
       const view = this.#viewOf(tile);
       const rectangle = placed.tiles.find(({ id }) => id === tile.id) ?? null;
       view.render(tile, rectangle, state.fits[tile.id]);
+      if (rectangle) view.keepNameFree(coveredEdge(rectangle, placed.self));
       this.#attach(view, tile);
     }
     setAttribute(this.#stage, 'data-tiles', String(Math.min(tiles.length, 3)));
-    this.#self.place(placed.self, tiles.length === 0);
+    this.#self.place(placed.self, { isAlone: tiles.length === 0, isApart: !placed.tiles.some((one) => placed.self && overlap(one, placed.self)) });
     this.#renderPager(state.page, placed.pages);
     this.#renderAlone(state, tiles);
     this.#renderKnock(state);
@@ -96,7 +97,8 @@ export class Stage {
 
   /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
   #place(state, tiles, is, focus) {
-    const { clientWidth: width, clientHeight: height } = this.#stage;
+    // Rounded up, because the dark stage would show beside a tile that ends a part of a pixel earlier. The stage crops the rest.
+    const { width, height } = this.#size();
     const room = {
       width, height, layout: is, focus, gap, page: state.page,
       tiles: tiles.map(({ id, aspect, isScreen }) => ({ id, aspect, isScreen })),
@@ -105,6 +107,11 @@ export class Stage {
     const placed = layOut(room);
     // The buttons that turn the pages must not hide anybody.
     return placed.pages > 1 ? layOut({ ...room, height: height - pagerHeight }) : placed;
+  }
+
+  #size() {
+    const { width, height } = this.#stage.getBoundingClientRect();
+    return { width: Math.ceil(width), height: Math.ceil(height) };
   }
 
   /**
@@ -161,7 +168,7 @@ export class Stage {
   /** @param {State} state @param {Tile[]} tiles */
   #renderAlone(state, tiles) {
     show(box('alone'), tiles.length === 0);
-    setText(box('alone-link'), this.link());
+    showLink(box('alone-link'), this.link());
   }
 
   /**
@@ -189,3 +196,15 @@ export class Stage {
   }
 }
 
+/** @param {import('./tiles.js').Rectangle} one @param {import('./tiles.js').Rectangle} other */
+const overlap = (one, other) => (
+  one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height);
+
+/**
+ * Shows a link that breaks after slashes, where it needs more than one line.
+ * @param {HTMLElement} element @param {string} link
+ */
+function showLink(element, link) {
+  if (element.textContent === link) return;
+  element.replaceChildren(...link.split(/(?<=[/])/).flatMap((part) => [part, document.createElement('wbr')]));
+}

@@ -119,6 +119,14 @@ export class TileView {
   }
 
   /**
+   * Moves the name away from what the own picture covers.
+   * @param {{left: number, right: number}} covered pixels of the lower edge
+   */
+  keepNameFree(covered) {
+    for (const [side, pixels] of Object.entries(covered)) this.element.style.setProperty(`--covered-${side}`, `${pixels}px`);
+  }
+
+  /**
    * Shows the subscriber's element.
    * @param {HTMLElement | null} element @param {string} name
    */

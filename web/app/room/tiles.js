@@ -24,6 +24,8 @@ import { personOf } from './room-state.js';
  * @property {string[]} reactions
  */
 
+/** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
+
 /** The shape of a tile without video. */
 const usualAspect = 4 / 3;
 /** The shape of a screen whose size is not known yet. */
@@ -61,6 +63,20 @@ function personTile(state, { connectionId, displayName, role, state: is, handAt 
     isSpeaking: state.speaker === connectionId, isPinned: state.pinned === connectionId, isHost: role !== 'guest',
     aspect: stream?.aspect ?? usualAspect, reactions: reactionsOf(state, connectionId),
   };
+}
+
+/** Names are in the lowest pixels of their tiles. */
+const nameHeight = 40;
+
+/**
+ * Returns how many pixels of a tile's lower edge the own picture covers, from the left and from the right.
+ * @param {Rectangle} tile @param {Rectangle | null} own
+ */
+export function coveredEdge(tile, own) {
+  const bottom = tile.y + tile.height;
+  const [left, right] = own ? [own.x + own.width - tile.x, tile.x + tile.width - own.x] : [0, 0];
+  if (!own || own.y >= bottom || own.y + own.height <= bottom - nameHeight || left <= 0 || right <= 0) return { left: 0, right: 0 };
+  return left < right ? { left, right: 0 } : { left: 0, right };
 }
 
 /** @param {State} state @param {string} connectionId */

@@ -105,6 +105,8 @@ export function menu(label, items) {
     press();
   })));
   details.append(summary, box);
+  // At the end of a list, all of the menu would not be in sight.
+  details.addEventListener('toggle', () => { if (details.open) box.scrollIntoView({ block: 'nearest' }); });
   return details;
 }
 

@@ -31,7 +31,7 @@ export function roomPath(name, guest, mesh = false) {
 export function setUpWays(guest, others = []) {
   const ways = waysIn();
   for (const list of document.querySelectorAll('[data-ways-in]')) {
-    const links = [...list.querySelectorAll('[data-way-in]')];
+    const links = [...list.querySelectorAll(':scope > [data-way-in]')];
     const rank = (/** @type {Element} */ link) => ways.indexOf(/** @type {WayIn} */ (link.getAttribute('data-way-in'))) >>> 0;
     list.append(...links.sort((one, other) => rank(one) - rank(other)));
   }

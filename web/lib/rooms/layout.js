@@ -37,8 +37,13 @@ const maxStrips = 3;
 const defaultGap = 8;
 /** The share of the picture that matches the device, if the other does not. */
 const matchingShare = 0.55;
-/** Cropping that leaves less than this share of a picture shows all of it instead. */
-const leastVisible = 0.5;
+/** The shapes at which a tile shows a face well: from upright to wide. */
+const narrowest = 3 / 4;
+const widest = 16 / 9;
+/** Cropping that leaves less than this share of a picture shows all of it instead. A wide picture in an upright tile is still cropped. */
+const leastVisible = narrowest / widest;
+/** The own picture may cover this share of a tile of a grid. */
+const maxCovered = 0.2;
 /** The strip beside the large picture: its share of the viewport, and its thickness at most. */
 const stripShare = 0.2;
 const maxStrip = { width: 240, height: 180 };
@@ -72,7 +77,10 @@ function place(space, tiles, layout, focus, own) {
   if (tiles.length <= 1) return whole(tiles.map((tile) => fitted(tile, space.viewport)));
   const large = largeOf(tiles, layout, focus);
   if (large.length > 0) return withStrip(space, large, tiles.filter((tile) => !large.includes(tile)), own);
-  if (layout === 'auto' && tiles.length <= maxStrips) return whole(strips(space, tiles));
+  if (layout === 'auto' && tiles.length <= maxStrips) {
+    const placed = strips(space, tiles);
+    if (tiles.length === 2 || placed.every((one, index) => isCropped(tiles[index], one))) return whole(placed);
+  }
   return ownedGrid(space, tiles, own);
 }
 
@@ -145,13 +153,13 @@ function ownedGrid(space, tiles, own) {
 }
 
 /**
- * Whether the own picture, in its corner, covers more than a third of a tile, or parts of several.
+ * Whether the own picture, in its corner, covers too much of a tile, or parts of several.
  * @param {Rectangle} own
  * @param {Rectangle} tile
  */
 function hidesPeople(own, tile) {
   const [width, height] = [own.width + padding, own.height + padding];
-  return width > tile.width || height > tile.height || 3 * width * height > tile.width * tile.height;
+  return width > tile.width || height > tile.height || width * height > maxCovered * tile.width * tile.height;
 }
 
 /**
@@ -182,23 +190,36 @@ function grid(area, gap, tiles, columns = columnsFor(area, gap, tiles)) {
     const missing = row === rows - 1 ? rows * columns - tiles.length : 0;
     const shift = Math.floor(missing * (cells[0].size + gap) / 2);
     const [line, cell] = [lines[row], cells[index % columns]];
-    return fitted(tile, { x: area.x + cell.start + shift, y: area.y + line.start, width: cells[0].size, height: line.size });
+    const size = missing ? cells[0].size : cell.size;
+    return fitted(tile, { x: area.x + cell.start + shift, y: area.y + line.start, width: size, height: line.size });
   });
 }
 
 /** @param {Rectangle} area @param {number} gap @param {Tile[]} tiles */
 function columnsFor({ width, height }, gap, tiles) {
-  const aspects = tiles.map(({ aspect }) => aspectOf(aspect, 3 / 4));
+  const aspects = tiles.map(({ aspect }) => aspectOf(aspect, narrowest));
   const aspect = aspects.reduce((sum, one) => sum + one, 0) / aspects.length;
   const most = Math.min(tiles.length, partsIn(width, least.width, gap));
   let best = { columns: most, shown: -1 };
   for (let columns = 1; columns <= most; columns += 1) {
     const rows = Math.ceil(tiles.length / columns);
-    const [cellWidth, cellHeight] = [(width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows];
-    const shown = Math.min(cellWidth, cellHeight * aspect);
-    if (Math.floor(cellHeight) >= least.height && shown > best.shown) best = { columns, shown };
+    const cell = { width: (width - gap * (columns - 1)) / columns, height: (height - gap * (rows - 1)) / rows };
+    const shown = usefulArea(cell, aspect);
+    if (Math.floor(cell.height) >= least.height && shown > best.shown) best = { columns, shown };
   }
   return best.columns;
+}
+
+/**
+ * Returns the area of a cell that shows a person: all of it, except what makes it narrower than upright or flatter than wide, which
+ * shows only more of the room. Of a picture that is not cropped, its own area.
+ * @param {{width: number, height: number}} cell
+ * @param {number} aspect of the picture
+ */
+function usefulArea({ width, height }, aspect) {
+  const isWhole = visibleShare(aspect, width / height) < leastVisible;
+  const [low, high] = isWhole ? [aspect, aspect] : [narrowest, widest];
+  return Math.min(width, height * high) * Math.min(height, width / low);
 }
 
 // ---- Strips
@@ -222,8 +243,9 @@ function strips({ viewport, gap }, tiles) {
 }
 
 /**
- * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own picture is in
- * a corner of the large part, because it would hide people in the strip.
+ * Places large tiles, and a strip of others beside them: on the right of a wide viewport, below in a tall one. The own picture is at
+ * an end of the strip if the strip has place for everyone. Otherwise it is in a corner of the large part, because it would hide
+ * people in the strip.
  * @param {Space} space
  * @param {Tile[]} large
  * @param {Tile[]} others
@@ -234,20 +256,35 @@ function withStrip(space, large, others, own) {
   const { viewport: { width, height }, gap } = space;
   if (others.length === 0) return { tiles: grid(space.viewport, gap, large), page: 0, pages: 1 };
   const isWide = width >= height;
-  const thickness = isWide ? between(least.width, width * stripShare, maxStrip.width) : between(least.height, height * stripShare, maxStrip.height);
-  const side = isWide ? Math.floor(thickness * least.height / least.width) : Math.floor(thickness * least.width / least.height);
   const length = isWide ? height : width;
+  const [along, across] = isWide ? [least.height, least.width] : [least.width, least.height];
+  const wanted = isWide ? between(across, width * stripShare, maxStrip.width) : between(across, height * stripShare, maxStrip.height);
+  // Thinner, if otherwise not even two tiles would fit.
+  const half = Math.max(along, Math.floor((length - gap) / 2));
+  const side = Math.min(half, Math.floor(wanted * along / across));
+  const thickness = side < half ? wanted : Math.min(wanted, Math.floor(half * across / along));
   const start = (isWide ? width : height) - thickness;
   const main = isWide ? { x: 0, y: 0, width: start - gap, height } : { x: 0, y: 0, width, height: start - gap };
-  const placed = pageOf(space, others, partsIn(length, side, gap), (part) => {
+  const capacity = partsIn(length, side, gap);
+  /** @param {Tile[]} part @returns {PlacedTile[]} */
+  const arrange = (part) => {
     // Centered along the strip.
     const first = Math.max(0, Math.floor((length - part.length * (side + gap) + gap) / 2));
     return part.map((tile, index) => {
       const at = first + index * (side + gap);
       return fitted(tile, isWide ? { x: start, y: at, width: thickness, height: side } : { x: at, y: start, width: side, height: thickness });
     });
-  });
-  return { ...placed, tiles: [...grid(main, gap, large), ...placed.tiles], ...own ? { self: { ...own, ...cornered(main, own, own.corner) } } : {} };
+  };
+  const shown = grid(main, gap, large);
+  if (own && others.length < capacity) {
+    const { aspect, corner = defaultCorner } = own;
+    const at = (isWide ? corner.startsWith('top') : corner.endsWith('Left')) ? 0 : others.length;
+    const placed = arrange([...others.slice(0, at), { id: '', aspect }, ...others.slice(at)]);
+    const [self] = placed.splice(at, 1);
+    return { tiles: [...shown, ...placed], page: 0, pages: 1, self: { ...self, fit: 'cover' } };
+  }
+  const placed = pageOf(space, others, capacity, arrange);
+  return { ...placed, tiles: [...shown, ...placed.tiles], ...own ? { self: { ...own, ...cornered(main, own, own.corner) } } : {} };
 }
 
 // ---- The own picture
@@ -290,10 +327,20 @@ function cornered(area, { width, height }, corner = defaultCorner) {
 
 /** @param {Tile} tile @param {Rectangle} rectangle @returns {PlacedTile} */
 function fitted({ id, aspect, isScreen }, { x, y, width, height }) {
-  const there = aspectOf(aspect, 9 / 16) / (width / height);
-  const fit = isScreen || Math.min(there, 1 / there) < leastVisible ? 'contain' : 'cover';
-  return { id, x, y, width, height, fit };
+  return { id, x, y, width, height, fit: isCropped({ id, aspect, isScreen }, { width, height }) ? 'cover' : 'contain' };
 }
+
+/** @param {Tile} tile @param {{width: number, height: number}} size */
+function isCropped({ aspect, isScreen }, { width, height }) {
+  return !isScreen && visibleShare(aspectOf(aspect, 9 / 16), width / height) >= leastVisible;
+}
+
+/**
+ * Returns the share of a picture that is visible if it is cropped.
+ * @param {number} aspect
+ * @param {number} there the aspect of its place
+ */
+const visibleShare = (aspect, there) => Math.min(aspect / there, there / aspect);
 
 /**
  * Divides a length into parts with gaps between them. Rounds the edges, so that the parts fill the length.
@@ -320,6 +367,6 @@ const between = (low, value, high) => Math.floor(Math.min(high, Math.max(low, va
 /**
  * Limits an aspect. A picture of unknown size counts as 4:3.
  * @param {number} aspect
- * @param {number} narrowest
+ * @param {number} low
  */
-const aspectOf = (aspect, narrowest) => (aspect > 0 && Number.isFinite(aspect) ? Math.min(16 / 9, Math.max(narrowest, aspect)) : 4 / 3);
+const aspectOf = (aspect, low) => (aspect > 0 && Number.isFinite(aspect) ? Math.min(widest, Math.max(low, aspect)) : 4 / 3);

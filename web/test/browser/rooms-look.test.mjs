@@ -1,5 +1,5 @@
 // Every state of a room's page, checked with axe: phone and laptop, light and dark; and the room with the keyboard alone, and with the
-// mouse. With `--all` also photographed, with 1 to 9 and 25 people, and on a phone sideways.
+// mouse. With `--all` also on a phone sideways, photographed, and with 1 to 9 and 25 people.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { axe } from './axe.mjs';
 import { sharedBrowsers } from './browsers.mjs';
 import { failMedia, keepGiven, notAskedYet, source } from './in-page.mjs';
 import { approach, come, crowd, endings, ended, isPressed, moderate, press, reads, says, seesAll, sendFile, setOption } from './roommate.mjs';
-import { inspect, looks, screenshotFolder } from './screenshots.mjs';
+import { inspect, looks, screenshotFolder, sideways } from './screenshots.mjs';
 import { repository } from './server.mjs';
 import { assertNoComplaints, serve } from './stranger.mjs';
 import { isFull, testInFull } from './tier.mjs';
@@ -239,8 +239,50 @@ async function tabTo(page, role, name) {
   assert.fail(`the focus never reached ${control.description}; it passed ${passed.join(', ')}`);
 }
 
-/** A phone, turned. */
-const sideways = [{ width: 740, height: 360, dark: false }, { width: 740, height: 360, dark: true }];
+testInFull('the rest looks right: menus, the settings of a room, a shared screen, and how visits end',
+  'rooms-look.test.mjs "the room looks right: alone, with others, its panels, its dialogs and a knock"; rooms.test.mjs', async (t) => {
+  const { url } = await serve(t);
+  const browser = await chromium();
+  const page = await come(t, browser, url, { room, name: 'Ann', color: 'red' });
+  const other = await come(t, browser, url, { room, name: 'Bob', color: 'green', screen: { color: 'magenta', tone: 660 } });
+  await come(t, browser, url, { room, name: 'Cat with a name that is too long for a tile', color: 'teal' });
+  await page.waitFor('both are shown', () => document.querySelectorAll('.OT_subscriber:not(.OT_loading) video').length === 2);
+  await page.click('button', 'More');
+  await looksRight(t, page, 'more');
+  await page.press('Escape');
+  await page.press('l');
+  await page.press('l');
+  await looksRight(t, page, 'speaker');
+  await page.press('l');
+  await other.click('button', 'Share screen');
+  await page.waitFor('the screen is shown', () => document.querySelectorAll('.OT_subscriber:not(.OT_loading) video').length === 3);
+  await looksRight(t, page, 'screen');
+  await looksRight(t, other, 'sharing');
+  await page.click('button', 'People');
+  await page.waitFor('the menu of Bob is open', () => {
+    const summary = document.querySelector('summary[aria-label="Options for Bob"]');
+    if (summary && !summary.parentElement.open) summary.click();
+    return summary !== null;
+  });
+  await looksRight(t, page, 'menu');
+  await page.press('Escape');
+  await page.click('button', 'People');
+  await setOption(page, 'locked', true);
+  const third = await approach(t, browser, url, { room, color: 'blue', label: 'Dan' });
+  await press(third, { name: 'Dan' });
+  await ended(third, endings.locked);
+  await looksRight(t, third, 'locked');
+  await page.click('button', 'More');
+  await page.click('button', 'Room settings');
+  await page.find('textbox', 'Room password');
+  await looksRight(t, page, 'options');
+  await page.press('Escape');
+  await moderate(page, 'Bob', 'Remove');
+  await page.find('dialog');
+  await page.evaluate("[...document.querySelectorAll('dialog[open] button')].find(({ textContent }) => textContent.trim() === 'Remove').click()");
+  await ended(other, endings.removed);
+  await looksRight(t, other, 'removed');
+});
 
 testInFull('a room with 1 to 9 and with 25 people, on a laptop and a phone, upright and sideways',
   'rooms-look.test.mjs "the room looks right: alone, with others, its panels, its dialogs and a knock"; unit/layout', { timeout: 600_000 }, async (t) => {

@@ -6,13 +6,16 @@ import { isFull } from './tier.mjs';
 
 export const screenshotFolder = path.join(repository, 'artifacts', 'screenshots');
 
-/** A phone and a laptop, light and dark. */
+/** A phone, upright, and a laptop, light and dark. */
 export const looks = [
   { width: 360, height: 740, dark: false },
   { width: 360, height: 740, dark: true },
   { width: 1280, height: 800, dark: false },
   { width: 1280, height: 800, dark: true },
 ];
+
+/** A phone, turned. */
+export const sideways = [{ width: 740, height: 360, dark: false }, { width: 740, height: 360, dark: true }];
 
 function lookName({ width, dark }) {
   return `${width}-${dark ? 'dark' : 'light'}`;
@@ -31,7 +34,7 @@ function lookName({ width, dark }) {
 export async function inspect(page, state, options) {
   const { width, height, dark } = page;
   const faults = [];
-  for (const look of isFull ? looks : [looks[0], looks[3]]) {
+  for (const look of isFull ? [...looks, ...sideways] : [looks[0], looks[3]]) {
     const name = `${state}-${lookName(look)}`;
     await page.looking(look, async () => {
       if (isFull) await page.keepPicture(path.join(screenshotFolder, `${name}.png`));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test, { afterEach } from 'node:test';
 
 /** What a test has to put in place of the browser's. */
-const names = ['document', 'location', 'navigator', 'HTMLElement'];
+const names = ['document', 'location', 'navigator', 'HTMLElement', 'HTMLButtonElement'];
 const natives = new Map(names.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]));
 let opened = 0;
 
@@ -21,10 +21,14 @@ async function open(address, ways = 'strangers nearby rooms') {
   class Box {
     hidden = true;
   }
-  const note = new Box();
+  class Button extends Box {
+    addEventListener() {}
+  }
+  const elements = { 'guest-note': new Box(), 'new-room': new Button() };
+  const note = elements['guest-note'];
   const fakes = {
-    document: { documentElement: { lang: '', dataset: { ways } }, title: '', querySelectorAll: () => [], getElementById: (id) => (id === 'guest-note' ? note : null) },
-    location: { search, hash, replace: (to) => { led = to; } }, navigator: { languages: ['en'] }, HTMLElement: Box,
+    document: { documentElement: { lang: '', dataset: { ways } }, title: '', querySelectorAll: () => [], getElementById: (id) => elements[id] ?? null },
+    location: { search, hash, replace: (to) => { led = to; } }, navigator: { languages: ['en'] }, HTMLElement: Box, HTMLButtonElement: Button,
   };
   for (const [name, value] of Object.entries(fakes)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
   // The query makes node run the script again.

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { itemsFor } from '../../app/room/panel-items.js';
-import { arrangement, tilesOf } from '../../app/room/tiles.js';
+import { arrangement, coveredEdge, tilesOf } from '../../app/room/tiles.js';
 import { ann, bob, me, options, person, RoomMachine, stream } from './room-machine.mjs';
 
 const line = (connectionId, text) => ({ connectionId, displayName: connectionId, text, at: 1 });
@@ -205,4 +205,16 @@ test('a stream that cannot be received is told, and its person is neither muted 
   assert.deepEqual(shown()[0], ['ann', 'stream-ann', false, false], 'only her screen is missing');
   machine.tell('fault', { of: 'screen', code: 'internal', isFinal: false }).tell('roomAway');
   assert.deepEqual(machine.state.faults, [], 'everything is sent and received again');
+});
+
+test('a name keeps clear of the own picture only where it covers the lower edge of the tile', () => {
+  const tile = { x: 100, y: 0, width: 200, height: 300 };
+  const own = { x: 220, y: 230, width: 90, height: 60 };
+  assert.deepEqual(coveredEdge(tile, own), { left: 0, right: 80 });
+  assert.deepEqual(coveredEdge(tile, { ...own, x: 90 }), { left: 80, right: 0 });
+  const free = { left: 0, right: 0 };
+  for (const [what, where] of Object.entries({ above: { y: 10 }, below: { y: 310 }, beside: { x: 300 }, before: { x: 10 } })) {
+    assert.deepEqual(coveredEdge(tile, { ...own, ...where }), free, what);
+  }
+  assert.deepEqual(coveredEdge(tile, null), free);
 });

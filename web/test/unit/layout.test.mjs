@@ -27,6 +27,7 @@ describe('auto', () => {
     ['the tall one of two is larger on a tall screen', 600, 1000, [0.6, 1.3], [[0, 0, 600, 550], [0, 550, 600, 450]]],
     ['one of unknown size counts as wide', 600, 1000, [NaN, 1.3], [[0, 0, 600, 500], [0, 500, 600, 500]]],
     ['three are equal strips along the long axis', 900, 600, [1, 1, 1], [[0, 0, 300, 600], [300, 0, 300, 600], [600, 0, 300, 600]]],
+    ['three wide ones, of which strips would show little, are a grid', 1200, 600, [1.7, 1.7, 1.7], [[0, 0, 600, 300], [600, 0, 600, 300], [300, 300, 600, 300]]],
     ['four are a grid', 800, 600, [1.3, 1.3, 1.3, 1.3], [[0, 0, 400, 300], [400, 0, 400, 300], [0, 300, 400, 300], [400, 300, 400, 300]]],
   ])) {
     test(what, () => assert.deepEqual(rectangles({ width, height, tiles: tilesOf(aspects) }), expected));
@@ -41,13 +42,26 @@ describe('auto', () => {
 });
 
 describe('grid', () => {
-  for (const [count, width, height, columns] of [[2, 800, 700, 1], [2, 1600, 500, 2], [5, 1280, 720, 3], [9, 1280, 720, 3], [25, 1280, 720, 5], [6, 390, 844, 2], [9, 320, 240, 3]]) {
+  for (const [count, width, height, columns] of [[2, 800, 700, 1], [2, 1600, 500, 2], [5, 1280, 720, 3], [9, 1280, 720, 3], [25, 1280, 720, 5], [6, 390, 844, 2], [9, 320, 240, 3], [9, 648, 312, 5]]) {
     test(`${count} pictures have ${columns} columns on ${width}×${height}`, () => {
       const { tiles } = layOut({ width, height, tiles: cameras(count), layout: 'grid' });
       assert.equal(tiles.filter(({ y }) => y === 0).length, columns);
       assert.equal(tiles.length, count);
     });
   }
+
+  test('tiles are neither flat nor narrow, if another number of columns avoids it', () => {
+    const shapes = [[4, 344, 640], [8, 648, 312], [5, 1244, 690], [8, 1884, 960]].map(([count, width, height]) => {
+      const { tiles } = layOut({ width, height, tiles: cameras(count), self: { aspect: 4 / 3 } });
+      return Math.round(100 * tiles[0].width / tiles[0].height);
+    });
+    assert.deepEqual(shapes, [81, 81, 120, 98]);
+  });
+
+  test('full rows end at the edge', () => {
+    const row = layOut({ width: 647, height: 312, tiles: cameras(4), layout: 'grid' }).tiles;
+    assert.deepEqual(row.filter(({ y }) => y === 0).map(({ x, width }) => x + width).at(-1), 647);
+  });
 
   test('the last row is centered', () => {
     assert.deepEqual(rectangles({ width: 900, height: 600, tiles: cameras(5), layout: 'grid' }).slice(3), [[150, 300, 300, 300], [450, 300, 300, 300]]);
@@ -74,6 +88,11 @@ describe('speaker and pinned', () => {
   test('the strip is below in a tall viewport', () => {
     const [large, ...others] = layOut({ ...input, width: 600, height: 1000, layout: 'speaker' }).tiles;
     assert.deepEqual([large.width, large.height, others[0].y, others[0].width, others[0].height], [600, 820, 820, 240, 180]);
+  });
+
+  test('the strip of an upright phone has two tiles side by side', () => {
+    const [, ...others] = layOut({ ...input, tiles: cameras(3), gap: 8, width: 344, height: 640, layout: 'speaker' }).tiles;
+    assert.deepEqual(others.map(({ x, y, width, height }) => [x, y, width, height]), [[0, 514, 168, 126], [176, 514, 168, 126]]);
   });
 
   test('up to four pinned ones share the large part', () => {
@@ -104,22 +123,31 @@ describe('The own picture', () => {
     const input = { width: 360, height: 600, tiles: cameras(24), gap: 8, self: { aspect: 3 / 4 } };
     const { tiles, self, pages, overflow } = layOut(input);
     assert.deepEqual([tiles.length, pages, overflow], [20, 2, 4], 'one place less on each page');
-    assert.deepEqual(self, { x: 245, y: 521, width: 114, height: 79, fit: 'cover' });
+    assert.deepEqual(self, { x: 245, y: 521, width: 115, height: 79, fit: 'cover' });
     const at = (/** @type {any} */ corner, page = 0) => layOut({ ...input, page, self: { aspect: 3 / 4, corner } });
     const places = /** @type {const} */ (['topLeft', 'topRight', 'bottomLeft']).map((corner) => at(corner).self);
     assert.deepEqual(places.map((place) => [place?.x, place?.y]), [[0, 0], [245, 0], [0, 521]]);
     assert.deepEqual(at('topRight').tiles.slice(0, 3).map(({ id, x, y }) => [id, x > 200, y > 0]), [['t0', false, false], ['t1', false, false], ['t2', false, true]]);
     assert.deepEqual(at('bottomRight', 1).tiles.map(({ id }) => id), ['t20', 't21', 't22', 't23']);
-    for (const [count, width] of [[4, 90], [6, 176], [8, 176]]) assert.equal(layOut({ ...input, tiles: cameras(count) }).self?.width, width, `${count}`);
-    for (const [count, width] of [[9, 140], [12, 140], [24, 173]]) {
+    for (const [count, width] of [[3, 90], [4, 176], [6, 176], [8, 176]]) assert.equal(layOut({ ...input, tiles: cameras(count) }).self?.width, width, `${count}`);
+    for (const [count, width] of [[8, 140], [9, 247], [24, 173]]) {
       const wide = layOut({ ...input, width: 1264, height: 640, tiles: cameras(count), self: { aspect: 4 / 3 } });
       assert.equal(wide.self?.width, width, `${count} on a laptop`);
     }
     assert.equal(layOut({ ...input, self: undefined }).tiles.length, 21);
   });
 
-  test('is in a corner of the large part beside a strip', () => {
-    const input = { tiles: cameras(4), layout: /** @type {const} */ ('speaker'), gap: 0, self: { aspect: 3 / 4 } };
+  test('is at an end of a strip that has place for it', () => {
+    const input = { tiles: cameras(3), layout: /** @type {const} */ ('speaker'), gap: 0 };
+    const at = (/** @type {number} */ width, /** @type {number} */ height, /** @type {any} */ corner) => (
+      layOut({ ...input, width, height, self: { aspect: 3 / 4, corner } }).self);
+    assert.deepEqual(at(1000, 600, 'bottomLeft'), { x: 800, y: 375, width: 200, height: 150, fit: 'cover' });
+    assert.deepEqual(at(1000, 600, 'topRight'), { x: 800, y: 75, width: 200, height: 150, fit: 'cover' });
+    assert.deepEqual(at(900, 1000, 'topLeft'), { x: 90, y: 820, width: 240, height: 180, fit: 'cover' });
+  });
+
+  test('is in a corner of the large part beside a strip that is full', () => {
+    const input = { tiles: cameras(6), layout: /** @type {const} */ ('speaker'), gap: 0, self: { aspect: 3 / 4 } };
     const at = (/** @type {number} */ width, /** @type {number} */ height) => layOut({ ...input, width, height }).self;
     assert.deepEqual(at(1000, 600), { x: 800 - 10 - 105, y: 600 - 10 - 140, width: 105, height: 140, fit: 'cover' });
     assert.deepEqual(at(360, 640), { x: 360 - 10 - 90, y: 640 - 128 - 10 - 120, width: 90, height: 120, fit: 'cover' });
@@ -134,7 +162,7 @@ describe('The own picture', () => {
   });
 });
 
-test('A picture is cropped unless less than half of it would be left', () => {
+test('A picture is cropped unless too little of it would be left', () => {
   const fit = (/** @type {number} */ aspect, isScreen = false) => layOut({ width: 1600, height: 900, tiles: [{ id: 'a', aspect, isScreen }] }).tiles[0].fit;
   assert.deepEqual([fit(16 / 9), fit(4 / 3), fit(1), fit(9 / 16), fit(16 / 9, true), fit(NaN)], ['cover', 'cover', 'cover', 'contain', 'contain', 'cover']);
 });
