@@ -36,29 +36,29 @@ public struct CongestionControl: Sendable {
     /// A difference of the two clocks' progress that no path causes.
     private static let jump = MediaInterval.seconds(3)
     /// How long the estimate must suffice until it is forgotten.
-    private static let sufficient = MediaInterval.seconds(30)
+    static let sufficient = MediaInterval.seconds(30)
 
     // First, because every packet needs them.
-    private var sentPackets = SentPackets()
-    private var pacer = Pacer()
+    var sentPackets = SentPackets()
+    var pacer = Pacer()
     private var groups = PacketGroups()
     private var trend = DelayTrend()
     private var acknowledged = AcknowledgedBitrate()
-    private var rates = RateControl(estimate: CongestionControl.unlimited)
-    private var loss = LossBound()
+    var rates = RateControl(estimate: CongestionControl.unlimited)
+    var loss = LossBound()
     private var carried = CarriedBitrate()
     private var competition = Competition()
     private var queue = QueueDelay()
     /// Whether the queue is long, and did not only seem so because packets were held back.
     private var isQueueStanding = false
-    private var probing = Probing()
-    private var remb = ReceiverEstimate()
+    var probing = Probing()
+    var remb = ReceiverEstimate()
     /// The highest extended number that was reported.
     private var reported: Int64 = -1
     private var reference = ReferenceTime()
     /// The extended number of the first packet on the current path.
     private var firstOnPath: Int64 = 0
-    private var feedbackAt: MediaTime?
+    var feedbackAt: MediaTime?
     private var reducedAt: MediaTime?
     /// The estimate before feedback stopped.
     private var beforeSilence: Bitrate?
@@ -66,8 +66,8 @@ public struct CongestionControl: Sendable {
     /// The length of the queue when it began to be drained; zero once it was drained. A queue after that is a new one.
     private var drainedQueue = MediaInterval.zero
     /// Since when the estimate has sufficed for all that was wanted, without a queue.
-    private var sufficientSince: MediaTime?
-    private var paddingDue = PaddingDue()
+    var sufficientSince: MediaTime?
+    var paddingDue = PaddingDue()
     /// The time from sending a packet until its arrival is reported.
     public private(set) var roundTrip = MediaInterval.milliseconds(200)
 
@@ -356,56 +356,4 @@ extension CongestionControl {
         carried = CarriedBitrate()
         probing.congested(now: now)
     }
-
-    // MARK: What the server adds
-
-    /// Whether a retransmission may be sent now. If not, the receiver asks again later.
-    public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {
-        guard let estimate else { return true }
-        // Media may take the floor. Without as much for repairs, one lost packet would stop the picture that it is for.
-        return pacer.room(at: estimate, in: max(budget(now: now) ?? estimate, floor), now: now) >= bytes
-    }
-
-    /// Whether another packet of video may be sent now. If not, it waits, so that a burst does not delay the audio.
-    /// - Parameter media: the mean bitrate of the media to be sent. Pacing does not limit it; the sender chooses media that fit.
-    public mutating func maySendVideo(media: Bitrate, now: MediaTime) -> Bool {
-        guard let budget = budget(now: now) else { return true }
-        // The padding of a probe must not displace the media that the probe counts.
-        let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero
-        return pacer.hasRoomForVideo(at: max(budget, floor, media, probed), now: now)
-    }
-
-    /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.
-    /// Must be called at every tick while `wanted` is above the estimate.
-    /// - Parameters:
-    ///   - wanted: the bitrate that would be sent if the path carried it.
-    ///   - media: the bitrate of media that is sent now.
-    public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
-        defer { paddingDue.updatedAt = now }
-        forgetLimit(wanted: wanted, now: now)
-        // A probe shows nothing about losses, or about a limit that the receiver has set.
-        guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now)
-        else {
-            probing.cancel()
-            return paddingDue.none()
-        }
-        probing.endIfDue(before: sentPackets.count, now: now)
-        probing.begin(wanted: wanted, estimate: estimate, next: sentPackets.count, now: now)
-        let isProbing = probing.probe?.isSending ?? false
-        guard isProbing || probing.isVerifying(now: now) else { return paddingDue.none() }
-        return paddingDue.add(to: media, upTo: isProbing ? probing.probe?.target ?? estimate : estimate, now: now)
-    }
-
-    /// Removes the limit after a long time in which it was not needed. Otherwise a line that was once full, or seemed to be,
-    /// would stay limited to what was sent since.
-    private mutating func forgetLimit(wanted: Bitrate, now: MediaTime) {
-        guard let estimate, wanted <= estimate * 1.1, remb.bitrate == nil else { return sufficientSince = nil }
-        guard let since = sufficientSince else { return sufficientSince = now }
-        guard now - since >= Self.sufficient else { return }
-        (rates, loss, sufficientSince) = (RateControl(estimate: Self.unlimited), LossBound(), nil)
-        probing.retry(now: now)
-    }
-
-    /// Must be called with the number of bytes of padding that were sent.
-    public mutating func padded(bytes: Int) { paddingDue.sent(bytes) }
 }
