@@ -111,7 +111,8 @@ final class OutgoingTrack {
         if let source { remap(source) }
     }
 
-    func updatePacing() { isPaced = kind == .video && downlink?.isPacing ?? false }
+    /// Without numbers, what is sent is not counted.
+    func updatePacing() { isPaced = kind == .video && transportNumberID != 0 && downlink?.isPacing ?? false }
 
     /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit the one-byte form.
     private func ownID(of name: HeaderExtension) -> UInt8 { extensions[name].map { $0 < 15 ? $0 : 0 } ?? 0 }

@@ -15,7 +15,7 @@ struct Rewriting: Sendable {
     private(set) var lastTimestamp: UInt32
     private(set) var lastPicture: UInt16 = 0
     private(set) var lastLayerZero: UInt8 = 0
-    /// When that packet arrived from the publisher. It may have been sent later.
+    /// When the packet `lastSequence` arrived from the publisher. It may have been sent later.
     private(set) var lastArrivedAt: MediaTime?
     /// The minimum timestamp step between two segments, so that no two segments share a timestamp. A frame at 30 fps is 3000
     /// ticks.

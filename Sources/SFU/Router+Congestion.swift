@@ -27,14 +27,15 @@ extension Router {
         let status = downlink?.control.handleTimeout(now: now)
         if let downlink, let status { measure(peer, downlink, status, now: now) }
         let budget = peer.isBehind ? .zero : status?.budget
-        defer {
-            if let downlink { sendWaiting(to: peer, downlink, isLimited: status?.estimate != nil, now: now) }
-        }
-        guard budget != nil || peer.isLimited else { return }
-        if let at = downlink?.allocatedAt, budget != nil, now - at < Downlink.interval { return pad(peer, now: now) }
-        downlink?.allocatedAt = now
-        allocate(budget, to: peer, now: now)
+        if budget != nil || peer.isLimited { updateAllocation(of: peer, budget, now: now) }
+        if let downlink { sendWaiting(to: peer, downlink, isLimited: status?.estimate != nil, now: now) }
         pad(peer, now: now)
+    }
+
+    private func updateAllocation(of peer: Peer, _ budget: Bitrate?, now: MediaTime) {
+        if let at = peer.downlink?.allocatedAt, budget != nil, now - at < Downlink.interval { return }
+        peer.downlink?.allocatedAt = now
+        allocate(budget, to: peer, now: now)
     }
 
     /// Notes whether the queue of a TCP connection is too long. It is not once it is half that long.
@@ -84,6 +85,8 @@ extension Router {
         else { return }
         let due = downlink.control.padding(wanted: downlink.wanted * 1.1, media: downlink.media, now: now)
         guard due > 0 else { return }
+        // Media that waits shows as much about the path, and is sent instead.
+        guard !downlink.hasWaiting else { return downlink.control.padded(bytes: due) }
         var sent = 0
         for track in peer.outgoing where sent < due { sent += pad(track, upTo: due - sent, on: path, now: now) }
         if let track = peer.outgoing.first(where: { $0.repairSSRC != nil && $0.repairPayloadType != nil }) {

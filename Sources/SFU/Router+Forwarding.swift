@@ -195,7 +195,7 @@ extension Router {
         }
     }
 
-    /// Forwards one packet of a paced video. Not inlined, so that the loop above is the only one that is.
+    /// Forwards one packet of a paced video. Not inlined: only the loop above needs a copy of `forward`.
     /// - Parameter arrivedAt: when the packet came, which is before `now` if it had to wait.
     @inline(never)
     func forwardPaced(

@@ -4,9 +4,9 @@ import RTC
 /// the queue of the path, and the audio waits behind it.
 ///
 /// Packets that must wait are not queued. They are in the publisher's history already, which all subscribers share, so a
-/// subscriber only needs to know how far it has got.
+/// subscriber only needs to know how far it has got. The ticks send what waits, the oldest first.
 extension Router {
-    /// Forwards a burst of video as far as the path takes it now. The rest follows with the next ticks.
+    /// Forwards a burst of video as far as the path takes it now. The rest waits.
     func pace(
         _ burst: UnsafeBufferPointer<PendingPacket>, from encoding: IncomingEncoding, to subscriber: OutgoingTrack,
         over sender: SRTPSender, on path: Path, now: MediaTime
@@ -14,23 +14,30 @@ extension Router {
         guard let first = burst.baseAddress, let downlink = subscriber.downlink else { return }
         for index in burst.indices {
             let packet = first + index
-            if subscriber.encoding === encoding, waits(packet.pointee.sequence, subscriber, downlink, now: now) { continue }
+            // The first packet of a segment is always sent, so that only packets of one encoding wait.
+            if subscriber.encoding === encoding, putOff(packet.pointee.sequence, subscriber, downlink, now: now) {
+                continue
+            }
             forwardPaced(packet, from: encoding, to: subscriber, over: sender, on: path, arrivedAt: now, now: now)
         }
     }
 
-    /// Whether a packet must wait, because earlier ones do or because the path is full. One that fills an earlier gap does not.
-    private func waits(
+    /// Lets a packet wait if others do or if the path is full. A packet that fills an earlier gap does not wait, and neither does
+    /// one that is too long for the history.
+    /// - Returns: whether it waits.
+    private func putOff(
         _ sequence: Int64, _ subscriber: OutgoingTrack, _ downlink: Downlink, now: MediaTime
     ) -> Bool {
         guard subscriber.encoding?.history?.isPast(sequence) ?? false else { return false }
         if let waiting = subscriber.waiting {
             guard sequence >= waiting.next else { return false }
-            subscriber.waiting?.last = max(waiting.last, sequence)
+            subscriber.waiting?.extend(to: sequence)
             return true
         }
-        guard subscriber.rewriting.isNewest(sequence), !downlink.maySendVideo(now: now) else { return false }
-        subscriber.waiting = WaitingPackets(next: sequence, last: sequence, since: now)
+        guard subscriber.rewriting.isNewest(sequence), downlink.hasWaiting || !downlink.maySendVideo(now: now) else {
+            return false
+        }
+        subscriber.waiting = WaitingPackets(next: sequence, last: sequence)
         downlink.hasWaiting = true
         subscriber.peer.idleUntil = MediaTime(nanoseconds: .min)
         return true
@@ -44,41 +51,49 @@ extension Router {
             for track in peer.outgoing { track.updatePacing() }
         }
         guard downlink.hasWaiting else { return }
-        downlink.hasWaiting = false
-        for track in peer.outgoing {
-            guard let waiting = track.waiting else { continue }
-            track.waiting = sendWaiting(waiting, of: track, downlink, now: now)
-            downlink.hasWaiting = downlink.hasWaiting || track.waiting != nil
+        // Many subscribers may have waited for the same keyframe.
+        while waitingBudget > 0 {
+            guard let (track, arrivedAt) = oldestWaiting(of: peer, now: now) else { return downlink.hasWaiting = false }
+            let isOverdue = now - arrivedAt > WaitingPackets.longest
+            guard !isLimited || isOverdue || downlink.maySendVideo(now: now) else { return }
+            sendNext(of: track, arrivedAt: arrivedAt, now: now)
+            waitingBudget -= 1
         }
     }
 
-    /// - Returns: what still waits; nil if nothing does.
-    private func sendWaiting(
-        _ waiting: WaitingPackets, of track: OutgoingTrack, _ downlink: Downlink, now: MediaTime
-    ) -> WaitingPackets? {
-        guard let encoding = track.encoding, let path = track.transport.selectedPath,
-            let sender = track.transport.mediaSender
-        else { return nil }
-        var waiting = waiting
-        while waiting.next <= waiting.last {
-            guard waiting.isOverdue(now: now) || downlink.maySendVideo(now: now) else {
-                return waiting
-            }
-            // A packet that is still missing is forwarded when it arrives.
-            if let history = encoding.history, let (bytes, packet) = history.packet(waiting.next, now: now),
-                let codec = encoding.track.codecIndex(packet.payloadType)
-            {
-                var pending = describe(packet, bytes, sequence: waiting.next, codec: codec, of: encoding.track)
-                let arrivedAt = history.storedAt(waiting.next)
-                forwardPaced(
-                    &pending, from: encoding, to: track, over: sender, on: path, arrivedAt: arrivedAt, now: now)
-                // The history serves others, too.
-                pending.restore()
-                guard track.encoding === encoding else { return nil }
-            }
-            waiting.next += 1
+    private func oldestWaiting(of peer: Peer, now: MediaTime) -> (OutgoingTrack, MediaTime)? {
+        var oldest: (track: OutgoingTrack, arrivedAt: MediaTime)?
+        for track in peer.outgoing where track.waiting != nil {
+            guard let arrivedAt = track.skipMissing(now: now) else { continue }
+            if oldest.map({ arrivedAt < $0.arrivedAt }) ?? true { oldest = (track, arrivedAt) }
         }
-        return nil
+        return oldest
+    }
+
+    private func sendNext(of track: OutgoingTrack, arrivedAt: MediaTime, now: MediaTime) {
+        guard let waiting = track.waiting, let encoding = track.encoding, let path = track.transport.selectedPath,
+            let sender = track.transport.mediaSender,
+            let (bytes, packet) = encoding.history?.packet(waiting.next, now: now),
+            let codec = encoding.track.codecIndex(packet.payloadType)
+        else { return track.waiting = nil }
+        var pending = describe(packet, bytes, sequence: waiting.next, codec: codec, of: encoding.track)
+        // It may be a retransmission, with which no segment begins.
+        pending.startsKeyframe = false
+        forwardPaced(&pending, from: encoding, to: track, over: sender, on: path, arrivedAt: arrivedAt, now: now)
+        // The history serves others, too.
+        pending.restore()
+        track.waiting?.next += 1
+    }
+}
+
+extension OutgoingTrack {
+    /// Skips waiting packets that are still missing; they are forwarded when they arrive.
+    /// - Returns: when the next one that waits arrived; nil if none is left.
+    fileprivate func skipMissing(now: MediaTime) -> MediaTime? {
+        guard let history = encoding?.history, var waiting else { return nil }
+        while waiting.next <= waiting.last, history.packet(waiting.next, now: now) == nil { waiting.next += 1 }
+        self.waiting = waiting.next <= waiting.last ? waiting : nil
+        return self.waiting.map { history.storedAt($0.next) }
     }
 }
 
@@ -86,11 +101,13 @@ extension Router {
 struct WaitingPackets: Equatable, Sendable {
     var next: Int64
     var last: Int64
-    /// When the first of them arrived.
-    var since: MediaTime
 
-    /// The longest time that a video waits. Then all of it is sent: the history forgets old packets.
-    private static let longest = MediaInterval.milliseconds(400)
+    /// The longest time that a packet waits. Then it is sent anyway: the history forgets old packets.
+    static let longest = MediaInterval.milliseconds(400)
 
-    func isOverdue(now: MediaTime) -> Bool { now - since > Self.longest }
+    /// A publisher's numbers may jump. What the history cannot hold any more does not wait.
+    mutating func extend(to sequence: Int64) {
+        last = max(last, sequence)
+        next = max(next, last - Int64(PacketHistory.capacity) + 1)
+    }
 }

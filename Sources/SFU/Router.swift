@@ -47,6 +47,8 @@ public final class Router {
     var warmth: UInt64 = 0
     /// Encodings with packets that have not been forwarded yet.
     var touched: [IncomingEncoding] = []
+    /// How many packets that waited may be sent in this tick.
+    var waitingBudget = 0
     /// Publishers from which keyframes for new subscribers must be requested at the next flush.
     var urgent: [Peer] = []
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
@@ -188,6 +190,7 @@ public final class Router {
 
     /// Does all work that is due. Must be called every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
+        waitingBudget = settings.longestFlush
         for peer in peers { tick(peer, now: now) }
         updateActiveSpeakers(now: now)
         updateLoudest(now: now)
@@ -239,7 +242,7 @@ public struct RouterSettings: Sendable {
     /// The maximum time that data to a subscriber may wait in the queue before the video is paused. Video resumes at half this
     /// time.
     public var longestQueue = MediaInterval.milliseconds(500)
-    /// The maximum number of video packets to send in one flush, about 5 ms of work. Others wait no longer for their turn.
+    /// The maximum number of video packets to send in one flush or tick, about 5 ms of work. Others wait no longer for their turn.
     public var longestFlush = 1000
     /// Whether to estimate what each subscriber's connection carries, and to choose layers by it.
     public var controlsCongestion = true

@@ -1,8 +1,8 @@
 /// Limits how fast a subscriber's packets are sent once its path is known to be limited.
 ///
 /// Audio is never delayed. Video waits while more was sent than the path carries: a keyframe that is sent at once would fill the
-/// path's queue for as long as it takes, and the audio would wait behind it. Retransmissions and padding wait longer, because
-/// they come in addition to the media.
+/// path's queue for as long as it takes, and the audio would wait behind it. Retransmissions wait longer, because they come in
+/// addition to the media. Padding is not limited here: probes decide how much is sent.
 struct Pacer: Sendable {
     /// How much faster than the estimate a burst of retransmissions may be (libwebrtc's pacing factor).
     static let factor = 2.5
@@ -16,8 +16,9 @@ struct Pacer: Sendable {
 
     /// How much faster than the budget video is sent, so that small errors of the budget cannot make it wait longer and longer.
     private static let videoFactor = 1.1
-    /// The largest burst of video, in time at its paced bitrate: two ticks of the router.
-    private static let videoBurst = MediaInterval.milliseconds(20)
+    /// The largest burst of video, in time at its paced bitrate. Longer than a tick of the router, because what waits is sent only
+    /// by ticks, every 20 to 30 ms.
+    private static let videoBurst = MediaInterval.milliseconds(40)
 
     /// Bytes that were sent and are not in the debts yet.
     private var unpaid = 0
@@ -50,7 +51,8 @@ struct Pacer: Sendable {
     mutating func hasRoomForVideo(at bitrate: Bitrate, now: MediaTime) -> Bool {
         charge()
         let paced = bitrate * Self.videoFactor
-        if let videoUpdatedAt { videoDebt = max(0, videoDebt - paced.bytes(in: now - videoUpdatedAt)) }
+        // Before the first limit nothing was paid for.
+        videoDebt = max(0, videoDebt - (videoUpdatedAt.map { paced.bytes(in: now - $0) } ?? videoDebt))
         videoUpdatedAt = now
         return videoDebt < paced.bytes(in: Self.videoBurst)
     }

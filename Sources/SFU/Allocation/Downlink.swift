@@ -48,9 +48,10 @@ final class Downlink {
     /// shortest time. The others wait longer each time they were paused again soon, because each comes with a keyframe.
     static let shortestResumeDelay = MediaInterval.milliseconds(500)
     static let longestResumeDelay = MediaInterval.seconds(16)
-    /// How much the budget must have grown since the fall for the others not to wait: the path has changed.
+    /// How many times the budget of the last fall, or what is sent, the budget must be for the others not to wait.
     static let recovery = 2.0
-    /// The time between two allocations that resume videos. Each resume comes with a keyframe, and only then the path shows what it carries.
+    /// The time between two allocations that resume videos. Each resume comes with a keyframe, and only after it the path shows
+    /// what it carries.
     static let resumeInterval = MediaInterval.seconds(1)
     /// How long after a raise no probe starts: until the raised bitrate has been measured.
     static let trial = MediaInterval.milliseconds(400)
