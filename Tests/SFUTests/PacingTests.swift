@@ -35,7 +35,9 @@ struct PacingTests {
         }
         let keyframe = video.arrivals[framesBefore...].filter(\.tag.isKeyframe)
         let first = try #require(keyframe.first), last = try #require(keyframe.last)
-        print("seed \(seed): the queue had at most \(longest) ms, the keyframe took \((last.at - first.at).milliseconds) ms")
+        print(
+            "seed \(seed): the queue had at most \(longest) ms, the keyframe took \((last.at - first.at).milliseconds) ms"
+        )
         #expect(Set(keyframe.map(\.tag.index)).count == 40)
         #expect(longest < 200)
         let heard = audio.arrivals[heardBefore...]

@@ -16,7 +16,8 @@ struct RewritingTests {
         let later = start + .milliseconds(500)
         rewriting.begin(
             sequence: 99, timestamp: 1 << 31, picture: 0x7fff, layerZero: 255, clockRate: 90_000, arrivedAt: later)
-        let others = rewriting.numbers(sequence: 99, timestamp: 1 << 31, picture: 0x7fff, layerZero: 255, arrivedAt: later)
+        let others = rewriting.numbers(
+            sequence: 99, timestamp: 1 << 31, picture: 0x7fff, layerZero: 255, arrivedAt: later)
         let second = try #require(others)
         #expect(second.sequence == first.sequence + 1)
         #expect(second.timestamp == first.timestamp &+ 45_000)

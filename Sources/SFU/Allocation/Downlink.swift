@@ -128,7 +128,9 @@ final class Downlink {
             && (sinceFall < resumeDelay && budget < loweredBudget * Self.recovery
                 || hasJustResumed && budget < (chosen - audio) * Self.recovery)
         // What a probe has found is not used before it is verified. What was carried before may be.
-        if mustWait || control.isVerifying || hasVideo && control.isFilled(now: now) { return VideoGrowth(limit: .zero, tolerance: tolerance) }
+        if mustWait || control.isVerifying || hasVideo && control.isFilled(now: now) {
+            return VideoGrowth(limit: .zero, tolerance: tolerance)
+        }
         return VideoGrowth(limit: budget * Self.growth, resumesOnly: sinceFall < raiseDelay, tolerance: tolerance)
     }
 }
