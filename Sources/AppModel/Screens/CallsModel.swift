@@ -309,8 +309,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     /// The size of the other person's pictures, in pixels.
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
-    /// The size of the small window outside of the app.
-    public var windowSize: PixelSize { partnerSize ?? .usual }
+    public var smallWindow: SmallWindow? { SmallWindow(partnerVideo, partnerSize) }
     public func switchCamera() { request(.switchCamera) }
     public func toggleScreen() {
         guard isInCall, showsControls else { return }

@@ -188,9 +188,9 @@ import Testing
     }
     @Test func theSizeOfThePictureIsThatOfTheSmallWindow() {
         let model = active()
-        #expect(model.windowSize == .usual)
+        #expect(model.smallWindow?.size == .usual)
         model.pictureSize(PixelSize(width: 1280, height: 720))
-        #expect(model.windowSize == PixelSize(width: 1280, height: 720))
+        #expect(model.smallWindow?.size == PixelSize(width: 1280, height: 720))
     }
     @Test func connecting() {
         let model = placed()
