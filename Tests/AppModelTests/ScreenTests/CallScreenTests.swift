@@ -264,7 +264,7 @@ import Testing
     @Test func aPushIsReportedBeforeItsCallbackReturns() {
         let model = model()
         device.calls.onEvent?(.push(callID: first, push: 7))
-        #expect(device.calls.take() == [.report(CallScript.firstID, name: nil, video: true, push: 7)])
+        #expect(device.calls.take() == [.report(CallScript.firstID, nil, video: true, push: 7)])
         device.calls.onEvent?(.reportResult(CallScript.firstID, push: 7, .ok))
         device.clock.pass(10)
         #expect(device.calls.take() == [.completePush(7), .reportEnded(CallScript.firstID, .failed)])
