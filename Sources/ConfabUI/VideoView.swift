@@ -85,9 +85,10 @@ public final class SurfaceContainer: UIView {
         self.source = source
         surface = (source as? any SurfaceSource)?.makeSurface(inBackground: false)
         guard let surface else { return }
-        (surface.fit, surface.isMirrored) = (fit, isMirrored)
+        // Before it is mirrored: a view that is transformed has no frame to set.
         surface.view.frame = bounds
         surface.view.autoresizingMask = [.flexibleWidth, .flexibleHeight]
+        (surface.fit, surface.isMirrored) = (fit, isMirrored)
         addSubview(surface.view)
     }
 }

@@ -239,25 +239,54 @@ private actor SlowCamera: CameraDevice {
         #expect(widths == [352, 1280])
     }
 
-    @Test func aCameraThatCannotBeStartedSaysWhy() async throws {
+    @Test func aCameraThatCannotBeStartedIsStoppedAndSaysWhy() async throws {
         let camera = SlowCamera()
         let driver = CameraDriver(camera) { _ in }
-        async let start: Void = driver.start(small)
+        let (interruptions, interruption) = AsyncStream.makeStream(of: Bool.self)
+        let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+        interruption.onTermination = { _ in end.finish() }
+        async let start: Void = driver.start(small, following: interruptions)
         try await camera.finish(.run(small, .front), false)
+        try await camera.finish(.pause)
         do {
             try await start
             Issue.record("it started")
         } catch {
             #expect((error as? ConfabError)?.message == "It is broken.")
         }
-        async let on: Void = driver.setEnabled(true)
+        // Both end: nothing is followed, and nothing is told.
+        for await _ in ends {}
+        for await _ in driver.changes {}
+    }
+
+    @Test func aCameraThatFailsAgainIsTriedAfterAnotherWish() async throws {
+        let camera = SlowCamera()
+        let driver = CameraDriver(camera) { _ in }
+        async let start: Void = driver.start(small)
         try await camera.finish(.run(small, .front))
-        await on
+        try await start
         async let flip = driver.flip()
         try await camera.finish(.run(small, .back), false)
         try await camera.finish(.run(small, .front))
         let used = try await flip
         #expect(used == .front, "the old one goes on")
+    }
+
+    @Test func thoseWhoWaitAreToldWhyTheCameraFailed() async throws {
+        let camera = SlowCamera()
+        let driver = CameraDriver(camera) { _ in }
+        async let start: Void = driver.start(small)
+        try await camera.finish(.run(small, .front))
+        try await start
+        async let first: Void = driver.change(to: large)
+        while await camera.log.count < 2 { await Task.yield() }
+        async let second: Void = driver.change(to: large)
+        while await driver.waitingCount < 1 { await Task.yield() }
+        try await camera.finish(.run(large, .front), false)
+        var reasons: [String?] = []
+        do { try await first } catch { reasons.append((error as? ConfabError)?.message) }
+        do { try await second } catch { reasons.append((error as? ConfabError)?.message) }
+        #expect(reasons == ["It is broken.", "It is broken."])
     }
 
     @Test func aDeviceWithOneCameraTellsWhichOneItUses() async throws {
@@ -275,23 +304,23 @@ private actor SlowCamera: CameraDevice {
     @Test func anInterruptionReachesTheCameraBeforeItIsTold() async throws {
         let camera = SlowCamera()
         let driver = CameraDriver(camera) { _ in }
-        async let start: Void = driver.start(small)
+        let (interruptions, interruption) = AsyncStream.makeStream(of: Bool.self)
+        async let start: Void = driver.start(small, following: interruptions)
         try await camera.finish(.run(small, .front))
         try await start
-        let (interruptions, interruption) = AsyncStream.makeStream(of: Bool.self)
-        let (changes, change) = AsyncStream.makeStream(of: CaptureChange.self)
-        async let following: Void = driver.follow(interruptions) { change.yield($0) }
+        var changes = driver.changes.makeAsyncIterator()
         interruption.yield(true)
-        for await told in changes {
-            #expect(told == .interrupted(true))
-            break
-        }
+        let taken = await changes.next()
+        #expect(taken == .interrupted(true))
         await driver.setEnabled(false)
         let log = await camera.log
         #expect(log == [.run(small, .front)], "a session that is stopped does not tell the end of the interruption")
         interruption.yield(false)
-        interruption.finish()
         try await camera.finish(.pause)
-        await following
+        let given = await changes.next()
+        #expect(given == .interrupted(false))
+        await driver.stop()
+        let end = await changes.next()
+        #expect(end == nil)
     }
 }

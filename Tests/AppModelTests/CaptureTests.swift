@@ -96,4 +96,20 @@ import Testing
         let extremes = [Int64.max, .min, .max, .min].map { limiter.accepts($0) }
         #expect(extremes == [true, true, true, true])
     }
+
+    // MARK: Frames of an application
+
+    @Test func framesOfAnApplicationAreSentUntilTheyArePausedOrOver() {
+        var frames = GivenFrames()
+        #expect(frames.received(uptime: 1.5) == .send(1_500_000_000))
+        frames.isPaused = true
+        #expect(frames.received(uptime: 2) == .drop, "the application may go on")
+        frames.isPaused = false
+        #expect(frames.received(uptime: 3) == .send(3_000_000_000))
+        #expect(frames.received(uptime: .infinity) == .refuse)
+        frames.stop()
+        #expect(frames.received(uptime: 4) == .refuse)
+        frames.isPaused = true
+        #expect(frames.received(uptime: 4) == .refuse, "it is over, and not paused")
+    }
 }

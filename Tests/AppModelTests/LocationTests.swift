@@ -70,15 +70,19 @@ import Testing
         #expect(LocationFailure(code: code) == failure)
     }
 
-    @Test(arguments: [LocationFailure.notYet, .other]) func aFailureIsToldOnlyBeforeTheFirstPosition(
-        failure: LocationFailure
-    ) {
+    @Test func aFailureIsToldOnlyBeforeTheFirstPosition() {
         var machine = Self.running(isMeasured: false)
-        #expect(machine.failed(failure, .allowed) == [.report(.unavailable)])
+        #expect(machine.failed(.other, .allowed) == [.report(.unavailable)])
         #expect(machine.measured([here]) == [.report(.position(here))], "the system went on trying")
-        #expect(machine.failed(failure, .allowed).isEmpty, "the position is still good enough")
+        #expect(machine.failed(.other, .allowed).isEmpty, "the position is still good enough")
         _ = machine.stop()
-        #expect(machine.failed(failure, .allowed).isEmpty)
+        #expect(machine.failed(.other, .allowed).isEmpty)
+    }
+
+    @Test func aSearchThatGoesOnIsNotAFailure() {
+        var machine = Self.running(isMeasured: false)
+        #expect(machine.failed(.notYet, .allowed).isEmpty)
+        #expect(machine.measured([here]) == [.report(.position(here))])
     }
 
     @Test(arguments: [

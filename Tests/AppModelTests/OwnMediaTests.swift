@@ -79,13 +79,48 @@ import Testing
         #expect(media.screen == nil && heard.events.isEmpty && heard.shared.isEmpty)
     }
 
+    @Test func aShareThatBeginsAgainWaitsForTheEndOfTheOneBefore() async throws {
+        media.share(true)
+        try await until { media.screen != nil }
+        media.share(false)
+        media.share(true)
+        try await until { heard.events == [.shareStarted, .shareStarted] }
+        #expect(!engine.recordsTwice, "the system has one recorder, whose stop would end the new share")
+        #expect(engine.media.map(\.isStopped) == [true, false])
+        #expect(media.watchedCount == 1, "the one before is not held")
+    }
+
+    @Test func aShareThatBeginsAgainDuringThePromptBeginsOnce() async throws {
+        engine.isHeld = true
+        media.share(true)
+        try await until { engine.isWaiting }
+        media.share(false)
+        media.share(true)
+        media.share(false)
+        media.share(true)
+        engine.isHeld = false
+        try await until { heard.events == [.shareStarted] }
+        #expect(!engine.recordsTwice && engine.media.map(\.isStopped) == [true, false], "it asks twice at most")
+        #expect(heard.shared.map { $0 === engine.media[1] } == [true])
+    }
+
+    @Test func aShareDuringTheEndOfAnotherConversationWaits() async throws {
+        _ = try await open()
+        media.share(true)
+        try await until { media.screen != nil }
+        media.release(.room)
+        media.share(true)
+        try await until { engine.media.count == 3 }
+        #expect(!engine.recordsTwice)
+    }
+
     @Test func theEndOfAConversationEndsTheShare() async throws {
         let camera = try await open()
         media.share(true)
         try await until { media.screen != nil }
         media.release(.room)
         try await until { camera.isStopped && engine.media[1].isStopped }
-        #expect(media.screen == nil && media.local == nil)
+        #expect(media.screen == nil && media.local == nil && media.watchedCount == 0)
     }
 
     // MARK: The camera
@@ -198,7 +233,11 @@ import Testing
 
     func happens(_ event: CaptureChange) { change.yield(event) }
     func setEnabled(audio: Bool?, video: Bool?) async { enabled.append((audio, video)) }
-    func stop() async { isStopped = true }
+    func stop() async {
+        // The system takes its time.
+        for _ in 0..<10 { await Task.yield() }
+        isStopped = true
+    }
     func switchCamera() async throws(ConfabError) -> CameraFacing {
         switches += 1
         if let failure { throw failure }
@@ -215,6 +254,8 @@ import Testing
     private(set) var isWaiting = false
     private(set) var media: [FakeDeviceMedia] = []
     private(set) var captured: [CaptureRequest] = []
+    /// Whether a recording began before the one before it was stopped.
+    private(set) var recordsTwice = false
 
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer { peer }
 
@@ -223,6 +264,7 @@ import Testing
         isWaiting = true
         while isHeld, !Task.isCancelled { await Task.yield() }
         isWaiting = false
+        if request == .screen, media.contains(where: { !$0.hasAudio && !$0.isStopped }) { recordsTwice = true }
         captured.append(request)
         let new = FakeDeviceMedia(isScreen: request == .screen)
         media.append(new)

@@ -49,13 +49,13 @@ import Testing
     private let size = PixelSize(width: 640, height: 480)
     private let other = PixelSize(width: 480, height: 640)
 
-    @Test func eachSourceHasAWindowOfItsOwn() {
+    @Test func aWindowShowsOneSourceAfterTheOther() {
         let (ada, bob) = (Pool(), Pool())
         var window = PictureWindow()
         #expect(window.show(nil, size, isSupported: true).isEmpty)
         #expect(window.show(ObjectIdentifier(ada), size, isSupported: true) == [.open(size)])
         #expect(window.show(ObjectIdentifier(ada), other, isSupported: true) == [.resize(other)])
-        #expect(window.show(ObjectIdentifier(bob), size, isSupported: true) == [.close, .open(size)])
+        #expect(window.show(ObjectIdentifier(bob), size, isSupported: true) == [.exchange(size)])
         #expect(window.show(nil, size, isSupported: true) == [.close])
         #expect(window.close().isEmpty)
     }
@@ -67,6 +67,18 @@ import Testing
         #expect(window.close() == [.close])
         #expect(window.close().isEmpty, "once")
         #expect(window.show(ObjectIdentifier(ada), size, isSupported: true) == [.open(size)])
+    }
+
+    @Test func whetherTheWindowIsSeenIsToldOnce() {
+        let ada = Pool()
+        var window = PictureWindow()
+        #expect(window.shown(true).isEmpty, "there is none")
+        _ = window.show(ObjectIdentifier(ada), size, isSupported: true)
+        #expect(window.shown(true) == [.tell(true)] && window.shown(true).isEmpty)
+        #expect(window.shown(false) == [.tell(false)] && window.shown(false).isEmpty)
+        _ = window.shown(true)
+        #expect(window.close() == [.close, .tell(false)])
+        #expect(window.shown(false).isEmpty, "the system says it too")
     }
 
     @Test func aDeviceWithoutSmallWindowsOpensNone() {

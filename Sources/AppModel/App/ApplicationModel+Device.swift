@@ -9,17 +9,93 @@ extension ApplicationModel {
         var settings = DeviceSettings()
     }
 
-    /// The app is seen, or not any more. What ends after it is left needs time of the system.
+    /// How long the connection goes on in the background without a call.
+    static let backgroundTime = Duration.seconds(10)
+    /// How long the system lets the app run on after it went offline: the server is told.
+    static let farewellTime = Duration.seconds(3)
+    /// How soon a refused audio session is tried again. A call of the phone may end at any time, and nothing tells it.
+    static let soundTime = Duration.seconds(5)
+
+    /// The app is on the screen, or not any more.
     public func phaseChanged(to phase: AppPhase) {
         switch phase {
-        case .active:
-            background.end()
-            becameActive()
-        case .background:
-            background.begin()
-            enteredBackground()
+        case .active: becameActive()
+        case .background: enteredBackground()
         case .inactive: break
         }
+    }
+
+    /// Everything but a call or a room ends soon after the app is left. The system stops the camera at once, so others are told.
+    func enteredBackground() {
+        isActive = false
+        kept.recent = welcome.recent
+        save()
+        roulette.showsCamera(false)
+        room.showsCamera(false)
+        leaveSoonIfUnseen()
+    }
+
+    func becameActive() {
+        isActive = true
+        leaveSoonIfUnseen()
+        roulette.showsCamera(true)
+        room.showsCamera(true)
+        permissions.refresh()
+        trySoundAgain()
+        if stage == .home, line == .idle { enter() }
+    }
+
+    /// Goes offline after a while in which nobody sees the app or a chat in the small window, no call rings or goes on, and no room
+    /// is heard. That needs time of the system.
+    func leaveSoonIfUnseen() {
+        guard !isLeaving else { return }
+        let isSeen = isActive || roulette.isInSmallWindow
+        guard !isSeen, !calls.hasCall, !room.showsRoom, line != .idle else {
+            // After going offline, the time goes on for the farewell.
+            guard let cancel = cancelBackground else { return isActive ? background.end() : () }
+            cancel()
+            cancelBackground = nil
+            return background.end()
+        }
+        guard cancelBackground == nil else { return }
+        background.begin()
+        cancelBackground = platform.clock.schedule(after: Self.backgroundTime) { [weak self] in
+            guard let self else { return }
+            // What ends now makes the app look at this again.
+            isLeaving = true
+            roulette.stopUnseen()
+            leaveServer()
+            (isLeaving, cancelBackground) = (false, nil)
+            _ = platform.clock.schedule(after: Self.farewellTime) { [weak self] in
+                // Unless the app went online meanwhile.
+                if self?.cancelBackground == nil { self?.background.end() }
+            }
+        }
+    }
+
+    // MARK: Sound
+
+    /// Performs effects on the session of chats and rooms. The system answers activations.
+    func follow(_ effects: [AudioEffect]) { platform.audio.perform(effects) { sound.handle($0) } }
+
+    /// Tries an audio session again that the system refused, until it is active or not wanted.
+    func trySoundLater() {
+        guard sound.isRefused || calls.coordinator.audio.isRefused else {
+            cancelSound?()
+            cancelSound = nil
+            return
+        }
+        guard cancelSound == nil else { return }
+        cancelSound = platform.clock.schedule(after: Self.soundTime) { [weak self] in
+            self?.cancelSound = nil
+            self?.trySoundAgain()
+        }
+    }
+
+    private func trySoundAgain() {
+        follow(sound.handle(.tryAgain))
+        if calls.coordinator.audio.isRefused { calls.handle(.audio(.tryAgain)) }
+        trySoundLater()
     }
 
     /// Whether pushes may ring this device. Each has to be reported to the system's call screen, so not without that.

@@ -9,8 +9,6 @@ import Observation
     public enum Shown { case welcome, aboutYou(AboutYouModel), home, call }
 
     static let settingsKey = "confab"
-    /// How long the connection goes on in the background without a call.
-    static let backgroundTime = Duration.seconds(10)
 
     public private(set) var stage = Stage.welcome
     public var tab: Tab
@@ -28,17 +26,20 @@ import Observation
     public let hasRoulette: Bool
 
     let platform: Platform
-    private let server: any AppServer
+    let server: any AppServer
     private let relay: Relay
-    private var kept: Kept
+    var kept: Kept
     /// The sound of the roulette and of rooms, which the system's call screen does not manage.
-    private(set) var sound = AudioMachine(usesSystem: false)
+    var sound = AudioMachine(usesSystem: false)
+    var cancelSound: (@MainActor () -> Void)?
     private var waitingLink: AppLink?
     /// A call from the system's list of recent calls, until the server can place it.
     private var waitingCall: (person: CallPerson, video: Bool)?
     /// False until the app is seen for the first time: a push may have launched it.
-    private var isActive = false
-    private var cancelBackground: (@MainActor () -> Void)?
+    var isActive = false
+    var cancelBackground: (@MainActor () -> Void)?
+    /// Whether the app is going offline in the background.
+    var isLeaving = false
     let background: BackgroundTime
 
     /// Passes what screens ask to the app, which does not exist while they are created.
@@ -95,6 +96,7 @@ import Observation
         ) { relay.app?.asked($0) }
         relay.app = self
         calls.onChange = { relay.app?.update() }
+        settings.diagnose = { relay.app?.diagnostics ?? [] }
         server.onEvent = { [weak self] in self?.handle($0) }
         if kept.settings != DeviceSettings() { server.perform(.settings(.changed(kept.settings))) }
         if kept.server != nil { enter() }
@@ -130,7 +132,7 @@ import Observation
     }
 
     /// Ends the connection and what needs it.
-    private func leaveServer() {
+    func leaveServer() {
         endAll()
         waitingCall = nil
         server.perform(.leave)
@@ -138,7 +140,7 @@ import Observation
     }
 
     /// Shows what is missing, or goes online.
-    private func enter() {
+    func enter() {
         guard let url = kept.server else { return stage = .welcome }
         settings.server = url.absoluteString
         room.server = url
@@ -178,7 +180,7 @@ import Observation
         }
     }
 
-    private func save() { platform.settings.set(try? JSONEncoder().encode(kept), for: Self.settingsKey) }
+    func save() { platform.settings.set(try? JSONEncoder().encode(kept), for: Self.settingsKey) }
 
     private func showWelcome() {
         welcome.show(canGoBack: kept.server != nil && kept.about.agreed)
@@ -293,7 +295,7 @@ import Observation
     }
 
     /// Keeps the screen and the sound in step with what is going on.
-    private func update() {
+    func update() {
         if calls.isInCall {
             roulette.stop()
             room.leaveForOther()
@@ -303,8 +305,8 @@ import Observation
         // A call has the audio session for itself, until the system has deactivated it.
         let isFree = calls.coordinator.current == nil && !calls.coordinator.audio.isActive
         let wantsSound = isFree && (roulette.wantsSound || room.wantsSound)
-        for effect in sound.want(wantsSound) { platform.audio.perform(effect) }
-        if settings.diagnostics != diagnostics { settings.diagnostics = diagnostics }
+        follow(sound.want(wantsSound))
+        trySoundLater()
         leaveSoonIfUnseen()
     }
 
@@ -318,12 +320,24 @@ import Observation
     }
 
     /// The connection is checked at once on another network.
-    public func networkChanged(isAvailable: Bool) { server.perform(.networkChanged(isAvailable: isAvailable)) }
+    public func networkChanged(to state: NetworkState) {
+        // An attempt to connect is what makes a network on demand available.
+        server.perform(.networkChanged(isAvailable: state != .unavailable))
+    }
 
     /// The person chose a call in the system's list of recent calls. It may have launched the app, so the call waits for the server.
-    public func callBack(person id: String, name: String, video: Bool) {
-        guard UUID(callID: id) != nil else { return }
-        waitingCall = (CallPerson(id: id, name: people.name(of: id) ?? name), video)
+    ///
+    /// - Parameters:
+    ///   - contacts: those of the call, of which one is called. A call that ended before the server told who called has no id.
+    ///   - video: nil if the system does not know what kind of call is wanted. Then it is one by voice, which shows nobody.
+    public func callBack(_ contacts: [(id: String?, name: String)], video: Bool?) {
+        let known = contacts.lazy.compactMap { contact in contact.id.map { ($0, contact.name) } }
+        guard let (id, name) = known.first(where: { UUID(callID: $0.0) != nil }) else {
+            // The history of this app may know who it was.
+            tab = .people
+            return
+        }
+        waitingCall = (CallPerson(id: id, name: people.name(of: id) ?? name), video ?? false)
         if case .online = line { callBack() }
     }
 
@@ -357,40 +371,5 @@ import Observation
             tab = .room
             if !room.showsRoom { room.roomName = name }
         }
-    }
-
-    /// Everything but a call or a room ends soon after the app is left. The system stops the camera at once, so others are told.
-    func enteredBackground() {
-        isActive = false
-        kept.recent = welcome.recent
-        save()
-        roulette.showsCamera(false)
-        room.showsCamera(false)
-        leaveSoonIfUnseen()
-    }
-
-    /// Goes offline after a while in which nobody sees the app, no call rings or goes on, and no room is heard.
-    private func leaveSoonIfUnseen() {
-        guard !isActive, !calls.hasCall, !room.showsRoom, line != .idle else {
-            cancelBackground?()
-            cancelBackground = nil
-            return
-        }
-        guard cancelBackground == nil else { return }
-        cancelBackground = platform.clock.schedule(after: Self.backgroundTime) { [weak self] in
-            guard let self else { return }
-            cancelBackground = nil
-            roulette.stopUnseen()
-            leaveServer()
-        }
-    }
-
-    func becameActive() {
-        isActive = true
-        leaveSoonIfUnseen()
-        roulette.showsCamera(true)
-        room.showsCamera(true)
-        permissions.refresh()
-        if stage == .home, line == .idle { enter() }
     }
 }

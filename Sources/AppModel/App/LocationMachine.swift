@@ -101,10 +101,12 @@ public struct LocationMachine: Equatable, Sendable {
     /// - Parameter permission: the status now.
     public mutating func failed(_ failure: LocationFailure, _ permission: PermissionStatus) -> [LocationEffect] {
         switch failure {
-        // The status may follow later.
+        // The new status may arrive only after the error.
         case .forbidden: forbid(permission == .allowed ? .refused : permission)
+        // The system goes on, and so does this.
+        case .notYet: []
         // The last position is still good enough: the server keeps about 2 km.
-        case .notYet, .other: state == .searching ? [.report(.unavailable)] : []
+        case .other: state == .searching ? [.report(.unavailable)] : []
         }
     }
 

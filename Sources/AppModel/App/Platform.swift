@@ -10,7 +10,8 @@ public enum PermissionStatus: Equatable, Sendable {
     /// The device has none.
     case missing
 
-    /// What a permission means on this device. A device that is forbidden is not shown at all.
+    /// What a permission means on this device. The system hides a device that restrictions forbid, so a missing device may mean
+    /// `restricted`.
     public func onDevice(_ exists: Bool) -> PermissionStatus { exists || self == .restricted ? self : .missing }
 }
 
@@ -73,6 +74,13 @@ public struct DevicePosition: Equatable, Sendable {
     func stop()
 }
 
+/// Whether the device has a network.
+public enum NetworkState: CaseIterable, Sendable {
+    case available, unavailable
+    /// There is one as soon as something connects, for example a VPN.
+    case onDemand
+}
+
 /// The system's call screen: CallKit, or nothing where it must not be used.
 @MainActor public protocol CallSystem: AnyObject {
     /// Whether the system's screen may be used on this device.
@@ -85,7 +93,18 @@ public struct DevicePosition: Equatable, Sendable {
 
 /// The audio session.
 @MainActor public protocol AudioControl: AnyObject {
-    func perform(_ effect: AudioEffect)
+    /// - Returns: false if the system refused it.
+    func perform(_ effect: AudioEffect) -> Bool
+}
+
+extension AudioControl {
+    /// Performs effects in order, and what follows from the system's answers.
+    func perform(_ effects: [AudioEffect], _ answer: (SystemAudioEvent) -> [AudioEffect]) {
+        for effect in effects {
+            let isDone = perform(effect)
+            if effect == .setActive(true) { perform(answer(isDone ? .activated : .refused), answer) }
+        }
+    }
 }
 
 /// Speaks to people who use VoiceOver, and shows notifications.

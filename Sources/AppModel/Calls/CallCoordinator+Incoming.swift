@@ -27,10 +27,12 @@ extension CallCoordinator {
 
     mutating func reported(_ id: SystemCallID, _ push: PushID?, _ result: SystemReportResult) {
         guard let report = reports[id] else {
-            if let push { out.append(.completePush(push)) }
+            // It was asked before a reset, which has completed the push. The system must not go on ringing.
+            if result == .ok, slot(of: id) == nil { out.append(.reportEnded(id, .failed)) }
             return
         }
         if report.count > 1 { reports[id]?.count -= 1 } else { reports[id] = nil }
+        reports[id]?.pushes.removeAll { $0 == push }
         guard let slot = slot(of: id), let call = self[slot] else {
             if let push { out.append(.completePush(push)) }
             // It ended while the system was considering it.

@@ -134,7 +134,8 @@ extension CallCoordinator {
         out.append(.tell(.systemRefused))
     }
 
-    /// The system forgot everything: nothing is reported, fulfilled or failed.
+    /// The system forgot everything: nothing is reported, fulfilled or failed. What it has not answered, it will not answer, and
+    /// it does not say that the audio session is over.
     private mutating func reset() {
         for slot in [Slot.waiting, .current] where self[slot] != nil {
             change(slot) { $0.pending = nil }
@@ -142,5 +143,8 @@ extension CallCoordinator {
             remove(slot)
         }
         dropQueued()
+        for push in reports.values.flatMap(\.pushes).sorted() { out.append(.completePush(push)) }
+        reports = [:]
+        if usesSystem { out += audio.handle(.deactivated).map(CallEffect.audio) }
     }
 }

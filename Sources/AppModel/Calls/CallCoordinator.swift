@@ -16,6 +16,8 @@ public struct CallCoordinator: Equatable, Sendable {
     /// Reports that the system has not answered, and what to do with the call then.
     struct OpenReport: Equatable, Sendable {
         var count = 0
+        /// The pushes that are completed with the answers.
+        var pushes: [PushID] = []
         /// How the call ended meanwhile; nil while it is in a slot.
         var ended: SystemEndReason?
     }
@@ -148,7 +150,8 @@ public struct CallCoordinator: Equatable, Sendable {
             return
         }
         reports[call.id, default: OpenReport()].count += 1
-        out.append(.report(call.id, name: call.person?.name, video: call.video, push: push))
+        if let push { reports[call.id]?.pushes.append(push) }
+        out.append(.report(call.id, call.person, video: call.video, push: push))
     }
 
     /// Tells the system that a call ended, after it has accepted the report of the call: before, it would not know the call.

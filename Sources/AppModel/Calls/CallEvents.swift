@@ -69,9 +69,10 @@ public struct CallTrouble: Equatable, Sendable {
 
 extension CallTrouble {
     static let cameraNeeded = CallTrouble(
-        code: "camera_needed", message: "Confab may not use the camera. Allow it in Settings to be seen.")
+        code: "camera_needed", message: "Confab is not allowed to use the camera. Allow it in Settings to be seen.")
     static let microphoneNeeded = CallTrouble(
-        code: "microphone_needed", message: "Confab may not use the microphone. Allow it in Settings to be heard.")
+        code: "microphone_needed",
+        message: "Confab is not allowed to use the microphone. Allow it in Settings to be heard.")
 }
 
 /// What the system's call screen asks for. Without that screen, the app's own buttons are the same events without an action.
@@ -115,8 +116,14 @@ public enum CallAppEvent: Equatable, Sendable {
     case shown(callID: String)
 }
 
-/// What the system does with the audio session.
-public enum SystemAudioEvent: Equatable, Sendable { case activated, deactivated }
+/// What becomes of the audio session. Where the app activates it itself, `activated` and `refused` answer that.
+public enum SystemAudioEvent: Equatable, Sendable {
+    case activated, deactivated
+    /// The system did not activate the session, for example during a call of the phone.
+    case refused
+    /// A session that was refused may be activated now: the app was opened again, or a while has passed.
+    case tryAgain
+}
 
 /// A timer that the coordinator started.
 public enum CallTimer: Equatable, Hashable, Sendable {
@@ -159,8 +166,8 @@ public struct CallEnvironment: Equatable, Sendable {
 /// What the shell has to do, in order.
 public enum CallEffect: Equatable, Sendable {
     // The system.
-    /// Reports an incoming call, at once. `name` is nil if it is not known yet.
-    case report(SystemCallID, name: String?, video: Bool, push: PushID?)
+    /// Reports an incoming call, at once. The person is nil while only a push told about the call.
+    case report(SystemCallID, CallPerson?, video: Bool, push: PushID?)
     case update(SystemCallID, CallPerson, video: Bool)
     case reportConnecting(SystemCallID)
     case reportConnected(SystemCallID)

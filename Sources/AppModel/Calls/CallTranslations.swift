@@ -59,8 +59,8 @@ public struct ShownCall: Equatable, Sendable {
     public let canBeGrouped = false
     public let hasTones = false
 
-    /// - Parameter name: the other person's name; nil while only a push told about the call.
-    public init(name: String?, personID: String?, hasVideo: Bool) {
-        (self.name, self.personID, self.hasVideo) = (name ?? CallPerson.unknownName, personID, hasVideo)
+    /// - Parameter person: nil while only a push told about the call.
+    public init(_ person: CallPerson?, hasVideo: Bool) {
+        (name, personID, self.hasVideo) = (person?.name ?? CallPerson.unknownName, person?.id, hasVideo)
     }
 }

@@ -14,23 +14,42 @@ public protocol CameraDevice: Sendable {
 
 /// Carries out what ``CameraMachine`` decides. Wishes may arrive while an operation is under way.
 public actor CameraDriver {
+    /// What the system does to the camera. There is one reader.
+    public nonisolated let changes: AsyncStream<CaptureChange>
+    private let change: AsyncStream<CaptureChange>.Continuation
     private let device: any CameraDevice
+    private var following: Task<Void, Never>?
     private var machine = CameraMachine()
     private let captured: @Sendable (VideoSize) -> Void
     private var isDriving = false
     private var failure: ConfabError?
-    /// Those who wait until the camera does what is wanted.
-    private var waiting: [CheckedContinuation<Void, Never>] = []
+    /// Those who wait until the camera does what is wanted, and are told why it does not.
+    private var waiting: [CheckedContinuation<ConfabError?, Never>] = []
     var waitingCount: Int { waiting.count }
 
     /// - Parameter captured: told the size of the pictures each time that the camera was started.
     public init(_ device: any CameraDevice, captured: @escaping @Sendable (VideoSize) -> Void) {
         (self.device, self.captured) = (device, captured)
+        (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EngineRules.maxUnreadChanges))
     }
 
-    public func start(_ request: CameraRequest) async throws(ConfabError) {
+    /// Starts the camera, and follows what the system does to it until ``stop()``. A camera that cannot be started is stopped: it
+    /// must not be released before that.
+    ///
+    /// - Parameter interruptions: whether the system has taken the camera away.
+    public func start(
+        _ request: CameraRequest, following interruptions: AsyncStream<Bool> = AsyncStream { $0.finish() }
+    ) async throws(ConfabError) {
+        following = Task { [weak self] in
+            for await isInterrupted in interruptions { await self?.follow(isInterrupted) }
+        }
         machine.start(request)
-        try await drive()
+        do throws(ConfabError) {
+            try await drive()
+        } catch {
+            await stop()
+            throw error
+        }
     }
 
     public func change(to request: CameraRequest) async throws(ConfabError) {
@@ -51,22 +70,18 @@ public actor CameraDriver {
         try? await drive()
     }
 
-    public func interrupted(_ isInterrupted: Bool) async {
+    private func follow(_ isInterrupted: Bool) async {
         machine.interrupted(isInterrupted)
         try? await drive()
-    }
-
-    /// Follows what the system does to the camera, and tells it, until there is nothing more.
-    public func follow(_ interruptions: AsyncStream<Bool>, tell: @Sendable (CaptureChange) -> Void) async {
-        for await isInterrupted in interruptions {
-            // Before it is told, because a camera that is turned off next behaves otherwise.
-            await interrupted(isInterrupted)
-            tell(.interrupted(isInterrupted))
-        }
+        // Told afterwards, because a camera that is turned off next behaves otherwise.
+        change.yield(.interrupted(isInterrupted))
     }
 
     /// Returns when the camera is stopped.
     public func stop() async {
+        following?.cancel()
+        following = nil
+        change.finish()
         machine.stop()
         try? await drive()
     }
@@ -75,17 +90,19 @@ public actor CameraDriver {
     ///
     /// - Throws: why the last operation failed.
     private func drive() async throws(ConfabError) {
-        if isDriving {
-            await withCheckedContinuation { waiting.append($0) }
-        } else {
-            isDriving = true
-            failure = nil
-            while let operation = machine.next() { await carryOut(operation) }
-            isDriving = false
-            for waiter in waiting { waiter.resume() }
-            waiting = []
+        guard !isDriving else {
+            // The reason comes with the wake-up: before this goes on, another operation may have begun and ended.
+            if let reason = await withCheckedContinuation({ waiting.append($0) }) { throw reason }
+            return
         }
-        if let failure { throw failure }
+        isDriving = true
+        failure = nil
+        while let operation = machine.next() { await carryOut(operation) }
+        isDriving = false
+        let (reason, waiters) = (failure, waiting)
+        waiting = []
+        for waiter in waiters { waiter.resume(returning: reason) }
+        if let reason { throw reason }
     }
 
     private func carryOut(_ operation: CameraMachine.Operation) async {

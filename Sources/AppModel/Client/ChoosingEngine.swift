@@ -45,7 +45,8 @@ private actor ChoosingPeer: MediaPeer {
             events = peer.events
             return
         }
-        let (events, event) = AsyncStream.makeStream(of: PeerEvent.self)
+        let (events, event) = AsyncStream.makeStream(
+            of: PeerEvent.self, bufferingPolicy: .bufferingOldest(EngineRules.maxUnreadEvents))
         self.events = events
         let own = peer.events
         let reading = Task {

@@ -13,8 +13,8 @@ public protocol SwitchableCamera: LocalMedia {
 
 /// What the system does to media of this device, although nobody here asked for it.
 public enum CaptureChange: Equatable, Sendable {
-    /// The system took the camera away, for example because the app is not on the screen, or gave it back. A camera that is
-    /// turned off meanwhile stays ready to be given back.
+    /// The system took the camera away, for example because the app is not on the screen, or gave it back. If the person turns the
+    /// camera off meanwhile, the session keeps running, so that the end of the interruption is still reported.
     case interrupted(Bool)
     /// The capture is over, for example because the system stopped recording the screen.
     case ended

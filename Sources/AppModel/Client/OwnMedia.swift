@@ -34,7 +34,11 @@ import Confab
     private(set) var screen: (any LocalMedia)?
     /// Counts shares, so that one that starts late is stopped.
     private var shareTurn = 0
-    private var watching: [Task<Void, Never>] = []
+    /// The last operation on the screen. The system has one recorder: a stop that overtakes the next start would end that share.
+    private var sharing: Task<Void, Never>?
+    /// What reads the changes of each media that is in use.
+    private var watching: [ObjectIdentifier: Task<Void, Never>] = [:]
+    var watchedCount: Int { watching.count }
     /// Called when the pictures of a share begin or end: publishes them.
     var onShare: (@MainActor ((any LocalMedia)?) -> Void)?
     /// Told what the system does to the devices.
@@ -61,7 +65,7 @@ import Confab
         watch(media)
         await turn(wish(use), media).value
         // A microphone alone gives way to the camera.
-        await former?.stop()
+        if let former { await stop(former) }
         if uses.isEmpty { release(.all) }
         return media
     }
@@ -93,15 +97,22 @@ import Confab
         if use.contains(.call) { wishes[Uses.call.rawValue] = nil }
         uses.subtract(use)
         guard uses.isEmpty else { return }
-        let open = [local, screen].compactMap(\.self)
+        let (camera, shared) = (local, screen)
         (local, screen) = (nil, nil)
         shareTurn += 1
-        for task in watching { task.cancel() }
-        watching = []
         conditions.remotes = 1
-        guard !open.isEmpty else { return }
+        guard camera != nil || shared != nil else { return }
         reset()
-        Task { for media in open { await media.stop() } }
+        if let camera {
+            unwatch(camera)
+            Task { await camera.stop() }
+        }
+        if let shared { endRecording(shared) }
+    }
+
+    private func stop(_ media: any LocalMedia) async {
+        unwatch(media)
+        await media.stop()
     }
 
     /// Turns the microphone and the camera on or off in a use, also if they are not open yet.
@@ -135,15 +146,16 @@ import Confab
         Task { [request] in try? await camera.change(to: request) }
     }
 
-    /// Reads what the system does to media until the media is stopped.
+    /// Reads what the system does to media until ``unwatch(_:)``.
     private func watch(_ media: any LocalMedia) {
         guard let watched = media as? any WatchedMedia else { return }
         let changes = watched.changes
-        watching.append(
-            Task { [weak self] in
-                for await change in changes { self?.heard(change, media) }
-            })
+        watching[ObjectIdentifier(media)] = Task { [weak self] in
+            for await change in changes { self?.heard(change, media) }
+        }
     }
+
+    private func unwatch(_ media: any LocalMedia) { watching.removeValue(forKey: ObjectIdentifier(media))?.cancel() }
 
     private func heard(_ change: CaptureChange, _ media: any LocalMedia) {
         switch change {
@@ -166,7 +178,8 @@ import Confab
         guard isOn else { return }
         guard let engine else { return onEvent?(.shareEnded(CallTrouble(.noEngine))) ?? () }
         let turn = shareTurn
-        Task {
+        record { [weak self] in
+            guard let self, turn == shareTurn else { return }
             do throws(ConfabError) {
                 let media = try await engine.capture(.screen)
                 // Meanwhile the person or the end of the call stopped it.
@@ -193,7 +206,20 @@ import Confab
         guard let screen else { return }
         self.screen = nil
         onShare?(nil)
-        Task { await screen.stop() }
+        endRecording(screen)
+    }
+
+    private func endRecording(_ screen: any LocalMedia) {
+        unwatch(screen)
+        record { await screen.stop() }
+    }
+
+    /// Begins an operation on the screen after those before.
+    private func record(_ operation: @escaping @MainActor () async -> Void) {
+        sharing = Task { [before = sharing] in
+            await before?.value
+            await operation()
+        }
     }
 }
 

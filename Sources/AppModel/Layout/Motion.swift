@@ -2,7 +2,8 @@
 public enum Motion {
     /// What a change on the screen looks like. Durations are in seconds.
     public enum Change: Equatable, Sendable {
-        case spring(duration: Double, damping: Double, velocity: Double)
+        /// Without a bounce it does not swing back.
+        case spring(duration: Double, bounce: Double, velocity: Double)
         case crossFade(duration: Double)
     }
 
@@ -15,7 +16,7 @@ public enum Motion {
 
     /// A tile appears with its first frame, and moves when the layout changes.
     public static func tile(reduceMotion: Bool) -> Change {
-        reduceMotion ? .crossFade(duration: 0.3) : .spring(duration: 0.3, damping: 0.85, velocity: 0.25)
+        reduceMotion ? .crossFade(duration: 0.3) : .spring(duration: 0.3, bounce: 0.15, velocity: 0.25)
     }
 
     /// Returns how the own picture pops when it is tapped; nil if the person wants less motion.

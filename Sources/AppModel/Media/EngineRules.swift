@@ -5,8 +5,19 @@ public enum EngineRules {
     /// Events of a connection that wait to be read. More than any negotiation produces: a connection that is not read must not
     /// fill the memory.
     public static let maxUnreadEvents = 4096
-    /// Pictures of one view that a decoder in software may fill at a time. A frame for which there is none is dropped.
+    /// What the system does to one capture, and nobody has read yet. The newest say all.
+    public static let maxUnreadChanges = 16
+    /// How many decoded pictures of one view may be in use at a time. Further frames are dropped.
     public static let maxDecodedPictures = 6
+
+    /// How often candidates are gathered. WebRTC never says that continual gathering is complete, so an end of candidates is not
+    /// told.
+    public enum Gathering: Sendable { case once, continual }
+
+    /// The device may change networks during a call.
+    public static let gathering = Gathering.continual
+    /// Whether TCP is tried. Some networks block UDP.
+    public static let triesTCP = true
 
     /// Chooses the codec that is offered first. Only VP8 is encoded in several layers.
     ///
@@ -63,6 +74,8 @@ extension ConfabError {
     /// WebRTC made no transceiver.
     public static let tooManyTracks = Self(
         .mediaFailed, "The connection takes no more audio or video. Leave and join again.")
+    /// Something was asked of a connection after it was closed.
+    public static let connectionClosed = Self(.mediaFailed, "The connection is closed. Join again.")
     /// This engine reads no files.
     public static let noFiles = Self(.mediaFailed, "This app sends the camera or the screen, but no files.")
 

@@ -3,9 +3,9 @@
 /// An engine tells that a transceiver receives and that a receiver has a stream, in any order, and perhaps before the `mid` is
 /// known. An arrival is told once both are known. ``described(_:)`` tells those that had to wait for their `mid`.
 ///
-/// WebRTC's objects are wrappers, of which each event makes new ones, and whose end has effects: that of a receiver ends the
-/// reports of first packets for all wrappers of the same receiver. So a track keeps its wrappers until a first packet was
-/// reported. Two wrappers of one receiver are equal.
+/// Each event of WebRTC brings new wrapper objects. When the wrapper of a receiver is released, first packets are no longer
+/// reported for any wrapper of that receiver. So a track keeps its wrappers until a first packet was reported. Two wrappers of one
+/// receiver are equal.
 ///
 /// Invariant: a `mid` belongs to one track, the newest that has it.
 public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
@@ -17,8 +17,8 @@ public struct ReceivedTracks<Transceiver, Receiver: Equatable, Watcher> {
 
     /// More tracks than any room sends. A description must not fill the memory.
     static var maxTracks: Int { 256 }
-    /// Wrappers of one track. Each negotiation after which it receives again adds one. Without the oldest, the report of a first
-    /// packet may be missing. The track itself is never lost.
+    /// Wrappers of one track. Each negotiation that restarts receiving adds one. If the oldest is dropped, a first packet may go
+    /// unreported. The track itself is never lost.
     static var maxWrappers: Int { 16 }
 
     /// What is known about an arrival. Next: `started` or `added`, then `complete`, then `none` when it was told.

@@ -3,16 +3,22 @@ public struct PictureWindow: Equatable, Sendable {
     public enum Effect: Equatable, Sendable {
         /// Resizes the open window, in pixels.
         case resize(PixelSize)
+        /// Shows another source in the open window, in this size. A new window would not be shown while the app is in the
+        /// background.
+        case exchange(PixelSize)
         /// Closes the open window for good.
         case close
         /// Prepares a window of this size, which the system shows when the app is left.
         case open(PixelSize)
+        /// Tells whether the system shows the window.
+        case tell(Bool)
     }
 
-    /// What the newest window shows; nil for nothing. It is kept where the system has no windows, so that these are not tried
-    /// again with each change of a view.
+    /// What the newest window shows; nil for nothing. Also remembered on devices without small windows, so that not every update
+    /// of a view tries to open one.
     private var source: ObjectIdentifier?
     private var isOpen = false
+    private var isShown = false
 
     public init() {}
 
@@ -21,16 +27,25 @@ public struct PictureWindow: Equatable, Sendable {
     /// - Parameter isSupported: whether the device has small windows.
     public mutating func show(_ source: ObjectIdentifier?, _ size: PixelSize, isSupported: Bool) -> [Effect] {
         guard source != self.source else { return isOpen ? [.resize(size)] : [] }
-        let closing = close()
+        guard source != nil else { return close() }
         self.source = source
-        guard source != nil, isSupported else { return closing }
+        guard isSupported else { return [] }
+        if isOpen { return [.exchange(size)] }
         isOpen = true
-        return closing + [.open(size)]
+        return [.open(size)]
     }
 
     /// The view is gone.
     public mutating func close() -> [Effect] {
+        let telling = shown(false)
         defer { (source, isOpen) = (nil, false) }
-        return isOpen ? [.close] : []
+        return (isOpen ? [.close] : []) + telling
+    }
+
+    /// The system shows the open window, or no longer.
+    public mutating func shown(_ isShown: Bool) -> [Effect] {
+        guard isOpen, isShown != self.isShown else { return [] }
+        self.isShown = isShown
+        return [.tell(isShown)]
     }
 }

@@ -44,11 +44,11 @@ extension CallsModel {
         switch advice {
         case nil: ""
         case .allowMicrophone(let person?):
-            "The call with \(isolated(person.name)) ended, because Confab may not use the microphone. "
+            "The call with \(isolated(person.name)) ended, because Confab is not allowed to use the microphone. "
                 + "Allow it in Settings."
         case .allowMicrophone(nil):
-            "The call ended, because Confab may not use the microphone. Allow it in Settings."
-        case .microphoneNeeded: "Confab may not use the microphone. Allow it in Settings to call people."
+            "The call ended, because Confab is not allowed to use the microphone. Allow it in Settings."
+        case .microphoneNeeded: "Confab is not allowed to use the microphone. Allow it in Settings to call people."
         case .cameraNeeded: CallTrouble.cameraNeeded.message
         case .alreadyInCall: "You are already in a call. End it first."
         case .systemRefused: "The system did not allow this. Try again."

@@ -198,7 +198,10 @@ public enum CallMediaRequest: Equatable, Sendable {
             .fail,
             .ring, .stopRinging:
             platform.calls.perform(effect)
-        case .audio(let effect): platform.audio.perform(effect)
+        case .audio(let effect):
+            let isDone = platform.audio.perform(effect)
+            // The system may be in a call of its own. The app looks at the answer again later.
+            if effect == .setActive(true) { handle(.audio(isDone ? .activated : .refused)) }
         case .startTimer(let timer):
             timers[timer] = platform.clock.schedule(after: timer.interval) { [weak self] in
                 self?.timers[timer] = nil
@@ -309,8 +312,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     /// The size of the other person's pictures, in pixels.
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
-    /// The size of the small window outside of the app.
-    public var windowSize: PixelSize { partnerSize ?? .usual }
+    public var smallWindow: SmallWindow? { SmallWindow(partnerVideo, partnerSize) }
     public func switchCamera() { request(.switchCamera) }
     public func toggleScreen() {
         guard isInCall, showsControls else { return }

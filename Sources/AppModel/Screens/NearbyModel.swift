@@ -126,6 +126,9 @@ public enum NearbyEvent: Sendable {
         }
     }
 
+    /// Returns to the first page, which has those who are closest.
+    public func showClosest() { refresh() }
+
     public func showFarther() {
         guard let next else { return }
         isLaterPage = true

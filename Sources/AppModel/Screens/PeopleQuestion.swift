@@ -6,7 +6,7 @@ public enum PeopleQuestion: Equatable, Sendable {
     public var text: String {
         switch self {
         case .deleteAllCalls: "Delete all calls from this list?"
-        case .removeContact: "You can call each other again only after you met again."
+        case .removeContact: "After this, you can call each other only if you meet again."
         }
     }
 

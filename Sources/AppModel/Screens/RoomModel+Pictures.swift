@@ -10,11 +10,29 @@ extension RoomModel {
     public func move(_ direction: Corner.Direction) { move(to: corner.moved(direction)) }
     public func showPage(_ page: Int) { self.page = max(0, page) }
 
+    // MARK: A finger on the own picture
+
+    /// The finger touches the own picture, or moved.
+    ///
+    /// - Parameters:
+    ///   - x: how far it moved to the right since it touched the screen, in points; `y` is how far down.
+    ///   - home: where the picture lies. The place at the first touch holds, even if the room moves the picture meanwhile.
+    ///   - viewport: where the picture stays.
+    public func drag(x: Double, y: Double, home: Rectangle, viewport: Rectangle) {
+        var moved = drag ?? OwnPictureGesture(home: home, viewport: viewport)
+        moved.move(x: x, y: y)
+        drag = moved
+    }
+
+    /// How far the own picture is from where it lies.
+    public var dragOffset: OwnPictureGesture.Offset { drag?.offset ?? OwnPictureGesture.Offset(x: 0, y: 0) }
+
     /// The finger left the own picture: a tap mutes, a drag moves it to another corner.
     ///
     /// - Returns: whether the picture answers the tap with a movement.
-    public func finish(_ gesture: OwnPictureGesture?) -> Bool {
-        switch gesture?.end() {
+    public func endDrag() -> Bool {
+        defer { drag = nil }
+        switch drag?.end() {
         case .tap:
             toggleMute()
             return true
@@ -24,12 +42,27 @@ extension RoomModel {
         return false
     }
 
+    /// The system took the touch away, for example for a gesture of its own. The picture returns.
+    public func cancelDrag() { drag = nil }
+
+    // MARK: What views see
+
     public func firstFrame(of id: String) { handle(.firstFrame(id)) }
     public func pictureSize(of id: String, _ size: PixelSize) {
         guard let index = members.firstIndex(where: { $0.id == id }), let aspect = size.aspect else { return }
+        measured[id] = aspect
         members[index].aspect = aspect
     }
     public func ownPictureSize(_ size: PixelSize) { ownAspect = size.aspect }
+
+    /// What goes on after the app is left: what was pinned, a shared screen, who speaks, or else the first picture.
+    public var smallWindow: SmallWindow? {
+        let seen = members.filter { $0.video != nil }
+        let shown =
+            seen.first { pinned.contains($0.id) } ?? seen.first(where: \.isScreen) ?? seen.first { $0.id == speaker }
+            ?? seen.first
+        return SmallWindow(shown?.video, PixelSize(aspect: shown?.aspect))
+    }
 
     /// Whether others see nothing of this person.
     public var lacksOwnPicture: Bool { shownOwn == nil }

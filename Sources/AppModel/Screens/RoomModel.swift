@@ -35,6 +35,10 @@ import Observation
     public internal(set) var status = Status.ready
     public private(set) var needsPassword = false
     public internal(set) var members: [RoomPerson] = []
+    /// The shapes of pictures that were seen, which declared sizes may not have: a phone turns.
+    var measured: [String: Double] = [:]
+    /// A finger on the own picture.
+    public internal(set) var drag: OwnPictureGesture?
     public private(set) var waitingPeople: [WaitingPerson] = []
     /// What this person may do in the room.
     public internal(set) var role = RoomMember.Role.guest
@@ -302,10 +306,16 @@ import Observation
     }
 
     private func replace(_ all: [RoomPerson]) {
-        let aspects = Dictionary(members.map { ($0.id, $0.aspect) }) { first, _ in first }
+        let former = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
+        // Another source is measured again. One that was only turned off keeps its shape.
+        measured = measured.filter { id, _ in
+            guard let member = all.first(where: { $0.id == id }) else { return false }
+            guard let new = member.video, let old = former[id]?.video else { return true }
+            return new === old
+        }
         members = all.map {
             var member = $0
-            member.aspect = $0.aspect ?? aspects[$0.id] ?? nil
+            member.aspect = measured[$0.id] ?? $0.aspect ?? former[$0.id]?.aspect
             return member
         }
         // A picture that was turned off appears again with a first frame.
@@ -371,6 +381,7 @@ import Observation
 
     private func reset(to new: Status) {
         (members, waitingPeople, chat, speaker, connectingTo, pinned) = ([], [], [], nil, nil, [])
+        (measured, drag) = ([:], nil)
         (own, ownAspect, sending, reactions, trouble) = (nil, nil, [], [], nil)
         (tiles, page, hasHandUp, isMutedByHost) = (TileStates(), 0, false, false)
         (isSharingScreen, isPreviewing, role, question, showsChat) = (false, false, .guest, nil, false)

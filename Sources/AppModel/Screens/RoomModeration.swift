@@ -41,7 +41,7 @@ public struct RoomQuestion: Equatable, Sendable {
         case .remove: text = "Remove \(isolated(person.name)) from the room?"
         case .makeHost:
             text =
-                "Make \(isolated(person.name)) a host? You cannot undo this: a host can change everyone's role, also yours."
+                "Make \(isolated(person.name)) a host? You cannot undo this: a host can change everyone's role, including yours."
         }
         (self.action, self.person) = (action, person.id)
     }

@@ -92,8 +92,11 @@ import Observation
     public var shownOwn: (any VideoSource)? { isCameraOff || !camera.works ? nil : own }
     public private(set) var partnerSize: PixelSize?
     public func pictureSize(_ size: PixelSize) { partnerSize = size }
-    /// The size of the small window outside of the app.
-    public var windowSize: PixelSize { partnerSize ?? .usual }
+    public var smallWindow: SmallWindow? { SmallWindow(partner, partnerSize) }
+    /// Whether the partner is seen in the small window. Then the chat goes on although the app is not on the screen.
+    public private(set) var isInSmallWindow = false
+    /// Below the messages: what the chat is for, and that the partner writes.
+    public var notes: [String] { [chatHint, typingText].filter { !$0.isEmpty } }
     /// Whether there is a partner without a picture.
     public var lacksPicture: Bool { isInChat && partner == nil }
     /// Whether sound may flow.
@@ -237,6 +240,13 @@ import Observation
 
     /// The view shows the first frame of the partner.
     public func pictureShown() { handle(.firstFrame) }
+
+    /// The small window is shown now, or no longer.
+    public func smallWindow(isShown: Bool) {
+        isInSmallWindow = isShown
+        // Nothing is read, but the app looks whether anybody sees it.
+        announce("")
+    }
 
     // MARK: What happens
 

@@ -67,7 +67,8 @@ public enum SettingsEvent: Sendable {
     public private(set) var trouble: CallTrouble?
     public var codeDraft = ""
     /// Numbers for people who look for a fault.
-    public internal(set) var diagnostics: [String] = []
+    public var diagnostics: [String] { diagnose() }
+    @ObservationIgnored var diagnose: @MainActor () -> [String] = { [] }
     /// The licenses of what the app contains.
     public let licenses = Licenses.all
     private let clock: any AppClock
@@ -172,7 +173,7 @@ public enum SettingsEvent: Sendable {
 
     // MARK: Texts
 
-    public let choicesText = "These settings apply when you join the next time."
+    public let choicesText = "Changes apply to the next call or room."
     /// The people to unblock; empty while they are not known.
     public var blockedPeople: [CallPerson] { blocked ?? [] }
     public var codeText: String {
@@ -228,7 +229,7 @@ public enum SettingsEvent: Sendable {
         lines += [.title("Calls and rooms"), .text(choicesText)]
         lines += choiceLines
         lines += [.title("Notifications"), .text(pushText)]
-        lines.append(.toggle("Notify me of calls", isOn: push == .on))
+        lines.append(.button(pushButtonText, isEnabled: canTogglePush))
         lines.append(.title("Your devices"))
         lines += deviceRows.map { .row($0.title, detail: $0.detail) }
         if !codeText.isEmpty { lines.append(.text(codeText)) }

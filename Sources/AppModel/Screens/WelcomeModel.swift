@@ -73,7 +73,7 @@ public enum ServerHealth: Equatable, Sendable {
         case .localNetwork:
             "This server did not answer. It is in your own network: allow Local Network for Confab in Settings, "
                 + "and check that the server is running."
-        case .noCamera: "Confab may not use the camera. Allow it in Settings, or type the address."
+        case .noCamera: "Confab is not allowed to use the camera. Allow it in Settings, or type the address."
         case .tooOld(let text): text
         case .ready(let url): "Connected to \(url.host() ?? "")."
         }
@@ -106,6 +106,14 @@ public enum ServerHealth: Equatable, Sendable {
             guard let self else { return }
             if permissions.mayShow { isScanning = true } else { status = .noCamera }
         }
+    }
+
+    /// The camera does not look for codes, although it is asked to.
+    public func scanFailed() {
+        guard isScanning else { return }
+        isScanning = false
+        status =
+            permissions.mayShow ? .wrong("The camera could not be started. Type the address.") : .noCamera
     }
 
     /// The camera sees QR codes. One with an address is the one that is meant.

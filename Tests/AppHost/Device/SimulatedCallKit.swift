@@ -32,7 +32,7 @@ import Observation
 
     func perform(_ effect: CallEffect) {
         switch effect {
-        case .report(let id, let name, _, let push): report(id, name, push)
+        case .report(let id, let person, _, let push): report(id, person?.name, push)
         case .update(let id, let person, _): change(id) { $0.name = person.name }
         case .reportConnecting(let id): change(id) { $0.state = .connecting }
         case .reportConnected(let id): change(id) { $0.state = .connected }

@@ -28,7 +28,7 @@ import Observation
     private(set) var isEnabled = false
     var isSounding: Bool { isActive && isEnabled }
 
-    func perform(_ effect: AudioEffect) {
+    func perform(_ effect: AudioEffect) -> Bool {
         switch effect {
         case .configure: break
         case .sessionDidActivate: isActive = true
@@ -36,6 +36,7 @@ import Observation
         case .setActive(let isActive): self.isActive = isActive
         case .setEnabled(let isEnabled): self.isEnabled = isEnabled
         }
+        return true
     }
 }
 

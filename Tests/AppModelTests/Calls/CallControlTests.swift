@@ -182,14 +182,28 @@ import Testing
         var script = Script(usesSystem: false)
         script.on(.online(isNew: true), Script.incoming(), .app(.answer(firstID)))
         #expect(
-            Array(script.on(Script.accepted()).suffix(3)) == [
-                .audio(.configure(speaker: true)), .audio(.setActive(true)), .audio(.setEnabled(true)),
+            Array(script.on(Script.accepted()).suffix(2)) == [
+                .audio(.configure(speaker: true)), .audio(.setActive(true)),
             ])
+        #expect(script.on(.audio(.activated)) == [.audio(.setEnabled(true))])
         #expect(
             script.on(Script.ended(.hungUp)) == [
                 .stopRinging(firstID), .leave(firstID), .audio(.setEnabled(false)), .audio(.setActive(false)),
                 Script.ending(.hungUp),
             ])
+    }
+
+    @Test func aSessionThatTheSystemRefusedIsTriedAgainAndNotTakenBack() {
+        var script = Script(usesSystem: false)
+        script.on(.online(isNew: true), Script.incoming(), .app(.answer(firstID)), Script.accepted())
+        #expect(script.on(.audio(.refused)) == [])
+        #expect(script.coordinator.audio.isRefused && !script.coordinator.audio.isEnabled)
+        let again: [CallEffect] = [.audio(.configure(speaker: true)), .audio(.setActive(true))]
+        #expect(script.on(.audio(.tryAgain)) == again)
+        #expect(script.on(.audio(.tryAgain)) == [], "it is asked")
+        script.on(.audio(.refused))
+        #expect(!script.on(Script.ended(.hungUp)).contains(.audio(.setActive(false))), "WebRTC counts activations")
+        #expect(!script.coordinator.audio.isRefused && script.on(.audio(.tryAgain)) == [])
     }
 
     @Test func withoutTheSystemButtonsWorkAtOnce() {
@@ -230,10 +244,23 @@ import Testing
         #expect(
             script.on(.system(.reset)) == [
                 .send(.decline(callID: Script.second)), .send(.end(callID: first)), .leave(firstID),
-                .audio(.setEnabled(false)),
+                .audio(.setEnabled(false)), .audio(.sessionDidDeactivate),
             ])
         #expect(script.coordinator.current == nil)
         #expect(script.coordinator.waiting == nil)
+        #expect(!script.coordinator.audio.isActive, "the next call is not queued for a session that is gone")
+    }
+
+    @Test func aResetCompletesPushesAndForgetsReports() {
+        var script = Script()
+        script.on(.push(callID: first, push: 1))
+        #expect(
+            script.on(.system(.reset)) == [
+                .send(.decline(callID: first)), .stopTimer(.unconfirmed(firstID)), .completePush(1),
+            ])
+        #expect(script.on(.reportResult(firstID, push: 1, .ok)) == [.reportEnded(firstID, .failed)], "a late answer")
+        #expect(script.on(.reportResult(firstID, push: 1, .refused)) == [])
+        #expect(script.on(Script.incoming()) == [.report(firstID, Script.ada, video: true, push: nil)])
     }
 
     @Test func aConnectionThatReturnsInTimeIsNotTheSystemsBusiness() {

@@ -30,8 +30,8 @@ import Testing
     }
 
     @Test func aCallerOfWhomOnlyAPushToldHasTheNameOfTheApp() {
-        #expect(ShownCall(name: nil, personID: nil, hasVideo: true).name == "Confab")
-        let call = ShownCall(name: "Ada", personID: "a", hasVideo: false)
+        #expect(ShownCall(nil, hasVideo: true).name == "Confab")
+        let call = ShownCall(CallPerson(id: "a", name: "Ada"), hasVideo: false)
         #expect(call.name == "Ada" && call.personID == "a" && !call.hasVideo)
         #expect(call.canBeHeld && !call.canBeGrouped && !call.hasTones)
     }

@@ -26,6 +26,8 @@ struct CallWorld {
     private var timers: Set<CallTimer> = []
     private var joined: Set<SystemCallID> = []
     private var isSessionActive = false
+    /// Whether the app asked for the session, where it does so itself.
+    private var isSessionAsked = false
     private var isAudioEnabled = false
     /// Whether the other person of each call was told that there is video, and whether the camera runs.
     private var toldVideo: [String: Bool] = [:]
@@ -110,7 +112,7 @@ struct CallWorld {
                     .mute(true), .hold(true), .video(false), .video(true), .answer(anyID()), .camera(works: false),
                     .camera(works: true), .sharing(true), .sharing(false),
                 ]) ?? .mute(false))
-        case 24, 25: return .audio(pick([.activated, .deactivated]) ?? .activated)
+        case 24, 25: return .audio(pick([.activated, .deactivated, .refused, .tryAgain]) ?? .activated)
         case 26: return pick(Array(timers)).map(CallEvent.timer)
         case 27: return Int.random(in: 0..<4, using: &random) == 0 ? .online(isNew: true) : .online(isNew: false)
         case 28: return pick([.offline, .pushToken("aa"), .pushToken(nil), .system(.reset)])
@@ -185,9 +187,13 @@ struct CallWorld {
             if result == .ok { shown.insert(id) }
         case .server(.placed(let id, _)), .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
         case .timer(let timer): timers.remove(timer)
-        case .audio(.activated): if coordinator.usesSystem { isSessionActive = true }
+        case .audio(.activated):
+            if coordinator.usesSystem || isSessionAsked { isSessionActive = true }
+            isSessionAsked = false
+        case .audio(.refused): isSessionAsked = false
         case .system(.reset):
             openActions = []
+            openReports = []
             shown = []
         case .system(.timedOut(let action)): openActions.remove(action)
         case .system(.start(let id, let action?)):
@@ -215,7 +221,7 @@ struct CallWorld {
             // Unless it failed at once, the call is on the system's screen.
             if openActions.contains(action) { (starts[action], _) = (id, shown.insert(id)) }
         }
-        if event == .audio(.deactivated), coordinator.usesSystem { isSessionActive = false }
+        if event == .audio(.deactivated) || event == .system(.reset), coordinator.usesSystem { isSessionActive = false }
         (starting, ending) = (nil, nil)
         if isAudioEnabled, !isSessionActive { fail("audio is enabled without a session") }
         checkSlots()
@@ -304,7 +310,8 @@ struct CallWorld {
         switch effect {
         case .setActive(let isActive):
             if coordinator.usesSystem { fail("the app activated the session") }
-            isSessionActive = isActive
+            if isActive ? isSessionAsked || isSessionActive : !isSessionActive { fail("activations are not balanced") }
+            if isActive { isSessionAsked = true } else { isSessionActive = false }
         case .setEnabled(let isEnabled):
             if isEnabled == isAudioEnabled { fail("audio was set twice") }
             if isEnabled, !isSessionActive { fail("audio was enabled without a session") }

@@ -24,7 +24,7 @@ import Testing
         var script = Script()
         #expect(
             script.on(.push(callID: first, push: 1)) == [
-                .report(firstID, name: nil, video: true, push: 1), .openSocket, .startTimer(.unconfirmed(firstID)),
+                .report(firstID, nil, video: true, push: 1), .openSocket, .startTimer(.unconfirmed(firstID)),
             ])
         #expect(script.coordinator.current?.phase == .reported)
     }
@@ -32,7 +32,7 @@ import Testing
     @Test func aPushAboutAKnownCallIsReportedAgain() {
         var script = Script.pushed()
         #expect(
-            script.on(.push(callID: first, push: 2)) == [.report(firstID, name: nil, video: true, push: 2)])
+            script.on(.push(callID: first, push: 2)) == [.report(firstID, nil, video: true, push: 2)])
         #expect(script.on(.reportResult(firstID, push: 2, .known)) == [.completePush(2)])
         #expect(script.coordinator.current?.phase == .reported)
     }
@@ -41,7 +41,7 @@ import Testing
         var script = Script.active()
         #expect(
             script.on(.push(callID: second, push: 2)) == [
-                .report(secondID, name: nil, video: true, push: 2), .openSocket, .startTimer(.unconfirmed(secondID)),
+                .report(secondID, nil, video: true, push: 2), .openSocket, .startTimer(.unconfirmed(secondID)),
             ])
         #expect(script.coordinator.current?.phase == .active)
         #expect(script.coordinator.waiting?.phase == .reported)
@@ -51,7 +51,7 @@ import Testing
         var script = Script.activeAndWaiting()
         let third = String(repeating: "c", count: 32)
         let thirdID = UUID(callID: third)!
-        #expect(script.on(.push(callID: third, push: 3)) == [.report(thirdID, name: nil, video: true, push: 3)])
+        #expect(script.on(.push(callID: third, push: 3)) == [.report(thirdID, nil, video: true, push: 3)])
         #expect(
             script.on(.reportResult(thirdID, push: 3, .ok)) == [.completePush(3), .reportEnded(thirdID, .failed)])
     }
@@ -59,7 +59,7 @@ import Testing
     @Test func aPushWithAnUnreadableIDIsReportedAndEnds() throws {
         var script = Script()
         let effects = script.on(.push(callID: "nonsense", push: 1))
-        guard case .report(let id, name: nil, video: true, push: 1) = effects.first, effects.count == 1 else {
+        guard case .report(let id, nil, video: true, push: 1) = effects.first, effects.count == 1 else {
             Issue.record("\(effects)")
             return
         }
@@ -79,8 +79,9 @@ import Testing
 
     @Test func anIncomingCallIsReported() {
         var script = Script()
-        #expect(script.on(Script.incoming()) == [.report(firstID, name: "Ada", video: true, push: nil)])
+        #expect(script.on(Script.incoming()) == [.report(firstID, Script.ada, video: true, push: nil)])
         #expect(script.coordinator.current?.phase == .reported)
+        #expect(ShownCall(script.coordinator.current?.person, hasVideo: true).personID == "ada", "to be called back")
     }
 
     @Test func detailsOfAReportedCallUpdateItAndStopTheTimer() {

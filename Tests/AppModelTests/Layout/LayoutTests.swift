@@ -154,7 +154,7 @@ import Testing
     @Test func motionIsThatOfPerchRTCAndLessIfThePersonWantsLess() {
         #expect(Motion.pop(reduceMotion: false) == .init(scale: 1.05, growing: 0.14, shrinking: 0.16))
         #expect(Motion.pop(reduceMotion: true) == nil)
-        #expect(Motion.tile(reduceMotion: false) == .spring(duration: 0.3, damping: 0.85, velocity: 0.25))
+        #expect(Motion.tile(reduceMotion: false) == .spring(duration: 0.3, bounce: 0.15, velocity: 0.25))
         #expect(Motion.tile(reduceMotion: true) == .crossFade(duration: 0.3))
         #expect(Motion.mutedOverlay == 0.60)
     }

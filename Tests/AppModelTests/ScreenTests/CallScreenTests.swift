@@ -188,9 +188,9 @@ import Testing
     }
     @Test func theSizeOfThePictureIsThatOfTheSmallWindow() {
         let model = active()
-        #expect(model.windowSize == .usual)
+        #expect(model.smallWindow?.size == .usual)
         model.pictureSize(PixelSize(width: 1280, height: 720))
-        #expect(model.windowSize == PixelSize(width: 1280, height: 720))
+        #expect(model.smallWindow?.size == PixelSize(width: 1280, height: 720))
     }
     @Test func connecting() {
         let model = placed()
@@ -264,7 +264,7 @@ import Testing
     @Test func aPushIsReportedBeforeItsCallbackReturns() {
         let model = model()
         device.calls.onEvent?(.push(callID: first, push: 7))
-        #expect(device.calls.take() == [.report(CallScript.firstID, name: nil, video: true, push: 7)])
+        #expect(device.calls.take() == [.report(CallScript.firstID, nil, video: true, push: 7)])
         device.calls.onEvent?(.reportResult(CallScript.firstID, push: 7, .ok))
         device.clock.pass(10)
         #expect(device.calls.take() == [.completePush(7), .reportEnded(CallScript.firstID, .failed)])

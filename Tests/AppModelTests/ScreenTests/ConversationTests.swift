@@ -36,7 +36,12 @@ import Testing
 
     @Test func timeInTheBackgroundIsAskedForOnceAndGivenBackOnce() {
         let app = home()
-        for phase in [AppPhase.active, .inactive, .background, .background] { app.phaseChanged(to: phase) }
+        app.phaseChanged(to: .active)
+        app.phaseChanged(to: .background)
+        #expect(device.background.begun == 0, "there is nothing to end")
+        app.phaseChanged(to: .active)
+        app.handle(.line(.online(isNew: true)))
+        for phase in [AppPhase.inactive, .background, .background] { app.phaseChanged(to: phase) }
         #expect(device.background.running == 1 && device.background.begun == 1)
         app.phaseChanged(to: .active)
         app.phaseChanged(to: .active)
@@ -46,6 +51,94 @@ import Testing
         #expect(device.background.running == 0, "the system ends apps that keep it")
         app.phaseChanged(to: .active)
         #expect(device.background.running == 0 && device.background.begun == 2)
+    }
+
+    @Test func timeInTheBackgroundIsGivenBackAfterTheFarewell() {
+        let app = home()
+        app.phaseChanged(to: .active)
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.phaseChanged(to: .background)
+        _ = device.server.take()
+        device.clock.pass(10)
+        #expect(
+            device.server.take() == [.roulette(.stop), .leave] && device.background.running == 1, "it is being sent")
+        device.clock.pass(3)
+        #expect(device.background.running == 0)
+    }
+
+    @Test func aChatInTheSmallWindowGoesOnUntilTheWindowIsClosed() {
+        let app = home()
+        app.phaseChanged(to: .active)
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.handle(.roulette(.waiting(pause: nil)))
+        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        app.handle(.roulette(.video(FakeVideo())))
+        #expect(app.roulette.smallWindow?.size == .usual)
+        app.phaseChanged(to: .background)
+        app.roulette.smallWindow(isShown: true)
+        device.clock.pass(600)
+        #expect(app.roulette.isInChat && app.line != .idle && device.background.running == 0)
+        app.roulette.smallWindow(isShown: false)
+        device.clock.pass(10)
+        #expect(app.line == .idle && !app.roulette.isInChat && app.roulette.smallWindow == nil)
+    }
+
+    // MARK: A phone call takes the sound
+
+    private static let asking: [AudioEffect] = [.configure(speaker: true), .setActive(true)]
+
+    @Test func soundThatTheSystemRefusesIsTriedAgainUntilItComes() {
+        let app = home()
+        app.phaseChanged(to: .active)
+        app.handle(.line(.online(isNew: true)))
+        device.audio.refuses = true
+        app.room.roomName = "book club"
+        app.room.join()
+        app.handle(.room(.joined))
+        #expect(device.audio.effects == Self.asking)
+        app.handle(.room(.speaker(nil)))
+        device.clock.pass(4)
+        #expect(device.audio.effects == Self.asking, "not with each event")
+        device.clock.pass(1)
+        #expect(device.audio.effects == Self.asking + Self.asking)
+        device.audio.refuses = false
+        app.phaseChanged(to: .active)
+        let sounding = Self.asking + Self.asking + Self.asking + [.setEnabled(true)]
+        #expect(device.audio.effects == sounding, "at once, when the app is opened again")
+        device.clock.pass(60)
+        #expect(device.audio.effects == sounding)
+        app.room.leave()
+        #expect(device.audio.effects == sounding + [.setEnabled(false), .setActive(false)])
+    }
+
+    @Test func refusedSoundThatIsNotWantedAnyMoreIsNotTakenBack() {
+        let app = home()
+        app.phaseChanged(to: .active)
+        app.handle(.line(.online(isNew: true)))
+        device.audio.refuses = true
+        app.room.roomName = "book club"
+        app.room.join()
+        app.handle(.room(.joined))
+        app.room.leave()
+        device.clock.pass(60)
+        #expect(device.audio.effects == Self.asking)
+    }
+
+    @Test func aCallWithoutTheSystemsScreenTriesItsSoundAgain() {
+        device.calls.isAllowed = false
+        device.audio.refuses = true
+        let app = home()
+        app.handle(.line(.online(isNew: true)))
+        app.handle(.call(.incoming(IncomingCallInfo(callID: CallScript.first, person: CallScript.bob, video: true))))
+        app.calls.accept()
+        app.handle(.call(.accepted(callID: CallScript.first, personID: "bob")))
+        #expect(device.audio.effects.suffix(2) == Self.asking)
+        let count = device.audio.effects.count
+        device.audio.refuses = false
+        device.clock.pass(5)
+        #expect(device.audio.effects.dropFirst(count) == Self.asking + [.setEnabled(true)])
     }
 
     @Test func onlyAnAppThatIsNotSeenGoesOffline() {
@@ -153,34 +246,44 @@ import Testing
         #expect(device.server.take() == [.deviceChanged(.serious, isLowPower: true)])
     }
 
+    @Test(arguments: NetworkState.allCases) func onlyWithoutAnyNetworkNothingIsTried(state: NetworkState) {
+        let app = home()
+        _ = device.server.take()
+        app.networkChanged(to: state)
+        #expect(device.server.take() == [.networkChanged(isAvailable: state != .unavailable)])
+    }
+
     // MARK: Recent calls
 
     @Test func aRecentCallIsCalledBackWhenTheServerCanPlaceIt() {
         let app = home()
         let id = String(repeating: "e", count: 32)
-        app.callBack(person: id, name: "Eve", video: false)
+        app.callBack([(nil, "Nobody"), (id, "Eve")], video: nil)
         #expect(!app.calls.hasCall)
         app.handle(.line(.online(isNew: true)))
         #expect(app.calls.coordinator.current?.person == CallPerson(id: id, name: "Eve"))
-        #expect(app.calls.coordinator.current?.video == false)
+        #expect(app.calls.coordinator.current?.video == false, "the kind of call is not known")
     }
     @Test func aRecentCallHasTheNameOfTheContact() {
         let app = home()
         let id = String(repeating: "e", count: 32)
         app.handle(.line(.online(isNew: true)))
         app.handle(.people(.contacts([Contact(id: id, name: "Eve", isOnline: true)])))
-        app.callBack(person: id, name: "Confab", video: true)
+        app.callBack([(id, "Confab")], video: true)
         #expect(app.calls.coordinator.current?.person?.name == "Eve")
     }
-    @Test func aRecentCallOfSomethingElseIsIgnored() {
+    @Test func aRecentCallOfSomebodyUnknownOpensTheHistory() {
         let app = home()
         app.handle(.line(.online(isNew: true)))
-        app.callBack(person: "+1 555 0100", name: "", video: true)
-        #expect(!app.calls.hasCall)
+        app.callBack([("+1 555 0100", "")], video: true)
+        #expect(!app.calls.hasCall && app.tab == .people)
+        app.tab = .settings
+        app.callBack([], video: nil)
+        #expect(app.tab == .people)
     }
     @Test func aRecentCallIsForgottenWithTheServer() {
         let app = home()
-        app.callBack(person: String(repeating: "e", count: 32), name: "Eve", video: false)
+        app.callBack([(String(repeating: "e", count: 32), "Eve")], video: false)
         app.handle(.line(.offline(.unreachable)))
         app.becameActive()
         app.enteredBackground()

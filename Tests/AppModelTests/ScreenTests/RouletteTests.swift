@@ -296,4 +296,11 @@ import Testing
         model.connection(isUp: true)
         #expect(requests.all.filter { $0 == .count }.count == 2)
     }
+
+    @Test func belowTheMessagesIsOnlyWhatThereIsToRead() {
+        let model = model(matched)
+        #expect(!model.notes.contains(""))
+        model.handle(.typing(true))
+        #expect(model.notes.last == model.typingText && !model.notes.contains(""))
+    }
 }

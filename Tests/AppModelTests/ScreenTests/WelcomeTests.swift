@@ -87,6 +87,20 @@ import Testing
         model.address = "c"
         #expect(!model.offersSettings)
     }
+    @Test func aScannerThatCannotStartSaysSo() {
+        permissions.statuses[.camera] = .allowed
+        let model = model()
+        model.scanFailed()
+        #expect(model.status == .empty, "the person has closed it")
+        model.scan()
+        model.scanFailed()
+        #expect(!model.isScanning && !model.offersSettings)
+        #expect(model.statusText == "The camera could not be started. Type the address.")
+        model.scan()
+        permissions.statuses[.camera] = .restricted
+        model.scanFailed()
+        #expect(!model.isScanning && model.status == .noCamera)
+    }
     @Test func aDeviceThatReadsNoCodesDoesNotOfferIt() {
         permissions.statuses[.camera] = .allowed
         let model = model(canScan: false)

@@ -97,7 +97,12 @@ import Foundation
 
 @MainActor final class FakeAudio: AudioControl {
     private(set) var effects: [AudioEffect] = []
-    func perform(_ effect: AudioEffect) { effects.append(effect) }
+    /// Whether the system refuses to activate the session.
+    var refuses = false
+    func perform(_ effect: AudioEffect) -> Bool {
+        effects.append(effect)
+        return !refuses || effect != .setActive(true)
+    }
 }
 
 @MainActor final class FakeAnnouncer: Announcer {

@@ -2,14 +2,13 @@ import AVFoundation
 import AppModel
 import WebRTC
 
-/// The audio session of WebRTC. `AudioMachine` decides when sound flows. Nothing starts it by itself, because CallKit requires
-/// that the system activates the session during calls.
+/// The audio session of WebRTC. `AudioMachine` decides when sound flows. WebRTC must not start it on its own: during calls, CallKit
+/// activates the session.
 @MainActor final class CallAudio: AudioControl {
     private let session = RTCAudioSession.sharedInstance()
 
     init() {
         session.useManualAudio = true
-        // Set before any connection.
         session.isAudioEnabled = AudioMachine.isEnabledAtLaunch
         use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
     }
@@ -21,23 +20,26 @@ import WebRTC
         RTCAudioSessionConfiguration.setWebRTC(configuration)
     }
 
-    func perform(_ effect: AudioEffect) {
+    func perform(_ effect: AudioEffect) -> Bool {
         switch effect {
         case .configure(let speaker):
             use(AudioMode(speaker: speaker))
-            locked { try session.setConfiguration(.webRTC()) }
+            return locked { try session.setConfiguration(.webRTC()) }
         case .sessionDidActivate: session.audioSessionDidActivate(AVAudioSession.sharedInstance())
         case .sessionDidDeactivate: session.audioSessionDidDeactivate(AVAudioSession.sharedInstance())
-        case .setActive(let on): locked { try session.setActive(on) }
+        case .setActive(let on): return locked { try session.setActive(on) }
         case .setEnabled(let on): session.isAudioEnabled = on
         }
+        return true
     }
 
-    /// The session refuses changes without its lock. A change that fails leaves the sound as it is, and the next one tries again.
-    private func locked(_ change: () throws -> Void) {
+    /// The session refuses changes without its lock.
+    ///
+    /// - Returns: whether the system made the change.
+    private func locked(_ change: () throws -> Void) -> Bool {
         session.lockForConfiguration()
-        try? change()
-        session.unlockForConfiguration()
+        defer { session.unlockForConfiguration() }
+        return (try? change()) != nil
     }
 }
 

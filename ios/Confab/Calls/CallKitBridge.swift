@@ -25,10 +25,9 @@ import UIKit
 
     func perform(_ effect: CallEffect) {
         switch effect {
-        case .report(let id, let name, let video, let push): report(id, name, video, push)
+        case .report(let id, let person, let video, let push): report(id, person, video, push)
         case .update(let id, let person, let video):
-            provider.reportCall(
-                with: id, updated: CXCallUpdate(name: person.name, personID: person.id, hasVideo: video))
+            provider.reportCall(with: id, updated: CXCallUpdate(person, hasVideo: video))
         case .reportConnecting(let id): provider.reportOutgoingCall(with: id, startedConnectingAt: nil)
         case .reportConnected(let id): provider.reportOutgoingCall(with: id, connectedAt: nil)
         case .reportEnded(let id, let reason): provider.reportCall(with: id, endedAt: nil, reason: reason.native)
@@ -38,7 +37,7 @@ import UIKit
         case .fail(let action): actions.take(action)?.fail()
         // Only where this bridge is not used.
         case .ring, .stopRinging: break
-        // Not for the system. Without a default, so that the compiler asks about each new effect.
+        // These are not for the system. They are listed so that the compiler complains when an effect is added.
         case .openSocket, .appear, .send, .registerPush, .unregisterPush, .join, .publish, .leave, .setMuted, .setVideo,
             .audio, .startTimer, .stopTimer, .show, .tell:
             break
@@ -58,8 +57,8 @@ import UIKit
         return provider
     }
 
-    private func report(_ id: SystemCallID, _ name: String?, _ video: Bool, _ push: PushID?) {
-        let update = CXCallUpdate(name: name, personID: nil, hasVideo: video)
+    private func report(_ id: SystemCallID, _ person: CallPerson?, _ video: Bool, _ push: PushID?) {
+        let update = CXCallUpdate(person, hasVideo: video)
         provider.reportNewIncomingCall(with: id, update: update) { @Sendable [weak self] error in
             let result = SystemReportResult(error)
             Task { @MainActor in self?.onEvent?(.reportResult(id, push: push, result)) }

@@ -21,9 +21,9 @@ extension SystemReportResult {
 }
 
 extension CXCallUpdate {
-    convenience init(name: String?, personID: String?, hasVideo: Bool) {
+    convenience init(_ person: CallPerson?, hasVideo: Bool) {
         self.init()
-        let call = ShownCall(name: name, personID: personID, hasVideo: hasVideo)
+        let call = ShownCall(person, hasVideo: hasVideo)
         localizedCallerName = call.name
         if let personID = call.personID { remoteHandle = CXHandle(type: .generic, value: personID) }
         self.hasVideo = call.hasVideo

@@ -6,15 +6,17 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// Shows the partner in a small window when the app is left. Place it behind the partner's picture: the window grows out of it.
+/// Shows a picture in a small window when the app is left. Place it behind the picture: the window grows out of it.
 struct PictureInPicture: UIViewRepresentable {
-    let source: (any VideoSource)?
-    let size: PixelSize
+    let window: SmallWindow?
+    /// The window is shown, or no longer.
+    var shown: @MainActor (Bool) -> Void = { _ in }
 
     func makeUIView(context: Context) -> UIView { UIView(frame: .zero) }
 
     func updateUIView(_ view: UIView, context: Context) {
-        context.coordinator.show(source as? any SurfaceSource, size, from: view)
+        context.coordinator.tell = shown
+        context.coordinator.show(window?.source as? any SurfaceSource, window?.size ?? .usual, from: view)
     }
 
     static func dismantleUIView(_ view: UIView, coordinator: Window) { coordinator.close() }
@@ -23,8 +25,9 @@ struct PictureInPicture: UIViewRepresentable {
 
     /// The window of one picture.
     @MainActor final class Window: NSObject {
+        var tell: @MainActor (Bool) -> Void = { _ in }
         private var window = PictureWindow()
-        /// Kept, so that no other source gets its identity.
+        /// Retained: otherwise another source could get the same address and be taken for this one.
         private var source: (any SurfaceSource)?
         private var surface: (any VideoSurface)?
         private var content: AVPictureInPictureVideoCallViewController?
@@ -32,28 +35,38 @@ struct PictureInPicture: UIViewRepresentable {
 
         func show(_ source: (any SurfaceSource)?, _ size: PixelSize, from view: UIView) {
             let isSupported = AVPictureInPictureController.isPictureInPictureSupported()
-            for effect in window.show(source.map { ObjectIdentifier($0) }, size, isSupported: isSupported) {
+            let effects = window.show(source.map { ObjectIdentifier($0) }, size, isSupported: isSupported)
+            perform(effects, source, from: view)
+        }
+
+        func close() { perform(window.close()) }
+
+        fileprivate func isShown(_ isShown: Bool) { perform(window.shown(isShown)) }
+
+        private func perform(
+            _ effects: [PictureWindow.Effect], _ source: (any SurfaceSource)? = nil, from view: UIView? = nil
+        ) {
+            for effect in effects {
                 switch effect {
                 case .resize(let size): content?.preferredContentSize = CGSize(size)
+                case .exchange(let size): if let source { fill(source, CGSize(size)) }
                 case .close: closeWindow()
-                case .open(let size): if let source { openWindow(source, CGSize(size), from: view) }
+                case .open(let size): if let source, let view { openWindow(source, CGSize(size), from: view) }
+                // Later, because a view that is being updated must not change the model.
+                case .tell(let isShown): Task { [tell] in tell(isShown) }
                 }
             }
         }
 
-        func close() { if !window.close().isEmpty { closeWindow() } }
-
         private func openWindow(_ source: any SurfaceSource, _ size: CGSize, from view: UIView) {
-            let surface = source.makeSurface(inBackground: true)
             let content = AVPictureInPictureVideoCallViewController()
-            content.preferredContentSize = size
-            fill(content.view, with: surface.view)
             let controller = AVPictureInPictureController(
                 contentSource: AVPictureInPictureController.ContentSource(
                     activeVideoCallSourceView: view, contentViewController: content))
             controller.canStartPictureInPictureAutomaticallyFromInline = true
             controller.delegate = self
-            (self.source, self.surface, self.content, self.controller) = (source, surface, content, controller)
+            (self.content, self.controller) = (content, controller)
+            fill(source, size)
         }
 
         private func closeWindow() {
@@ -62,15 +75,31 @@ struct PictureInPicture: UIViewRepresentable {
             (source, surface, content, controller) = (nil, nil, nil, nil)
         }
 
-        private func fill(_ view: UIView, with picture: UIView) {
-            picture.frame = view.bounds
-            picture.autoresizingMask = [.flexibleWidth, .flexibleHeight]
-            view.addSubview(picture)
+        /// Shows a source in the window, in place of another one.
+        private func fill(_ source: any SurfaceSource, _ size: CGSize) {
+            guard let content else { return }
+            surface?.close()
+            surface?.view.removeFromSuperview()
+            let surface = source.makeSurface(inBackground: true)
+            surface.view.frame = content.view.bounds
+            surface.view.autoresizingMask = [.flexibleWidth, .flexibleHeight]
+            content.view.addSubview(surface.view)
+            content.preferredContentSize = size
+            (self.source, self.surface) = (source, surface)
         }
     }
 }
 
 extension PictureInPicture.Window: @preconcurrency AVPictureInPictureControllerDelegate {
+    func pictureInPictureControllerDidStartPictureInPicture(_ pictureInPictureController: AVPictureInPictureController)
+    {
+        isShown(true)
+    }
+
+    func pictureInPictureControllerDidStopPictureInPicture(_ pictureInPictureController: AVPictureInPictureController) {
+        isShown(false)
+    }
+
     /// The window goes back into the app. The view that it came from is still there: without it, the window is closed.
     func pictureInPictureController(
         _ pictureInPictureController: AVPictureInPictureController,

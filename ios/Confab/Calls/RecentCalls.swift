@@ -9,9 +9,20 @@ extension ApplicationModel {
 
     /// The person chose a call in that list.
     func callBack(_ activity: NSUserActivity) {
-        guard let intent = activity.interaction?.intent as? INStartCallIntent, let person = intent.contacts?.first,
-            let id = person.personHandle?.value
-        else { return }
-        callBack(person: id, name: person.displayName, video: intent.callCapability == .videoCall)
+        guard let intent = activity.interaction?.intent as? INStartCallIntent else { return }
+        let contacts = (intent.contacts ?? []).map { (id: $0.personHandle?.value, name: $0.displayName) }
+        callBack(contacts, video: intent.callCapability.isVideo)
+    }
+}
+
+extension INCallCapability {
+    /// Nil if it is not known.
+    fileprivate var isVideo: Bool? {
+        switch self {
+        case .unknown: nil
+        case .audioCall: false
+        case .videoCall: true
+        @unknown default: nil
+        }
     }
 }

@@ -40,7 +40,8 @@ struct PermissionsView: View {
             Text("Camera and microphone").font(.title2).accessibilityAddTraits(.isHeader)
             ModelText(model.statusText).multilineTextAlignment(.center)
             if model.isUndecided { Button("Allow") { model.ask() }.buttonStyle(.borderedProminent) }
-            if model.offersSettings { SettingsButton() }
+            // In a row of a form, a button without a style reacts to taps anywhere in the row.
+            if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
             Button(model.continueText) { model.proceed() }.buttonStyle(.bordered)
         }
         .disabled(model.isAsking)

@@ -71,7 +71,7 @@ struct CallView: View {
         )
         .ignoresSafeArea()
         .overlay { if calls.lacksPicture { NoPicture() } }
-        .background { PictureInPicture(source: calls.partnerVideo, size: calls.windowSize) }
+        .background { PictureInPicture(window: calls.smallWindow) }
         .accessibilityElement()
         .accessibilityLabel(calls.partnerPicture)
         .overlay(alignment: .top) {

@@ -33,7 +33,7 @@ struct NearbyView: View {
             }
             Button("Refresh") { model.refresh() }
             if model.hasMore { Button("Farther away") { model.showFarther() } }
-            if model.isLaterPage { Button("Closer") { model.refresh() } }
+            if model.isLaterPage { Button("Closer") { model.showClosest() } }
         }
     }
 

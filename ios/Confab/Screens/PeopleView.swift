@@ -52,7 +52,7 @@ private struct ContactsSection: View {
                     .textInputAutocapitalization(.never)
                     .autocorrectionDisabled()
                     .onSubmit { model.find() }
-                Button("Find") { model.find() }.disabled(!model.canFind)
+                Button("Find") { model.find() }.buttonStyle(.borderless).disabled(!model.canFind)
             }
             ModelText(model.searchText)
         }

@@ -53,7 +53,7 @@ private struct RoomStage: View {
                 if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
                 ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
             }
-            RoomPictures(model: model)
+            RoomPictures(model: model).background { PictureInPicture(window: model.smallWindow) }
             HStack {
                 ScrollView(.horizontal) { HStack { buttons } }
                 Button("Leave", role: .destructive) { model.leave() }.buttonStyle(.borderedProminent)
@@ -223,7 +223,8 @@ private struct OwnTile: View {
     let model: RoomModel
     let placed: PlacedOwnPicture
     let viewport: CGSize
-    @State private var gesture: OwnPictureGesture? = nil
+    /// False at the end of a touch, also of one that the system takes away.
+    @GestureState private var isTouched = false
     @State private var scale = 1.0
     @Environment(\.accessibilityReduceMotion) private var reduceMotion
 
@@ -242,12 +243,16 @@ private struct OwnTile: View {
         }
         .clipShape(RoundedRectangle(cornerRadius: 8))
         .scaleEffect(scale)
-        .offset(x: gesture?.offset.x ?? 0, y: gesture?.offset.y ?? 0)
+        .offset(x: model.dragOffset.x, y: model.dragOffset.y)
         .gesture(
             DragGesture(minimumDistance: 0)
+                .updating($isTouched) { _, isTouched, _ in isTouched = true }
                 .onChanged { move($0.translation) }
-                .onEnded { _ in end() }
+                .onEnded { _ in if model.endDrag() { pop() } }
         )
+        // After `onEnded`, which is not called for a touch that is taken away.
+        .onChange(of: isTouched) { _, isTouched in if !isTouched { model.cancelDrag() } }
+        .onDisappear { model.cancelDrag() }
         .accessibilityElement()
         .accessibilityLabel(model.ownText)
         .accessibilityAction(named: "Mute") { model.toggleMute() }
@@ -259,14 +264,7 @@ private struct OwnTile: View {
 
     private func move(_ translation: CGSize) {
         let viewport = AppModel.Rectangle(x: 0, y: 0, width: Int(viewport.width), height: Int(viewport.height))
-        var moved = gesture ?? OwnPictureGesture(home: placed.rectangle, viewport: viewport)
-        moved.move(x: translation.width, y: translation.height)
-        gesture = moved
-    }
-
-    private func end() {
-        if model.finish(gesture) { pop() }
-        gesture = nil
+        model.drag(x: translation.width, y: translation.height, home: placed.rectangle, viewport: viewport)
     }
 
     /// Answers a tap.
@@ -291,8 +289,8 @@ extension Animation {
     /// How a tile appears and moves.
     fileprivate static func tile(reduceMotion: Bool) -> Animation {
         switch Motion.tile(reduceMotion: reduceMotion) {
-        case .spring(let duration, let damping, let velocity):
-            .interpolatingSpring(duration: duration, bounce: 1 - damping, initialVelocity: velocity)
+        case .spring(let duration, let bounce, let velocity):
+            .interpolatingSpring(duration: duration, bounce: bounce, initialVelocity: velocity)
         case .crossFade(let duration): .easeInOut(duration: duration)
         }
     }

@@ -52,7 +52,7 @@ private struct RouletteSetup: View {
                 }
                 HStack {
                     TextField("Interests", text: $model.interestDraft).onSubmit { model.addInterest() }
-                    Button("Add") { model.addInterest() }.disabled(!model.canAddInterest)
+                    Button("Add") { model.addInterest() }.buttonStyle(.borderless).disabled(!model.canAddInterest)
                 }
                 ForEach(model.interests, id: \.self) { interest in
                     Text(interest).swipeActions {
@@ -85,7 +85,7 @@ private struct RouletteChat: View {
             }
             if model.isInChat {
                 ChatView(
-                    lines: model.chat, notes: [model.chatHint, model.typingText], draft: $model.draft,
+                    lines: model.chat, notes: model.notes, draft: $model.draft,
                     canWrite: model.hasChat, canSend: model.canSend, sendAgain: { model.sendAgain($0) }
                 ) { model.send() }
             } else {
@@ -106,7 +106,7 @@ private struct RouletteChat: View {
                 model.partner, onFirstFrame: { model.pictureShown() }, onSize: { model.pictureSize(PixelSize($0)) }
             )
             .overlay { if model.lacksPicture { NoPicture() } }
-            .background { PictureInPicture(source: model.partner, size: model.windowSize) }
+            .background { PictureInPicture(window: model.smallWindow) { model.smallWindow(isShown: $0) } }
             .accessibilityElement()
             .accessibilityLabel(model.partnerPicture)
             VideoView(model.shownOwn, mirrored: model.camera.isMirrored)

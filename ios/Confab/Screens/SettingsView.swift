@@ -116,10 +116,17 @@ private struct DataSection: View {
                 if let url = model.exportedFile { ShareLink(item: url) }
                 Button("Delete my account", role: .destructive) { model.askToDelete() }.disabled(!model.canDelete)
             }
-            NavigationLink("Diagnostics") { LineList(lines: model.diagnostics).navigationTitle("Diagnostics") }
+            NavigationLink("Diagnostics") { DiagnosticsView(model: model) }
             NavigationLink("Licenses") { LineList(lines: model.licenses).navigationTitle("Licenses") }
         }
     }
+}
+
+/// Made when it is opened, and not with each change of the settings.
+private struct DiagnosticsView: View {
+    let model: SettingsModel
+
+    var body: some View { LineList(lines: model.diagnostics).navigationTitle("Diagnostics") }
 }
 
 private struct LineList: View {

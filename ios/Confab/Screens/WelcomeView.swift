@@ -43,7 +43,7 @@ struct WelcomeView: View {
         }
         .sheet(isPresented: $model.isScanning) {
             NavigationStack {
-                CodeScanner { model.scanned(oneOf: $0) }
+                CodeScanner(found: { model.scanned(oneOf: $0) }, failed: { model.scanFailed() })
                     .ignoresSafeArea()
                     .navigationTitle("Scan QR code")
                     .toolbar {

@@ -7,6 +7,8 @@ import VisionKit
 /// Reads a QR code with the camera.
 struct CodeScanner: UIViewControllerRepresentable {
     let found: @MainActor ([String]) -> Void
+    /// The scanner cannot start.
+    let failed: @MainActor () -> Void
 
     func makeUIViewController(context: Context) -> DataScannerViewController {
         let scanner = DataScannerViewController(recognizedDataTypes: [.barcode(symbologies: [.qr])])
@@ -15,8 +17,13 @@ struct CodeScanner: UIViewControllerRepresentable {
     }
 
     func updateUIViewController(_ scanner: DataScannerViewController, context: Context) {
-        // Without the camera it stays black, and the person cancels.
-        if !scanner.isScanning { try? scanner.startScanning() }
+        guard !scanner.isScanning else { return }
+        do {
+            try scanner.startScanning()
+        } catch {
+            // Later, because a view that is being updated must not change the model.
+            Task { [failed] in failed() }
+        }
     }
 
     static func dismantleUIViewController(_ scanner: DataScannerViewController, coordinator: Reader) {

@@ -11,7 +11,7 @@ import UIKit
                 app?.deviceChanged(ThermalState(process.thermalState), isLowPower: process.isLowPowerModeEnabled)
             }
         }
-        // Also because the system tells of changes only after the state was read.
+        // Read once now: the system reports changes only after the first read.
         tell()
         for name in [ProcessInfo.thermalStateDidChangeNotification, .NSProcessInfoPowerStateDidChange] {
             _ = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { @Sendable _ in tell() }

@@ -8,9 +8,20 @@ import Network
 
     init(app: ApplicationModel) {
         monitor.pathUpdateHandler = { @Sendable [weak app] path in
-            let isAvailable = path.status == .satisfied
-            Task { @MainActor in app?.networkChanged(isAvailable: isAvailable) }
+            let state = NetworkState(path.status)
+            Task { @MainActor in app?.networkChanged(to: state) }
         }
         monitor.start(queue: .main)
+    }
+}
+
+extension NetworkState {
+    fileprivate init(_ status: NWPath.Status) {
+        switch status {
+        case .satisfied: self = .available
+        case .unsatisfied: self = .unavailable
+        case .requiresConnection: self = .onDemand
+        @unknown default: self = .onDemand
+        }
     }
 }

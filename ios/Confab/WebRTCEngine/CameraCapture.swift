@@ -8,12 +8,9 @@ import WebRTC
 
 /// The camera as a source of media. `AppModel` decides what it does, in ``CameraDriver``.
 actor CameraCapture: VideoCapture {
-    nonisolated let changes: AsyncStream<CaptureChange>
-    private let change: AsyncStream<CaptureChange>.Continuation
     nonisolated private let current: Locked<VideoSize?>
     private let interruptions: AsyncStream<Bool>
     private let driver: CameraDriver
-    private var watching: Task<Void, Never>?
 
     init(source: RTCVideoSource) {
         let current = Locked<VideoSize?>(nil)
@@ -21,28 +18,20 @@ actor CameraCapture: VideoCapture {
         self.current = current
         interruptions = camera.interruptions.changes
         driver = CameraDriver(camera) { current.value = $0 }
-        (changes, change) = AsyncStream.makeStream()
     }
 
     nonisolated var size: VideoSize? { current.value }
+    nonisolated var changes: AsyncStream<CaptureChange> { driver.changes }
 
     func start(_ request: CameraRequest) async throws(ConfabError) {
-        watching = Task { [driver, change, interruptions] in
-            await driver.follow(interruptions) { change.yield($0) }
-        }
-        try await driver.start(request)
+        try await driver.start(request, following: interruptions)
     }
 
     func change(to request: CameraRequest) async throws(ConfabError) { try await driver.change(to: request) }
     func flip() async throws(ConfabError) -> CameraFacing { try await driver.flip() }
     func setEnabled(_ enabled: Bool) async { await driver.setEnabled(enabled) }
 
-    /// The capturer must be stopped before it is released.
-    func stop() async {
-        watching?.cancel()
-        change.finish()
-        await driver.stop()
-    }
+    func stop() async { await driver.stop() }
 }
 
 /// The cameras of the device, with WebRTC's capturer.

@@ -17,7 +17,7 @@ struct Picture: @unchecked Sendable {
 /// only the newest is shown.
 final class FrameReceiver: NSObject, Sendable {
     private let newest = Locked(NewestValue<Picture>())
-    /// Apart from the newest picture, so that the main thread does not wait for conversions.
+    /// Has a lock of its own, so that the main thread does not wait for conversions.
     private let pool = Locked(PixelBufferPool())
     private let show: @MainActor @Sendable (Picture) -> Void
 

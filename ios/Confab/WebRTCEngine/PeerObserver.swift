@@ -8,7 +8,6 @@ final class PeerObserver: NSObject, Sendable {
     enum Observation: Sendable {
         case state(RTCPeerConnectionState)
         case candidate(RTCIceCandidate)
-        case gathered
         case negotiationNeeded
         case receiving(RTCRtpTransceiver)
         case added(RTCRtpReceiver, streamID: String?)
@@ -35,9 +34,7 @@ extension PeerObserver: RTCPeerConnectionDelegate {
     func peerConnection(_ peerConnection: RTCPeerConnection, didRemove stream: RTCMediaStream) {}
     func peerConnectionShouldNegotiate(_ peerConnection: RTCPeerConnection) { observe(.negotiationNeeded) }
     func peerConnection(_ peerConnection: RTCPeerConnection, didChange newState: RTCIceConnectionState) {}
-    func peerConnection(_ peerConnection: RTCPeerConnection, didChange newState: RTCIceGatheringState) {
-        if newState == .complete { observe(.gathered) }
-    }
+    func peerConnection(_ peerConnection: RTCPeerConnection, didChange newState: RTCIceGatheringState) {}
     func peerConnection(_ peerConnection: RTCPeerConnection, didGenerate candidate: RTCIceCandidate) {
         observe(.candidate(candidate))
     }
@@ -52,7 +49,7 @@ extension PeerObserver: RTCPeerConnectionDelegate {
     func peerConnection(
         _ peerConnection: RTCPeerConnection, didAdd rtpReceiver: RTCRtpReceiver, streams mediaStreams: [RTCMediaStream]
     ) {
-        // At once, so that no packet is missed. The peer keeps the receiver: its end would end the reports.
+        // Set here, before any packet can arrive. The peer keeps the receiver, because releasing it would end the reports.
         rtpReceiver.delegate = self
         observe(.added(rtpReceiver, streamID: mediaStreams.first?.streamId))
     }

@@ -29,7 +29,11 @@ actor ScreenCapture: VideoCapture {
 
     func setEnabled(_ enabled: Bool) async { frames.setPaused(!enabled) }
 
-    func stop() async { await Self.stopRecording() }
+    /// `OwnMedia` lets one operation on the recorder follow the other: it is the same one for all captures.
+    func stop() async {
+        await Self.stopRecording()
+        watcher.finish()
+    }
 
     @MainActor private static func record(
         into frames: ScreenFrames, _ watcher: RecorderWatcher
@@ -64,6 +68,7 @@ private final class RecorderWatcher: NSObject, Sendable {
     }
 
     func ended() { change.yield(.ended) }
+    func finish() { change.finish() }
 }
 
 extension RecorderWatcher: RPScreenRecorderDelegate {

@@ -21,8 +21,8 @@ extension PeerConfiguration {
         configuration.use(servers, relayOnly: relayOnly)
         configuration.bundlePolicy = .maxBundle
         configuration.rtcpMuxPolicy = .require
-        configuration.tcpCandidatePolicy = .enabled
-        configuration.continualGatheringPolicy = .gatherContinually
+        configuration.tcpCandidatePolicy = EngineRules.triesTCP ? .enabled : .disabled
+        configuration.continualGatheringPolicy = EngineRules.gathering.native
         configuration.sdpSemantics = .unifiedPlan
         return configuration
     }
@@ -32,6 +32,15 @@ extension RTCConfiguration {
     func use(_ servers: [PeerConfiguration.Server], relayOnly: Bool) {
         iceServers = servers.map(\.native)
         iceTransportPolicy = relayOnly ? .relay : .all
+    }
+}
+
+extension EngineRules.Gathering {
+    fileprivate var native: RTCContinualGatheringPolicy {
+        switch self {
+        case .once: .gatherOnce
+        case .continual: .gatherContinually
+        }
     }
 }
 

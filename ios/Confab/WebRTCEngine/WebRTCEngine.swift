@@ -21,7 +21,7 @@ final class WebRTCEngine: MediaEngine {
             encoderFactory: encoders, decoderFactory: RTCDefaultVideoDecoderFactory())
     }()
 
-    /// How the pictures of sources are drawn that are made from now on. They are made on threads of WebRTC.
+    /// How sources that are created from now on draw their pictures. WebRTC's threads read it.
     static let renderer = Locked(DeviceSettings().renderer)
 
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {

@@ -27,6 +27,7 @@ actor WebRTCPeer: MediaPeer {
     // MARK: Transceivers
 
     func add(_ setup: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle {
+        try checkOpen()
         let options = RTCRtpTransceiverInit()
         options.direction = setup.direction.native
         options.streamIds = setup.streamID.map { [$0] } ?? []
@@ -66,6 +67,7 @@ actor WebRTCPeer: MediaPeer {
     // MARK: Descriptions
 
     func offer(restartingICE: Bool) async throws(ConfabError) -> PeerDescription {
+        try checkOpen()
         if restartingICE { connection.restartIce() }
         let made = await withCheckedContinuation { continuation in
             connection.offer(for: .none) { continuation.resume(returning: Made($0, $1)) }
@@ -74,6 +76,7 @@ actor WebRTCPeer: MediaPeer {
     }
 
     func answer() async throws(ConfabError) -> PeerDescription {
+        try checkOpen()
         let made = await withCheckedContinuation { continuation in
             connection.answer(for: .none) { continuation.resume(returning: Made($0, $1)) }
         }
@@ -81,6 +84,7 @@ actor WebRTCPeer: MediaPeer {
     }
 
     func accept(_ description: PeerDescription) async throws(ConfabError) {
+        try checkOpen()
         let native = RTCSessionDescription(type: description.kind.native, sdp: description.sdp)
         let failure = await withCheckedContinuation { continuation in
             connection.setRemoteDescription(native) { continuation.resume(returning: $0) }
@@ -89,6 +93,7 @@ actor WebRTCPeer: MediaPeer {
     }
 
     func rollback() async throws(ConfabError) {
+        try checkOpen()
         try check(await setLocal(RTCSessionDescription(type: .rollback, sdp: "")))
     }
 
@@ -113,7 +118,7 @@ actor WebRTCPeer: MediaPeer {
     // MARK: ICE
 
     func addCandidate(_ candidate: PeerCandidate?) async {
-        guard let remote = RemoteCandidate(candidate) else { return }
+        guard !isClosed, let remote = RemoteCandidate(candidate) else { return }
         let native = RTCIceCandidate(sdp: remote.text, sdpMLineIndex: remote.lineIndex, sdpMid: remote.mid)
         await withCheckedContinuation { continuation in
             connection.add(native) { _ in continuation.resume() }
@@ -121,6 +126,7 @@ actor WebRTCPeer: MediaPeer {
     }
 
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async {
+        guard !isClosed else { return }
         let configuration = connection.configuration
         configuration.use(servers, relayOnly: relayOnly)
         _ = connection.setConfiguration(configuration)
@@ -143,6 +149,8 @@ actor WebRTCPeer: MediaPeer {
         return report.confabStatistics
     }
 
+    private func checkOpen() throws(ConfabError) { if isClosed { throw .connectionClosed } }
+
     /// WebRTC must not be closed twice, and has crashed when it was released before it was closed.
     func close() async {
         guard !isClosed else { return }
@@ -160,7 +168,6 @@ actor WebRTCPeer: MediaPeer {
         switch observation {
         case .state(let state): continuation.yield(.state(PeerState(state)))
         case .candidate(let candidate): continuation.yield(.candidate(PeerCandidate(candidate)))
-        case .gathered: continuation.yield(.candidate(nil))
         case .negotiationNeeded: continuation.yield(.negotiationNeeded)
         case .receiving(let transceiver):
             tell(tracks.start(transceiver, receiver: transceiver.receiver, mid: transceiver.knownMid))
@@ -184,7 +191,7 @@ actor WebRTCPeer: MediaPeer {
     }
 }
 
-/// A track and what waits for its first frame. The end of this wrapper of the track would end the reports.
+/// A track and what waits for its first frame. Keeps the track's wrapper: if it were released, WebRTC would stop reporting frames.
 private struct WatchedTrack {
     let track: RTCVideoTrack
     let firstFrame: FirstFrame

@@ -129,7 +129,8 @@ extension CallQuality: OTSubscriberKitNetworkStatsDelegate, OTSubscriberKitAudio
         _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats
     ) {
         let seconds = (stats.timestamp - bytes.time) / 1000
-        if bytes.count > 0, seconds > 0 {
+        // Another subscriber counts from 0.
+        if bytes.count > 0, seconds > 0, stats.videoBytesReceived >= bytes.count {
             numbers.text += "\(Double(stats.videoBytesReceived - bytes.count) * 8 / seconds) bit/s\n"
         }
         bytes = (stats.timestamp, stats.videoBytesReceived)

@@ -40,8 +40,8 @@ private actor FrameCapture: VideoCapture {
     }
 
     nonisolated let changes: AsyncStream<CaptureChange>
-    nonisolated private let native: Locked<Native?>
-    nonisolated private let isPaused = Locked(false)
+    nonisolated private let native: Locked<Native>
+    nonisolated private let frames = Locked(GivenFrames())
     /// The frames have any size.
     nonisolated var size: VideoSize? { nil }
 
@@ -50,17 +50,22 @@ private actor FrameCapture: VideoCapture {
         native = Locked(Native(source: source, capturer: RTCVideoCapturer(delegate: source)))
     }
 
-    func setEnabled(_ enabled: Bool) { isPaused.value = !enabled }
-    func stop() { native.value = nil }
+    func setEnabled(_ enabled: Bool) { frames.withValue { $0.isPaused = !enabled } }
+    func stop() { frames.withValue { $0.stop() } }
 
     nonisolated func send(_ image: CVImageBuffer, _ rotation: RTCVideoRotation) -> Bool {
-        guard let native = native.value else { return false }
-        guard !isPaused.value else { return true }
-        // Capturers count in units of their own. WebRTC needs a clock that goes on.
-        guard let time = FramePacer.nanoseconds(ProcessInfo.processInfo.systemUptime) else { return false }
-        let frame = RTCVideoFrame(buffer: RTCCVPixelBuffer(pixelBuffer: image), rotation: rotation, timeStampNs: time)
-        native.source.capturer(native.capturer, didCapture: frame)
+        switch frames.withValue({ $0.received(uptime: ProcessInfo.processInfo.systemUptime) }) {
+        case .refuse: return false
+        case .drop: break
+        case .send(let time): send(image, rotation, time)
+        }
         return true
+    }
+
+    nonisolated private func send(_ image: CVImageBuffer, _ rotation: RTCVideoRotation, _ time: Int64) {
+        let frame = RTCVideoFrame(buffer: RTCCVPixelBuffer(pixelBuffer: image), rotation: rotation, timeStampNs: time)
+        let native = native.value
+        native.source.capturer(native.capturer, didCapture: frame)
     }
 }
 
@@ -83,16 +88,17 @@ extension OTVideoFrame {
             let from = planes.pointer(at: 0), let stride = (format.bytesPerRow.firstObject as? NSNumber)?.intValue
         else { return nil }
         let (width, height) = (Int(format.imageWidth), Int(format.imageHeight))
-        guard width > 0, stride >= width * 4 else { return nil }
+        guard let picture = PackedPicture(width: width, height: height, stride: stride) else { return nil }
         var image: CVPixelBuffer?
         _ = CVPixelBufferCreate(nil, width, height, kCVPixelFormatType_32BGRA, nil, &image)
         guard let image, CVPixelBufferLockBaseAddress(image, []) == kCVReturnSuccess else { return nil }
         defer { _ = CVPixelBufferUnlockBaseAddress(image, []) }
         guard let to = CVPixelBufferGetBaseAddress(image) else { return nil }
-        for row in 0..<height {
-            let start = to + row * CVPixelBufferGetBytesPerRow(image)
-            start.copyMemory(from: from + row * stride, byteCount: width * 4)
-        }
-        return image
+        let rowBytes = CVPixelBufferGetBytesPerRow(image)
+        // Frames do not say how long their planes are. The format does.
+        let bytes = UnsafeRawBufferPointer(start: from, count: picture.byteCount)
+        let plane = MutablePlane(
+            bytes: UnsafeMutableRawBufferPointer(start: to, count: rowBytes * height), stride: rowBytes)
+        return picture.copy(bytes, to: plane) ? image : nil
     }
 }

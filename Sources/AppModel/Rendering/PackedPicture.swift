@@ -1,0 +1,40 @@
+/// A picture in one plane, with four bytes for each pixel.
+public struct PackedPicture: Equatable, Sendable {
+    private static let pixel = 4
+    private static let maxSide = 1 << 16
+    private static let maxStride = 1 << 20
+
+    public let width: Int
+    public let height: Int
+    /// The bytes from one row to the next.
+    public let stride: Int
+
+    /// Nil if the rows do not have place for the pixels, or if there are none.
+    public init?(width: Int, height: Int, stride: Int) {
+        guard (1...Self.maxSide).contains(width), (1...Self.maxSide).contains(height),
+            (width * Self.pixel...Self.maxStride).contains(stride)
+        else { return nil }
+        (self.width, self.height, self.stride) = (width, height, stride)
+    }
+
+    /// The bytes that the picture has. The last row needs no padding.
+    public var byteCount: Int { byteCount(stride: stride) }
+
+    private func byteCount(stride: Int) -> Int { stride * (height - 1) + width * Self.pixel }
+
+    /// Copies the rows, without their padding.
+    ///
+    /// - Returns: false, and writes nothing, if one of the planes is too small.
+    public func copy(_ bytes: UnsafeRawBufferPointer, to plane: MutablePlane) -> Bool {
+        let row = width * Self.pixel
+        guard (row...Self.maxStride).contains(plane.stride), bytes.count >= byteCount,
+            plane.bytes.count >= byteCount(stride: plane.stride)
+        else { return false }
+        for index in 0..<height {
+            let from = UnsafeRawBufferPointer(rebasing: bytes[index * stride..<index * stride + row])
+            let start = index * plane.stride
+            UnsafeMutableRawBufferPointer(rebasing: plane.bytes[start..<start + row]).copyMemory(from: from)
+        }
+        return true
+    }
+}
