@@ -56,8 +56,7 @@ extension LayoutInput {
                 return Placed(tiles: strips)
             }
         }
-        if let own, let placedOwn, space.hidesPeople(of: tiles, placedOwn) { return space.tiled(tiles, with: own) }
-        return space.pages(of: tiles, capacity: space.gridCapacity) { grid(space.viewport, space.gap, $0) }
+        return space.ownedGrid(tiles, own, placedOwn)
     }
 
     /// Returns the indices of the tiles that are shown large, beside a strip of the others.
@@ -96,6 +95,12 @@ private struct Space {
         min(
             Measure.maxTiles,
             partsIn(viewport.width, Measure.least.width, gap) * partsIn(viewport.height, Measure.least.height, gap))
+    }
+
+    /// Places a grid. If its tiles are so small that the own picture would hide people, it is a tile too.
+    func ownedGrid(_ tiles: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?) -> Placed {
+        if let own, let placedOwn, hidesPeople(of: tiles, placedOwn) { return tiled(tiles, with: own) }
+        return pages(of: tiles, capacity: gridCapacity) { grid(viewport, gap, $0) }
     }
 
     /// Returns whether the own picture, in its corner, would cover too much of a tile of a grid, or parts of several.
@@ -194,7 +199,7 @@ private struct Space {
     func withStrip(
         _ large: [Tile], _ others: [Tile], _ own: OwnPicture?, _ placedOwn: PlacedOwnPicture?
     ) -> Placed {
-        guard !others.isEmpty else { return Placed(tiles: grid(viewport, gap, large)) }
+        guard !others.isEmpty else { return ownedGrid(large, own, placedOwn) }
         let (width, height) = (viewport.width, viewport.height)
         let (thickness, side) = strip
         let length = isWide ? height : width
@@ -230,7 +235,7 @@ private struct Space {
 
 // MARK: Grid
 
-/// Lays tiles out with the number of columns that shows the largest pictures. The last row is centered.
+/// Lays tiles out with the number of columns that shows people largest. The last row is centered.
 private func grid(_ area: Rectangle, _ gap: Int, _ tiles: [Tile], columns known: Int? = nil) -> [PlacedTile] {
     let columns = known ?? columnsFor(area, gap, tiles)
     let rows = (tiles.count + columns - 1) / columns
@@ -262,8 +267,8 @@ private func columnsFor(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> Int {
     return best.columns
 }
 
-/// Returns the area of a cell that shows a person: all of it, except what makes it narrower than upright or flatter than wide,
-/// which shows only more of the room. Of a picture that is not cropped, its own area.
+/// Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because the rest shows only
+/// more of the room. Of a picture that is not cropped, its own area.
 private func usefulArea(_ width: Double, _ height: Double, aspect: Double) -> Double {
     let isWhole = visibleShare(of: aspect, in: width / height) < Measure.leastVisible
     let (low, high) = isWhole ? (aspect, aspect) : (Measure.narrowest, Measure.widest)

@@ -1,6 +1,5 @@
 // The front page: the ways in that are on, each one press away.
 import { box, button, show } from '../shared/dom.js';
-import { recentRooms } from '../shared/recent-rooms.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
 import { randomRoomName, roomPath, setUpWays, waysIn } from '../shared/ways.js';
 
@@ -12,9 +11,7 @@ fillIn(document, strings);
 setUpWays(guest);
 show(box('guest-note'), guest);
 button('new-room').addEventListener('click', () => {
-  const name = randomRoomName();
-  recentRooms(guest).remember(name, false);
-  location.assign(roomPath(name, guest));
+  location.assign(roomPath(randomRoomName(), guest));
 });
 
 // Links to people and devices belong to another page. With one way in, this address can have been that page.

@@ -206,5 +206,6 @@ const overlap = (one, other) => (
  */
 function showLink(element, link) {
   if (element.textContent === link) return;
-  element.replaceChildren(...link.split(/(?<=[/])/).flatMap((part) => [part, document.createElement('wbr')]));
+  const parts = link.split(/(?<=[/])(?![/]|$)/);
+  element.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [document.createElement('wbr'), part])));
 }

@@ -64,7 +64,7 @@ const en = {
   more: 'More',
   leave: 'Leave',
   close: 'Close',
-  selfHint: 'Press Enter, or click your picture, to mute or unmute. Use the arrow keys, or drag it, to move it to another corner.',
+  selfHint: 'Press Enter, or click your picture, to mute or unmute. Use the arrow keys, or drag it, to move it to another corner, or to the other end of the strip.',
   tileOf: /** @param {string} name */ (name) => `Screen of ${name}`,
   pin: /** @param {string} name */ (name) => `Pin ${name}`,
   fill: /** @param {string} name */ (name) => `Fill the tile with ${name}`,
@@ -150,7 +150,7 @@ const en = {
 
   // Settings of this device
   settingsTitle: 'Settings',
-  settingsHint: 'The settings below stay on this device and apply when you join the next time.',
+  settingsHint: 'The settings below stay on this device and apply the next time you join.',
   speakers: 'Speakers',
   systemSpeakers: 'System default',
   unnamedSpeakers: /** @param {number} number */ (number) => `Speakers ${number}`,

@@ -26,10 +26,8 @@ import { personOf } from './room-state.js';
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
 
-/** The shape of a tile without video. */
-const usualAspect = 4 / 3;
-/** The shape of a screen whose size is not known yet. */
-const usualScreenAspect = 16 / 9;
+/** The shape of a picture whose size is not known yet. It is the usual one, so that the tiles mostly stay where they are. */
+const usualAspect = 16 / 9;
 
 /** @param {State} state @returns {Tile[]} screens first, then people in the order of joining; never our own */
 export function tilesOf(state) {
@@ -49,7 +47,7 @@ function screenTile(state, stream) {
   return {
     id: stream.streamId, connectionId: stream.connectionId, name: person?.displayName ?? '', isScreen: true, streamId: stream.streamId,
     hasVideo: stream.hasVideo, isMuted: false, isUnseen: false, isAway: person?.state === 'reconnecting', hand: false, isSpeaking: false,
-    isPinned: state.pinned === stream.streamId, isHost: false, aspect: stream.aspect ?? usualScreenAspect, reactions: [],
+    isPinned: state.pinned === stream.streamId, isHost: false, aspect: stream.aspect ?? usualAspect, reactions: [],
   };
 }
 

@@ -54,14 +54,22 @@ const defaultCorner = 'bottomRight';
 
 /** @param {LayoutInput} input @returns {LayoutOutput} */
 export function layOut(input) {
-  const { width, height, tiles, layout = 'auto', self } = input;
+  const { tiles, layout = 'auto', self } = input;
+  const [width, height] = [sideOf(input.width), sideOf(input.height)];
   const viewport = { x: 0, y: 0, width: Math.floor(width), height: Math.floor(height) };
-  const gap = Math.max(0, Math.floor(Math.min(input.gap ?? defaultGap, width / 20, height / 20)));
+  const wanted = input.gap !== undefined && Number.isFinite(input.gap) ? input.gap : defaultGap;
+  const gap = Math.max(0, Math.floor(Math.min(wanted, width / 20, height / 20)));
   const space = { viewport, gap, page: input.page ?? 0 };
   const own = self ? { ...self, ...placeSelf(viewport, self, tiles.length === 0) } : null;
   const { tiles: placed, page, pages, self: tile } = place(space, tiles, layout, [input.focus ?? []].flat(), own);
   return { tiles: placed, page, pages, overflow: tiles.length - placed.length, self: own && rectangleOf(tile ?? own) };
 }
+
+/**
+ * Returns a side of the viewport. A window can be lower than what stands below the stage.
+ * @param {number} value
+ */
+const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
 
 /** @typedef {{viewport: Rectangle, gap: number, page: number}} Space */
 /** @typedef {Omit<PlacedTile, 'id'>} PlacedSelf */
@@ -175,7 +183,7 @@ function cellAt(corner, columns, others) {
 }
 
 /**
- * Chooses the number of columns that shows the largest pictures. The last row is centered.
+ * Chooses the number of columns that shows people largest. The last row is centered.
  * @param {Rectangle} area
  * @param {number} gap
  * @param {Tile[]} tiles
@@ -211,8 +219,8 @@ function columnsFor({ width, height }, gap, tiles) {
 }
 
 /**
- * Returns the area of a cell that shows a person: all of it, except what makes it narrower than upright or flatter than wide, which
- * shows only more of the room. Of a picture that is not cropped, its own area.
+ * Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because the rest shows only more of
+ * the room. Of a picture that is not cropped, its own area.
  * @param {{width: number, height: number}} cell
  * @param {number} aspect of the picture
  */
@@ -254,7 +262,7 @@ function strips({ viewport, gap }, tiles) {
  */
 function withStrip(space, large, others, own) {
   const { viewport: { width, height }, gap } = space;
-  if (others.length === 0) return { tiles: grid(space.viewport, gap, large), page: 0, pages: 1 };
+  if (others.length === 0) return ownedGrid(space, large, own);
   const isWide = width >= height;
   const length = isWide ? height : width;
   const [along, across] = isWide ? [least.height, least.width] : [least.width, least.height];
@@ -264,7 +272,7 @@ function withStrip(space, large, others, own) {
   const side = Math.min(half, Math.floor(wanted * along / across));
   const thickness = side < half ? wanted : Math.min(wanted, Math.floor(half * across / along));
   const start = (isWide ? width : height) - thickness;
-  const main = isWide ? { x: 0, y: 0, width: start - gap, height } : { x: 0, y: 0, width, height: start - gap };
+  const main = isWide ? { x: 0, y: 0, width: Math.max(0, start - gap), height } : { x: 0, y: 0, width, height: Math.max(0, start - gap) };
   const capacity = partsIn(length, side, gap);
   /** @param {Tile[]} part @returns {PlacedTile[]} */
   const arrange = (part) => {

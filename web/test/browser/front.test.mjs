@@ -33,6 +33,13 @@ async function inspectRooms(page) {
   return inspect(page, 'rooms');
 }
 
+/** Makes a room on `/rooms`, and waits for its page, with this query. */
+async function makeRoom(page, query) {
+  await page.click('button', 'New room');
+  await page.waitFor('the page of a new room is open', (wanted) => (
+    /^[/]room[/][a-z]{3}-[a-z]{4}-[a-z]{3}$/.test(location.pathname) && location.search === wanted), { args: [query], why: 'location.pathname + location.search' });
+}
+
 const isAt = (page, path) => page.waitFor(`the page is ${path}`, (wanted) => location.pathname + location.search === wanted, {
   args: [path], why: 'location.pathname + location.search',
 });
@@ -44,7 +51,13 @@ test('a guest reaches each way in from the front page, and stays a guest; that p
   for (const [name, path] of [['People nearby', '/nearby'], ['Rooms', '/rooms'], ['Strangers', '/strangers']]) {
     await page.click('link', name);
     await isAt(page, `${path}?guest=1`);
-    if (path === '/rooms') assert.deepEqual(await inspectRooms(page), []);
+    if (path === '/rooms') {
+      assert.deepEqual(await inspectRooms(page), []);
+      await makeRoom(page, '?guest=1');
+      await page.goto(`${server.url}/rooms?guest=1`);
+      await page.click('checkbox', 'Direct between devices (for a few people)');
+      await makeRoom(page, '?guest=1&media=mesh');
+    }
     await page.goto(`${server.url}/?guest=1`);
   }
   assertNoComplaints(page);
@@ -56,7 +69,12 @@ test('a site offers only the ways that it chose, and the only one is its front p
   await page.find('link', 'Rooms');
   assert.equal(await page.has('link', 'People nearby'), false);
   assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll('.card')].slice(0, 2).map(({ pathname }) => pathname)), ['/rooms', '/strangers']);
+  assert.equal(await page.evaluate("document.getElementById('new-room').previousElementSibling.pathname"), '/rooms');
   assert.equal((await fetch(`${some.url}/nearby`)).status, 404);
+  const none = await serve(t, { CONFAB_WEB_WAYS: 'strangers, nearby' });
+  await page.goto(none.url);
+  await page.find('link', 'People nearby');
+  assert.equal(await page.has('button', 'New room'), false);
   const one = await serve(t, { CONFAB_WEB_WAYS: 'rooms' });
   await page.goto(one.url);
   await page.find('textbox', 'Room name');

@@ -341,8 +341,8 @@ test('a page of an allowed origin shows a room in a frame, in which an applicati
   const inside = await outside.frame(address);
   await inside.find('button', 'Join');
   assert.ok(!await inside.has('textbox', 'Your name') && !await inside.has('link', 'Other rooms'));
-  const granted = await inside.evaluate("['camera', 'microphone', 'display-capture'].filter((name) => document.featurePolicy.allowsFeature(name))");
-  assert.deepEqual(granted, ['camera', 'microphone', 'display-capture'], 'the page in the frame may use what the frame grants');
+  const granted = await inside.evaluate("['camera', 'microphone', 'display-capture', 'clipboard-write'].filter((name) => document.featurePolicy.allowsFeature(name))");
+  assert.deepEqual(granted, ['camera', 'microphone', 'display-capture', 'clipboard-write'], 'the page in the frame may use what the frame grants');
   await enter(inside);
   const other = await come(t, browser, server.url, bob);
   await Promise.all([seesAll(inside, { Bob: 'green' }), seesAll(other, { 'Dr. Ada': 'red' })]);

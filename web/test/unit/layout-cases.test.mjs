@@ -24,6 +24,13 @@ function ordinaryRooms() {
   })));
 }
 
+/** @returns {LayoutInput[]} upright phones, whose strip is thinner to show two people */
+function phonesWithSpeaker() {
+  return [[344, 640], [374, 720]].flatMap(([width, height]) => [2, 3].map((count) => /** @type {const} */ ({
+    width, height, layout: 'speaker', tiles: Array.from({ length: count }, (_, index) => ({ id: `t${index}`, aspect: 4 / 3 })), self: { aspect: 0.75 },
+  })));
+}
+
 /** @returns {LayoutInput[]} */
 function randomRooms() {
   const random = seeded(20_261_124);
@@ -31,17 +38,19 @@ function randomRooms() {
   const aspect = () => (random() < 0.1 ? 0 : Math.round((0.3 + random() * 3) * 1000) / 1000);
   return Array.from({ length: 120 }, (_, round) => {
     const count = from(1, round % 10 === 0 ? 40 : 8);
-    return {
+    const input = {
       width: from(320, 2000) + (round % 7 === 0 ? 0.5 : 0), height: from(240, 1500), layout: layouts[round % 4],
       tiles: Array.from({ length: count }, (__, index) => ({ id: `t${index}`, aspect: aspect(), isScreen: random() < 0.05 })),
       focus: Array.from({ length: from(0, 5) }, () => `t${from(0, count)}`),
-      self: { aspect: aspect(), corner: corners[from(0, 3)] }, gap: from(0, 20), page: from(0, 3),
     };
+    const self = { aspect: aspect(), corner: corners[from(0, 3)] };
+    // A person who only watches has no picture.
+    return { ...input, ...round % 5 === 4 ? {} : { self }, gap: from(0, 20), page: from(0, 3) };
   });
 }
 
 test('Each room of the shared file has the rectangles written there', () => {
-  const now = [...ordinaryRooms(), ...randomRooms()].map((input) => ({ input, output: layOut(input) }));
+  const now = [...ordinaryRooms(), ...phonesWithSpeaker(), ...randomRooms()].map((input) => ({ input, output: layOut(input) }));
   if (process.env.CONFAB_WRITE_CASES) writeFileSync(file, `[\n${now.map((one) => JSON.stringify(one)).join(',\n')}\n]\n`);
   /** @type {Case[]} */
   const cases = JSON.parse(readFileSync(file, 'utf8'));

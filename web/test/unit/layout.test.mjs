@@ -11,7 +11,35 @@ const cameras = (count) => tilesOf(Array(count).fill(4 / 3));
 /** @typedef {import('../../lib/rooms/layout.js').Rectangle} Rectangle */
 /** @param {Rectangle} one @param {Rectangle} other */
 const overlap = (one, other) => one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
-/** @param {import('../../lib/rooms/layout.js').LayoutInput} input */
+/** @param {Rectangle} one @param {Rectangle} other */
+const commonArea = (one, other) => (
+  Math.max(0, Math.min(one.x + one.width, other.x + other.width) - Math.max(one.x, other.x))
+    * Math.max(0, Math.min(one.y + one.height, other.y + other.height) - Math.max(one.y, other.y)));
+/** @typedef {import('../../lib/rooms/layout.js').LayoutInput} LayoutInput */
+/**
+ * Returns how many pictures are large; 0 if all are equal.
+ * @param {LayoutInput} input
+ */
+function largeCount({ layout, tiles, focus = [] }) {
+  const chosen = new Set([focus].flat().filter((id) => tiles.some((tile) => tile.id === id))).size;
+  if (tiles.length < 2 || layout === 'grid' || (layout === 'auto' && !tiles.some(({ isScreen }) => isScreen))) return 0;
+  return layout === 'pinned' ? Math.min(4, Math.max(1, chosen)) : 1;
+}
+/** @param {LayoutInput} input */
+function isGrid(input) {
+  const large = largeCount(input);
+  return large > 0 ? large === input.tiles.length : input.tiles.length >= (input.layout === 'grid' ? 2 : 4);
+}
+/**
+ * Whether one picture more would still be on the only page of the strip.
+ * @param {LayoutInput} input
+ */
+function hasPlaceInStrip(input) {
+  const large = largeCount(input);
+  if (large === 0 || large === input.tiles.length) return false;
+  return layOut({ ...input, self: undefined, tiles: [...input.tiles, { id: 'more', aspect: 1 }] }).pages === 1;
+}
+/** @param {LayoutInput} input */
 const rectangles = (input) => layOut({ gap: 0, ...input }).tiles.map(({ x, y, width, height }) => [x, y, width, height]);
 
 describe('auto', () => {
@@ -75,6 +103,20 @@ describe('grid', () => {
   });
 });
 
+test('No viewport is too strange, such as one that is lower than what stands below it', () => {
+  const sizes = [0, -1, -56, 0.5, 1, 95, 300, NaN, Infinity];
+  for (const layout of /** @type {const} */ (['auto', 'grid', 'speaker', 'pinned'])) {
+    for (const count of [0, 1, 2, 3, 4, 9]) {
+      for (const [width, height] of sizes.flatMap((one) => sizes.map((other) => [one, other]))) {
+        const what = `${width}×${height} ${layout}, ${count} tiles`;
+        const { tiles, overflow } = layOut({ width, height, layout, tiles: cameras(count), gap: height, self: { aspect: width } });
+        assert.equal(tiles.length + overflow, count, what);
+        assert.ok(tiles.every((one) => [one.x, one.y, one.width, one.height].every(Number.isInteger) && one.width >= 0 && one.height >= 0), what);
+      }
+    }
+  }
+});
+
 describe('speaker and pinned', () => {
   const input = { width: 1000, height: 600, tiles: cameras(4), gap: 0 };
 
@@ -98,6 +140,12 @@ describe('speaker and pinned', () => {
   test('up to four pinned ones share the large part', () => {
     const { tiles } = layOut({ ...input, tiles: cameras(7), layout: 'pinned', focus: ['t1', 't3', 't5', 't6', 't2'] });
     assert.deepEqual(tiles.slice(0, 4).map(({ id, width, height }) => [id, width, height]), ['t1', 't3', 't5', 't6'].map((id) => [id, 400, 300]));
+  });
+
+  test('while everyone is pinned, the own picture hides as little as in a grid', () => {
+    const { tiles, self } = layOut({ ...input, width: 360, height: 640, layout: 'pinned', focus: ['t0', 't1', 't2', 't3'], self: { aspect: 3 / 4 } });
+    assert.equal(tiles.length, 4);
+    assert.ok(self && !tiles.some((one) => overlap(one, self)), JSON.stringify(self));
   });
 
   test('the strip has pages, and the large picture is on each', () => {
@@ -165,6 +213,8 @@ describe('The own picture', () => {
 test('A picture is cropped unless too little of it would be left', () => {
   const fit = (/** @type {number} */ aspect, isScreen = false) => layOut({ width: 1600, height: 900, tiles: [{ id: 'a', aspect, isScreen }] }).tiles[0].fit;
   assert.deepEqual([fit(16 / 9), fit(4 / 3), fit(1), fit(9 / 16), fit(16 / 9, true), fit(NaN)], ['cover', 'cover', 'cover', 'contain', 'contain', 'cover']);
+  const wide = (/** @type {number} */ width) => layOut({ width, height: 400, tiles: [{ id: 'a', aspect: 16 / 9 }] }).tiles[0].fit;
+  assert.deepEqual([wide(300), wide(299)], ['cover', 'contain'], 'a wide picture in an upright tile');
 });
 
 test('Random rooms: nothing overlaps, is outside, or is too small, and every picture is on one page', () => {
@@ -189,8 +239,14 @@ test('Random rooms: nothing overlaps, is outside, or is too small, and every pic
         assert.ok([one.x, one.y, one.width, one.height].every(Number.isInteger), what);
         assert.ok(one.x >= 0 && one.y >= 0 && one.x + one.width <= width && one.y + one.height <= height, `outside: ${what}`);
       }
-      const [{ self }, isGrid] = [placed, layout === 'grid' && count > 1];
-      if (self && isGrid) assert.ok(placed.tiles.filter((one) => overlap(one, self)).length <= 1, `the own picture hides several: ${what}`);
+      const { self } = placed;
+      if (!self) throw new Error(`no own picture: ${what}`);
+      const covered = Math.max(...placed.tiles.map((one) => commonArea(one, self) / (one.width * one.height)));
+      if (isGrid(input)) {
+        assert.ok(placed.tiles.filter((one) => overlap(one, self)).length <= 1, `the own picture hides several: ${what}`);
+        assert.ok(covered <= 0.2, `the own picture covers ${covered} of a tile: ${what}`);
+      }
+      if (hasPlaceInStrip(input)) assert.equal(covered, 0, `the own picture covers a tile: ${what}`);
       for (const [index, one] of placed.tiles.entries()) {
         assert.ok(one.width >= 96 && one.height >= 72, `small: ${what}`);
         for (const other of placed.tiles.slice(index + 1)) assert.ok(!overlap(one, other), `overlap: ${what}`);
