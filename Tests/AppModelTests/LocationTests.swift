@@ -79,10 +79,12 @@ import Testing
         #expect(machine.failed(.other, .allowed).isEmpty)
     }
 
-    @Test func aSearchThatGoesOnIsNotAFailure() {
+    @Test func aSearchThatGoesOnIsNotAFailureUntilTheSystemSaysItAgain() {
         var machine = Self.running(isMeasured: false)
         #expect(machine.failed(.notYet, .allowed).isEmpty)
+        #expect(machine.failed(.notYet, .allowed) == [.report(.unavailable)])
         #expect(machine.measured([here]) == [.report(.position(here))])
+        #expect(machine.failed(.notYet, .allowed).isEmpty)
     }
 
     @Test(arguments: [

@@ -13,7 +13,7 @@ extension ApplicationModel {
     static let backgroundTime = Duration.seconds(10)
     /// How long the system lets the app run on after it went offline: the server is told.
     static let farewellTime = Duration.seconds(3)
-    /// How soon a refused audio session is tried again. A call of the phone may end at any time, and nothing tells it.
+    /// How soon a refused audio session is tried again. Nothing tells the app when a phone call ends.
     static let soundTime = Duration.seconds(5)
 
     /// The app is on the screen, or not any more.
@@ -45,14 +45,17 @@ extension ApplicationModel {
         if stage == .home, line == .idle { enter() }
     }
 
-    /// Goes offline after a while in which nobody sees the app or a chat in the small window, no call rings or goes on, and no room
-    /// is heard. That needs time of the system.
+    /// Goes offline 10 seconds after the app is left, unless a chat is in the small window, there is a call, or a room is open. The
+    /// system has to grant that time.
     func leaveSoonIfUnseen() {
         guard !isLeaving else { return }
-        let isSeen = isActive || roulette.isInSmallWindow
+        let isSeen = isActive || roulette.isInSmallWindow && roulette.smallWindow != nil
         guard !isSeen, !calls.hasCall, !room.showsRoom, line != .idle else {
-            // After going offline, the time goes on for the farewell.
-            guard let cancel = cancelBackground else { return isActive ? background.end() : () }
+            guard let cancel = cancelBackground else {
+                // In the background the time may still be needed for the farewell.
+                if isActive { background.end() }
+                return
+            }
             cancel()
             cancelBackground = nil
             return background.end()

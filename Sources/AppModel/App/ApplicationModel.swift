@@ -334,7 +334,7 @@ import Observation
         let known = contacts.lazy.compactMap { contact in contact.id.map { ($0, contact.name) } }
         guard let (id, name) = known.first(where: { UUID(callID: $0.0) != nil }) else {
             // The history of this app may know who it was.
-            tab = .people
+            (tab, people.page) = (.people, .log)
             return
         }
         waitingCall = (CallPerson(id: id, name: people.name(of: id) ?? name), video ?? false)

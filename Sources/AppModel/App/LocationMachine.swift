@@ -41,8 +41,10 @@ public enum LocationFailure: Equatable, Sendable {
 public struct LocationMachine: Equatable, Sendable {
     private enum State: Equatable {
         case stopped
-        /// Updates run. Next: `measured`, or `stopped`.
+        /// Updates run. Next: `waiting`, `measured`, or `stopped`.
         case searching
+        /// The system said once that it goes on trying. Next: `measured`, or `stopped`.
+        case waiting
         /// A position was reported. Next: `stopped`.
         case measured
     }
@@ -103,11 +105,16 @@ public struct LocationMachine: Equatable, Sendable {
         switch failure {
         // The new status may arrive only after the error.
         case .forbidden: forbid(permission == .allowed ? .refused : permission)
-        // The system goes on, and so does this.
-        case .notYet: []
+        // Said once, it only means that the search takes its time. Indoors it may never end.
+        case .notYet where state == .searching: wait()
         // The last position is still good enough: the server keeps about 2 km.
-        case .other: state == .searching ? [.report(.unavailable)] : []
+        case .notYet, .other: state == .searching || state == .waiting ? [.report(.unavailable)] : []
         }
+    }
+
+    private mutating func wait() -> [LocationEffect] {
+        state = .waiting
+        return []
     }
 
     private mutating func forbid(_ permission: PermissionStatus) -> [LocationEffect] {

@@ -5,12 +5,12 @@ public enum EngineRules {
     /// Events of a connection that wait to be read. More than any negotiation produces: a connection that is not read must not
     /// fill the memory.
     public static let maxUnreadEvents = 4096
-    /// What the system does to one capture, and nobody has read yet. The newest say all.
+    /// The most unread changes of one capture. Older ones are dropped: the newest say what holds now.
     public static let maxUnreadChanges = 16
     /// How many decoded pictures of one view may be in use at a time. Further frames are dropped.
     public static let maxDecodedPictures = 6
 
-    /// How often candidates are gathered. WebRTC never says that continual gathering is complete, so an end of candidates is not
+    /// How often candidates are gathered. With `continual`, WebRTC never says that gathering is complete, so the other end is not
     /// told.
     public enum Gathering: Sendable { case once, continual }
 

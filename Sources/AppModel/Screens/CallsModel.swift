@@ -200,7 +200,7 @@ public enum CallMediaRequest: Equatable, Sendable {
             platform.calls.perform(effect)
         case .audio(let effect):
             let isDone = platform.audio.perform(effect)
-            // The system may be in a call of its own. The app looks at the answer again later.
+            // The system may refuse, for example during a phone call. Then `ApplicationModel` tries again.
             if effect == .setActive(true) { handle(.audio(isDone ? .activated : .refused)) }
         case .startTimer(let timer):
             timers[timer] = platform.clock.schedule(after: timer.interval) { [weak self] in

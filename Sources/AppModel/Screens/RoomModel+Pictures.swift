@@ -55,11 +55,11 @@ extension RoomModel {
     }
     public func ownPictureSize(_ size: PixelSize) { ownAspect = size.aspect }
 
-    /// What goes on after the app is left: what was pinned, a shared screen, who speaks, or else the first picture.
+    /// What goes on after the app is left: what was pinned, a shared screen, who spoke last, or else the first picture.
     public var smallWindow: SmallWindow? {
         let seen = members.filter { $0.video != nil }
         let shown =
-            seen.first { pinned.contains($0.id) } ?? seen.first(where: \.isScreen) ?? seen.first { $0.id == speaker }
+            seen.first { pinned.contains($0.id) } ?? seen.first(where: \.isScreen) ?? seen.first { $0.id == lastSpeaker }
             ?? seen.first
         return SmallWindow(shown?.video, PixelSize(aspect: shown?.aspect))
     }

@@ -48,6 +48,8 @@ import Observation
     public internal(set) var isPreviewing = false
     public private(set) var connectingTo: String?
     public private(set) var speaker: String?
+    /// Who spoke last, so that the small window does not change with each silence.
+    private(set) var lastSpeaker: String?
     public internal(set) var own: (any VideoSource)?
     public internal(set) var ownAspect: Double?
     public private(set) var camera = CameraState()
@@ -220,7 +222,7 @@ import Observation
         case .members(let all): if showsRoom { replace(all) }
         case .waitingPeople(let all): if showsRoom { replace(waiting: all) }
         case .role(let role): if showsRoom { changeRole(to: role) }
-        case .speaker(let id): if showsRoom { speaker = id }
+        case .speaker(let id): if showsRoom { (speaker, lastSpeaker) = (id, id ?? lastSpeaker) }
         case .firstFrame(let id): tiles.firstFrame(of: id)
         case .message(let sender, let text, let isOwn, let file, let isNew):
             guard isInRoom else { return }
@@ -381,6 +383,7 @@ import Observation
 
     private func reset(to new: Status) {
         (members, waitingPeople, chat, speaker, connectingTo, pinned) = ([], [], [], nil, nil, [])
+        lastSpeaker = nil
         (measured, drag) = ([:], nil)
         (own, ownAspect, sending, reactions, trouble) = (nil, nil, [], [], nil)
         (tiles, page, hasHandUp, isMutedByHost) = (TileStates(), 0, false, false)

@@ -244,7 +244,7 @@ import Observation
     /// The small window is shown now, or no longer.
     public func smallWindow(isShown: Bool) {
         isInSmallWindow = isShown
-        // Nothing is read, but the app looks whether anybody sees it.
+        // An empty announcement is not spoken. It makes the app check whether it should go offline.
         announce("")
     }
 

@@ -276,10 +276,10 @@ import Testing
         let app = home()
         app.handle(.line(.online(isNew: true)))
         app.callBack([("+1 555 0100", "")], video: true)
-        #expect(!app.calls.hasCall && app.tab == .people)
-        app.tab = .settings
+        #expect(!app.calls.hasCall && app.tab == .people && app.people.page == .log)
+        (app.tab, app.people.page) = (.settings, .contacts)
         app.callBack([], video: nil)
-        #expect(app.tab == .people)
+        #expect(app.tab == .people && app.people.page == .log)
     }
     @Test func aRecentCallIsForgottenWithTheServer() {
         let app = home()

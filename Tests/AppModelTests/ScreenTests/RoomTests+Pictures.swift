@@ -71,6 +71,8 @@ extension RoomTests {
         #expect(shown() === bob.video && model.smallWindow?.size == PixelSize(width: 360, height: 480))
         model.handle(.speaker("eve"))
         #expect(shown() === eve.video && model.smallWindow?.size == .usual)
+        model.handle(.speaker(nil))
+        #expect(shown() === eve.video, "a silence changes nothing")
         model.handle(.speaker("ada"))
         #expect(shown() === bob.video, "she has no picture")
         model.handle(.members([ada, bob, eve, screen]))

@@ -287,11 +287,12 @@ extension View {
 
 extension Animation {
     /// How a tile appears and moves.
-    fileprivate static func tile(reduceMotion: Bool) -> Animation {
+    fileprivate static func tile(reduceMotion: Bool) -> Animation? {
         switch Motion.tile(reduceMotion: reduceMotion) {
         case .spring(let duration, let bounce, let velocity):
             .interpolatingSpring(duration: duration, bounce: bounce, initialVelocity: velocity)
-        case .crossFade(let duration): .easeInOut(duration: duration)
+        // An animation of the positions would move the tiles.
+        case .crossFade: nil
         }
     }
 }

@@ -29,7 +29,7 @@ actor ScreenCapture: VideoCapture {
 
     func setEnabled(_ enabled: Bool) async { frames.setPaused(!enabled) }
 
-    /// `OwnMedia` lets one operation on the recorder follow the other: it is the same one for all captures.
+    /// All captures share the system's one recorder. `OwnMedia` runs its operations one after the other.
     func stop() async {
         await Self.stopRecording()
         watcher.finish()

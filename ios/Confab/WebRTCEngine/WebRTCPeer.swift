@@ -99,6 +99,8 @@ actor WebRTCPeer: MediaPeer {
 
     private func setLocal(_ made: Made, _ kind: PeerDescription.Kind) async throws(ConfabError) -> PeerDescription {
         guard let description = made.description else { throw .notNegotiated(made.failure) }
+        // The connection may have been closed while the description was made.
+        try checkOpen()
         try check(await setLocal(description))
         return PeerDescription(kind, sdp: description.sdp)
     }
