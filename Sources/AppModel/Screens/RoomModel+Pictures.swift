@@ -59,7 +59,9 @@ extension RoomModel {
     public var smallWindow: SmallWindow? {
         let seen = members.filter { $0.video != nil }
         let shown =
-            seen.first { pinned.contains($0.id) } ?? seen.first(where: \.isScreen) ?? seen.first { $0.id == lastSpeaker }
+            seen.first { pinned.contains($0.id) } ?? seen.first(where: \.isScreen) ?? seen.first {
+                $0.id == lastSpeaker
+            }
             ?? seen.first
         return SmallWindow(shown?.video, PixelSize(aspect: shown?.aspect))
     }
