@@ -52,7 +52,8 @@ export class MediaSide {
   /** Whether a connection is wanted. */
   #isWanted = false;
   #isNeeded = false;
-  #isRunning = false;
+  /** @type {number | null} the epoch whose offers are being made */
+  #running = null;
   #hadOffers = false;
   #isRenewed = false;
   /** @type {{resolve: () => void, reject: (error: unknown) => void}[]} callers waiting for the next offer */
@@ -133,15 +134,16 @@ export class MediaSide {
 
   // ---- Negotiation
 
+  /** Negotiates while it is needed. Browsers never settle what was asked of a connection that is closed, so each has a run of its own. */
   async #run() {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    while (this.#isNeeded) {
+    const epoch = this.#epoch;
+    if (this.#running === epoch) return;
+    this.#running = epoch;
+    while (this.#isNeeded && epoch === this.#epoch) {
       this.#isNeeded = false;
-      const epoch = this.#epoch;
       await this.#negotiate().catch((error) => { if (epoch === this.#epoch) this.#refused(error); });
     }
-    this.#isRunning = false;
+    if (this.#running === epoch) this.#running = null;
   }
 
   async #negotiate() {

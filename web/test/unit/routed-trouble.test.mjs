@@ -200,6 +200,29 @@ describe('A connection with the server in trouble', () => {
     assert.deepEqual(sending(ann.client), ['audio', 'video']);
     assert.equal(clock.pending, 0);
   });
+
+  test('that was closed while its offer was made is followed by another one', async () => {
+    const ann = await joined('a');
+    const publisher = publisherOf();
+    publisher.on('streamDestroyed', (event) => event.preventDefault());
+    const native = FakePeerConnection.prototype.setLocalDescription;
+    // Browsers never settle this promise if the connection is closed meanwhile.
+    FakePeerConnection.prototype.setLocalDescription = () => new Promise(() => {});
+    try {
+      ann.session.publish(publisher);
+      await settled();
+      assert.equal(connections().length, 1);
+      ann.client.emit('expired');
+    } finally {
+      FakePeerConnection.prototype.setLocalDescription = native;
+    }
+    assert.equal(connections().length, 0);
+    const again = await joined('a', ann.client);
+    again.session.publish(publisher);
+    await settled();
+    assert.equal(connections().length, 1);
+    assert.deepEqual(sending(ann.client), ['audio', 'video']);
+  });
 });
 
 describe('A relayed session that becomes routed', () => {
