@@ -52,7 +52,7 @@ extension ApplicationModel {
         let isSeen = isActive || roulette.isInSmallWindow && roulette.smallWindow != nil
         guard !isSeen, !calls.hasCall, !room.showsRoom, line != .idle else {
             guard let cancel = cancelBackground else {
-                // In the background the time may still be needed for the farewell.
+                // In the background, the server may not have been told yet.
                 if isActive { background.end() }
                 return
             }
