@@ -185,7 +185,12 @@ struct CallWorld {
         case .reportResult(let id, _, let result):
             openReports.removeFirst()
             if result == .ok { shown.insert(id) }
-        case .server(.placed(let id, _)), .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
+        case .server(.placed(let id, let callID)):
+            openStarts.removeAll { $0 == id }
+            // A new call: what was told in an earlier one with this id does not count.
+            toldVideo[callID] = nil
+        case .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
+        case .server(.acceptRefused(let callID, _)): toldVideo[callID] = nil
         case .timer(let timer): timers.remove(timer)
         case .audio(.activated):
             if coordinator.usesSystem || isSessionAsked { isSessionActive = true }
