@@ -206,8 +206,8 @@ import Testing
         let peer = try await ChoosingEngine(engine).makePeer(PeerConfiguration(servers: [], relayOnly: false))
         let audio = try await peer.add(TransceiverSetup(.audio, .sendOnly, source: shared))
         let video = try await peer.add(TransceiverSetup(.video, .sendOnly, source: camera))
-        await peer.replace(video, with: shared)
-        await peer.replace(audio, with: shared)
+        try await peer.replace(video, with: shared)
+        try await peer.replace(audio, with: shared)
         #expect(engine.peer.sources.map { $0 === camera } == [true, true, false, true])
         #expect(engine.peer.sources[2] === screen)
     }
@@ -281,7 +281,9 @@ import Testing
         sources.append(transceiver.source)
         return TransceiverHandle(number: sources.count)
     }
-    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async { sources.append(source) }
+    func replace(
+        _ transceiver: TransceiverHandle, with source: (any LocalMedia)?
+    ) async throws(ConfabError) { sources.append(source) }
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {}
     func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {}
     func mid(of transceiver: TransceiverHandle) async -> String? { nil }

@@ -34,6 +34,16 @@ import Testing
         #expect(PackedPicture(width: width, height: height, stride: stride) == nil)
     }
 
+    @Test func onlyFramesInOnePlaneOfPackedPixelsAreTaken() {
+        func picture(isPacked: Bool = true, _ strides: [Int?], planes: Int) -> PackedPicture? {
+            PackedPicture(isPacked: isPacked, width: 1, height: 1, strides: strides, planes: planes)
+        }
+        #expect(picture([4], planes: 1) == PackedPicture(width: 1, height: 1, stride: 4))
+        #expect(picture(isPacked: false, [4], planes: 1) == nil)
+        #expect(picture([4, 4, 4], planes: 3) == nil && picture([], planes: 0) == nil)
+        #expect(picture([nil], planes: 1) == nil && picture([], planes: 1) == nil)
+    }
+
     @Test func theLastRowNeedsNoPadding() {
         #expect(PackedPicture(width: 2, height: 3, stride: 16)?.byteCount == 40)
     }

@@ -172,7 +172,7 @@ import Testing
         var pictures = try await pair.other.source(pair.one.described(video)).frames.makeAsyncIterator()
         first.send(Frames.video(0))
         #expect(await pictures.next()?.bytes == Frames.video(0).bytes)
-        await pair.one.replace(video, with: second)
+        try await pair.one.replace(video, with: second)
         first.send(Frames.video(1))
         second.send(Frames.video(20))
         #expect(await pictures.next()?.bytes == Frames.video(20).bytes)
@@ -299,6 +299,8 @@ import Testing
         await Self.expectRefusal("no offer") { _ = try await peer.answer() }
         await Self.expectRefusal("connection failed") { try await peer.accept(PeerDescription(.offer, sdp: "v=1")) }
         await peer.addCandidate(PeerCandidate("candidate:nonsense"))
+        let video = try await peer.add(TransceiverSetup(.video, .sendOnly))
+        await Self.expectRefusal("only FileMedia") { try await peer.replace(video, with: ForeignMedia()) }
         await peer.close()
     }
 
@@ -312,4 +314,13 @@ import Testing
             Issue.record("\(error)")
         }
     }
+}
+
+/// Media of another engine.
+private final class ForeignMedia: LocalMedia {
+    let hasAudio = false
+    let video: (any VideoSource)? = nil
+    let size: VideoSize? = nil
+    func setEnabled(audio: Bool?, video: Bool?) async {}
+    func stop() async {}
 }

@@ -289,6 +289,13 @@ struct RelayedPeerTests {
         guard case .open = next.first else { return #expect(Bool(false), "\(next)") }
     }
 
+    @Test("a source that an engine cannot send is reported, and the connection goes on")
+    func notReplaced() {
+        var peer = connected(isPolite: true)
+        #expect(report(.notReplaced(.streamEnded), to: &peer) == [.failed(.streamEnded)])
+        #expect(peer.nextTimeout == nil)
+    }
+
     @Test("a message that was refused as too many is sent again if it is still of use")
     func refusals() {
         var (peer, offer) = offering(isPolite: false)

@@ -138,4 +138,11 @@ struct RoutedSideTests {
         #expect(report(.failed(.noPeer), to: &side) == [.failed(.noPeer), .refused(.noPeer)])
         #expect(side.nextTimeout == start + .seconds(10))
     }
+
+    @Test("a source that an engine cannot send is reported, and the connection goes on")
+    func notReplaced() {
+        var side = connected()
+        #expect(report(.notReplaced(.streamEnded), to: &side) == [.failed(.streamEnded)])
+        #expect(side.nextTimeout == nil && side.isOpen)
+    }
 }

@@ -1,3 +1,4 @@
+import AVFoundation
 import AppModel
 import Confab
 import Foundation
@@ -26,10 +27,11 @@ import VisionKit
     override init() {
         let location = DeviceLocation()
         let platform = Platform(
-            permissions: DevicePermissions(location: location), location: location, calls: calls, audio: CallAudio(),
-            announcer: DeviceAnnouncer(), screen: DeviceScreen(), settings: DeviceSettingsStore(),
-            clock: SystemClock(), background: DeviceBackground(),
-            canScan: DataScannerViewController.isSupported)
+            permissions: DevicePermissions(location: location), location: location, calls: calls, ringing: CallRing(),
+            audio: CallAudio(), announcer: DeviceAnnouncer(), screen: DeviceScreen(),
+            settings: DeviceSettingsStore(), clock: SystemClock(), background: DeviceBackground(),
+            canScan: DataScannerViewController.isSupported,
+            cameraRunsInSmallWindow: AVCaptureSession().isMultitaskingCameraAccessSupported)
         #if ROULETTE
         let hasRoulette = true
         #else

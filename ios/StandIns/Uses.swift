@@ -24,6 +24,7 @@ let descriptions: [RTCSdpType] = [.offer, .prAnswer, .answer, .rollback]
 let signaling: [RTCSignalingState] = [
     .stable, .haveLocalOffer, .haveLocalPrAnswer, .haveRemoteOffer, .haveRemotePrAnswer, .closed,
 ]
+let bundling: [RTCBundlePolicy] = [.balanced, .maxCompat, .maxBundle]
 let ice: [RTCIceConnectionState] = [
     .new, .checking, .connected, .completed, .failed, .disconnected, .closed, .count,
 ]

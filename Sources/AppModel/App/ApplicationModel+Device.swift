@@ -25,21 +25,35 @@ extension ApplicationModel {
         }
     }
 
-    /// Everything but a call or a room ends soon after the app is left. The system stops the camera at once, so others are told.
+    /// Everything but a call or a room ends soon after the app is left.
     func enteredBackground() {
         isActive = false
         kept.recent = welcome.recent
         save()
-        roulette.showsCamera(false)
-        room.showsCamera(false)
+        showCameras()
+        leaveSoonIfUnseen()
+    }
+
+    /// Tells others whether there is a camera to see. The system stops it while the app is not on the screen, except beside the
+    /// small window on devices that allow that.
+    private func showCameras() {
+        func isSeen(_ isInSmallWindow: Bool) -> Bool {
+            isActive || platform.cameraRunsInSmallWindow && isInSmallWindow
+        }
+        roulette.showsCamera(isSeen(roulette.isInSmallWindow))
+        room.showsCamera(isSeen(room.isInSmallWindow))
+    }
+
+    /// The small window of a chat or a room was opened or closed.
+    func smallWindowChanged() {
+        showCameras()
         leaveSoonIfUnseen()
     }
 
     func becameActive() {
         isActive = true
         leaveSoonIfUnseen()
-        roulette.showsCamera(true)
-        room.showsCamera(true)
+        showCameras()
         permissions.refresh()
         trySoundAgain()
         if stage == .home, line == .idle { enter() }

@@ -96,6 +96,9 @@ import Observation
         ) { relay.app?.asked($0) }
         relay.app = self
         calls.onChange = { relay.app?.update() }
+        (roulette.onSmallWindow, room.onSmallWindow) = (
+            { relay.app?.smallWindowChanged() }, { relay.app?.smallWindowChanged() }
+        )
         settings.diagnose = { relay.app?.diagnostics ?? [] }
         server.onEvent = { [weak self] in self?.handle($0) }
         if kept.settings != DeviceSettings() { server.perform(.settings(.changed(kept.settings))) }

@@ -87,7 +87,7 @@ public enum NetworkState: CaseIterable, Sendable {
     var isAllowed: Bool { get }
     /// Called with what the system and PushKit say. A push has to be passed on synchronously.
     var onEvent: (@MainActor (CallEvent) -> Void)? { get set }
-    /// Performs the effects from `report` to `stopRinging`. It ignores others.
+    /// Performs the effects from `report` to `fail`. It ignores others.
     func perform(_ effect: CallEffect)
 }
 
@@ -112,7 +112,7 @@ extension AudioControl {
     func announce(_ text: String)
     /// Asks for the permission to show notifications, if the person was not asked yet. A locked phone cannot ask.
     func prepareToNotify()
-    /// Shows a notification, for a person whose phone is locked.
+    /// Shows a notification without a sound, for a person whose phone is locked. The system shows nothing without the permission.
     func notify(_ text: String)
 }
 
@@ -141,6 +141,8 @@ extension AudioControl {
     public var permissions: any Permissions
     public var location: any Locating
     public var calls: any CallSystem
+    /// Where the system's call screen must not be used.
+    public var ringing: any RingSpeaker
     public var audio: any AudioControl
     public var announcer: any Announcer
     public var screen: any ScreenControl
@@ -149,15 +151,19 @@ extension AudioControl {
     public var background: any BackgroundControl
     /// Whether the camera reads QR codes on this device.
     public var canScan: Bool
+    /// Whether the system lets the camera run while the app is only seen in the small window.
+    public var cameraRunsInSmallWindow: Bool
 
     public init(
-        permissions: any Permissions, location: any Locating, calls: any CallSystem, audio: any AudioControl,
-        announcer: any Announcer, screen: any ScreenControl, settings: any SettingsStore, clock: any AppClock,
-        background: any BackgroundControl, canScan: Bool = false
+        permissions: any Permissions, location: any Locating, calls: any CallSystem, ringing: any RingSpeaker,
+        audio: any AudioControl, announcer: any Announcer, screen: any ScreenControl, settings: any SettingsStore,
+        clock: any AppClock, background: any BackgroundControl, canScan: Bool = false,
+        cameraRunsInSmallWindow: Bool = false
     ) {
         (self.permissions, self.location, self.calls, self.audio) = (permissions, location, calls, audio)
         (self.announcer, self.screen, self.settings, self.clock) = (announcer, screen, settings, clock)
-        (self.background, self.canScan) = (background, canScan)
+        (self.background, self.canScan, self.ringing) = (background, canScan, ringing)
+        self.cameraRunsInSmallWindow = cameraRunsInSmallWindow
     }
 }
 

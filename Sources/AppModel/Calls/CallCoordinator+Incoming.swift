@@ -18,7 +18,8 @@ extension CallCoordinator {
         // A device without this call's message needs a connection.
         guard UUID(callID: callID) != nil, reports[id] == nil, insert(call), let slot = slot(of: id) else {
             report(call, push: push)
-            return reportEnded(call, .failed)
+            reportEnded(call, .failed)
+            return stopRinging(call)
         }
         report(call, push: push)
         out.append(.openSocket)

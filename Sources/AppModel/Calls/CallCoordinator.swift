@@ -107,6 +107,7 @@ public struct CallCoordinator: Equatable, Sendable {
         // Failing its start ends an outgoing call on the system's screen.
         let isStarting = call.direction == .outgoing && call.pending != nil
         if let reason, !isStarting { reportEnded(call, reason) }
+        stopRinging(call)
         leave(slot)
         // The server will answer the start.
         if call.callID == nil, call.isSent { abandoned.insert(call.id) }
@@ -156,14 +157,14 @@ public struct CallCoordinator: Equatable, Sendable {
 
     /// Tells the system that a call ended, after it has accepted the report of the call: before, it would not know the call.
     mutating func reportEnded(_ call: CoordinatedCall, _ reason: SystemEndReason) {
-        guard usesSystem else {
-            if call.direction == .incoming { out.append(.stopRinging(call.id)) }
-            return
-        }
         // An outgoing call exists for the system once the system has started it.
-        guard call.direction == .incoming || call.isSent else { return }
+        guard usesSystem, call.direction == .incoming || call.isSent else { return }
         guard let report = reports[call.id] else { return out.append(.reportEnded(call.id, reason)) }
         if report.ended == nil { reports[call.id]?.ended = reason }
+    }
+
+    mutating func stopRinging(_ call: CoordinatedCall) {
+        if !usesSystem, call.direction == .incoming { out.append(.stopRinging(call.id)) }
     }
 
     mutating func startTimer(_ slot: Slot) {

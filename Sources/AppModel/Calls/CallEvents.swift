@@ -176,7 +176,8 @@ public enum CallEffect: Equatable, Sendable {
     case request(CallSystemRequest)
     case fulfil(ActionID)
     case fail(ActionID)
-    /// The app's own ringing screen, where the system's must not be used.
+    /// The app rings, where the system's call screen must not be used. It comes again for a call that rings when its caller or
+    /// kind becomes known.
     case ring(SystemCallID, name: String?, video: Bool)
     case stopRinging(SystemCallID)
     // The server.

@@ -103,8 +103,10 @@ private actor ChoosingPeer: MediaPeer {
         return handle
     }
 
-    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
-        await peer.replace(transceiver, with: part(of: source, kinds[transceiver]))
+    func replace(
+        _ transceiver: TransceiverHandle, with source: (any LocalMedia)?
+    ) async throws(ConfabError) {
+        try await peer.replace(transceiver, with: part(of: source, kinds[transceiver]))
     }
 
     /// The engine knows the parts of a shared screen.

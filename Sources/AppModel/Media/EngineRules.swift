@@ -10,14 +10,16 @@ public enum EngineRules {
     /// How many decoded pictures of one view may be in use at a time. Further frames are dropped.
     public static let maxDecodedPictures = 6
 
-    /// How often candidates are gathered. With `continual`, WebRTC never says that gathering is complete, so the other end is not
-    /// told.
-    public enum Gathering: Sendable { case once, continual }
+    /// The most unread interruptions of one camera. Only the newest says whether the camera is there.
+    public static let maxUnreadInterruptions = 1
 
-    /// The device may change networks during a call.
-    public static let gathering = Gathering.continual
+    /// Whether candidates are gathered again when the device changes networks during a call. WebRTC then never says that gathering
+    /// is complete, so the other end is not told.
+    public static let gathersContinually = true
     /// Whether TCP is tried. Some networks block UDP.
     public static let triesTCP = true
+    /// Whether audio, video and RTCP share one transport (RFC 9143, RFC 5761). The server takes media on one port only.
+    public static let usesOneTransport = true
 
     /// Chooses the codec that is offered first. Only VP8 is encoded in several layers.
     ///
@@ -53,11 +55,11 @@ public struct RemoteCandidate: Equatable, Sendable {
     }
 }
 
-extension TransceiverSetup {
-    /// Returns the source as an engine's own media; nil if nothing is sent.
+extension EngineRules {
+    /// Returns media that is to be sent as an engine's own; nil if nothing is sent.
     ///
     /// - Throws: `media_failed` for media of another engine.
-    public func source<Media>(as own: Media.Type) throws(ConfabError) -> Media? {
+    public static func own<Media>(_ source: (any LocalMedia)?) throws(ConfabError) -> Media? {
         guard let source else { return nil }
         guard let media = source as? Media else { throw .foreignMedia }
         return media

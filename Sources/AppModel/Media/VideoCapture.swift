@@ -21,22 +21,56 @@ extension VideoCapture {
     public func change(to request: CameraRequest) async throws(ConfabError) {}
 }
 
-/// What media does with its capture. A microphone alone has none.
-public struct MediaCapture: Sendable {
-    public let video: (any VideoCapture)?
+/// A track that an engine sends. A track that is not enabled sends silence or black.
+public protocol SentTrack: AnyObject, Sendable {
+    var isEnabled: Bool { get set }
+}
 
-    public init(_ video: (any VideoCapture)?) { self.video = video }
+/// The tracks of media of this device, and what feeds the video. A microphone alone has no capture.
+public struct CapturedMedia<Track: SentTrack>: Sendable {
+    public let audio: Track?
+    public let video: Track?
+    public let capture: (any VideoCapture)?
 
-    public var size: VideoSize? { video?.size }
+    public init(audio: Track?, video: Track?, capture: (any VideoCapture)?) {
+        (self.audio, self.video, self.capture) = (audio, video, capture)
+    }
+
+    public func track(_ kind: TrackKind) -> Track? {
+        switch kind {
+        case .audio: audio
+        case .video: video
+        }
+    }
+
+    public var size: VideoSize? { capture?.size }
     /// What the system does to it. A microphone alone is not taken away, so its stream is over at once.
-    public var changes: AsyncStream<CaptureChange> { video?.changes ?? AsyncStream { $0.finish() } }
+    public var changes: AsyncStream<CaptureChange> { capture?.changes ?? AsyncStream { $0.finish() } }
 
-    public func setEnabled(_ enabled: Bool) async { await video?.setEnabled(enabled) }
-    public func stop() async { await video?.stop() }
+    /// Turns the tracks on or off; nil leaves one as it is. A microphone that is off stays open, so that it is on again at once. A
+    /// camera that is off shows no light.
+    public func setEnabled(audio isAudioOn: Bool?, video isVideoOn: Bool?) async {
+        if let isAudioOn { audio?.isEnabled = isAudioOn }
+        guard let isVideoOn else { return }
+        video?.isEnabled = isVideoOn
+        await capture?.setEnabled(isVideoOn)
+    }
+
+    /// Sends nothing more, and gives the device back.
+    public func stop() async {
+        audio?.isEnabled = false
+        video?.isEnabled = false
+        await capture?.stop()
+    }
 
     /// Uses the next camera, and returns the one that is used then: the front for media without a camera.
-    public func flip() async throws(ConfabError) -> CameraFacing { try await video?.flip() ?? .front }
-    public func change(to request: CameraRequest) async throws(ConfabError) { try await video?.change(to: request) }
+    public func flip() async throws(ConfabError) -> CameraFacing { try await capture?.flip() ?? .usual }
+    public func change(to request: CameraRequest) async throws(ConfabError) { try await capture?.change(to: request) }
+}
+
+extension CameraFacing {
+    /// The camera that is used if no other one is asked for.
+    public static let usual = CameraFacing.front
 }
 
 extension SwitchableCamera {

@@ -17,6 +17,16 @@ public struct PackedPicture: Equatable, Sendable {
         (self.width, self.height, self.stride) = (width, height, stride)
     }
 
+    /// A frame of an application; nil if it is not such a picture. Those of other formats have more planes.
+    ///
+    /// - Parameters:
+    ///   - isPacked: whether its format has four bytes for each pixel.
+    ///   - strides: the bytes from one row to the next, of each plane; nil for a plane that does not say.
+    public init?(isPacked: Bool, width: Int, height: Int, strides: [Int?], planes: Int) {
+        guard isPacked, planes == 1, let stride = strides.first ?? nil else { return nil }
+        self.init(width: width, height: height, stride: stride)
+    }
+
     /// The bytes that the picture has. The last row needs no padding.
     public var byteCount: Int { byteCount(stride: stride) }
 

@@ -51,6 +51,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     private var keepings: [(call: String, keeping: Keeping)] = []
     static let maxKeepings = 4
     private let platform: Platform
+    private let ringer: Ringer
     private let isContact: @MainActor (_ person: String) -> Bool
     private let keep: @MainActor (_ call: String) -> Void
     private let perform: @MainActor (CallEffect) -> Void
@@ -71,6 +72,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     ) {
         (self.platform, self.isContact, self.keep) = (platform, isContact, keep)
         (self.request, self.perform) = (request, perform)
+        ringer = Ringer(platform.ringing, clock: platform.clock)
         coordinator = CallCoordinator(usesSystem: platform.calls.isAllowed)
         now = platform.clock.now
         platform.calls.onEvent = { [weak self] in self?.handle($0) }
@@ -172,6 +174,7 @@ public enum CallMediaRequest: Equatable, Sendable {
     /// Keeps what is shown beside the coordinator's state in step with it.
     private func follow(_ before: CoordinatedCall?) {
         let current = coordinator.current
+        ringer.current = current?.id
         if current?.id != before?.id {
             former = before ?? former
             (partner, own, hasPicture, partnerSendsVideo, isPartnerPaused) = (nil, nil, false, true, false)
@@ -195,9 +198,10 @@ public enum CallMediaRequest: Equatable, Sendable {
     private func carryOut(_ effect: CallEffect, _ before: CoordinatedCall?) {
         switch effect {
         case .report, .update, .reportConnecting, .reportConnected, .reportEnded, .completePush, .request, .fulfil,
-            .fail,
-            .ring, .stopRinging:
+            .fail:
             platform.calls.perform(effect)
+        case .ring(let id, _, _): ringer.ring(id)
+        case .stopRinging(let id): ringer.stop(id)
         case .audio(let effect):
             let isDone = platform.audio.perform(effect)
             // The system may refuse, for example during a phone call. Then `ApplicationModel` tries again.

@@ -66,6 +66,12 @@ extension RoomModel {
         return SmallWindow(shown?.video, PixelSize(aspect: shown?.aspect))
     }
 
+    /// The small window is shown now, or no longer.
+    public func smallWindow(isShown: Bool) {
+        isInSmallWindow = isShown
+        onSmallWindow?()
+    }
+
     /// Whether others see nothing of this person.
     public var lacksOwnPicture: Bool { shownOwn == nil }
 }

@@ -3,6 +3,11 @@ import Foundation
 
 /// What the screen of a room shows.
 extension RoomModel {
+    /// What one can react with, as on the web page.
+    public static let reactions = ["👍", "👏", "❤️", "😂", "😮", "🎉"]
+    static let reactionTime = Duration.seconds(4)
+    static let maxReactions = 3
+
     public var canJoin: Bool {
         switch status {
         case .ready, .addressesAreSeen, .full, .failed, .removed, .leftForOther:

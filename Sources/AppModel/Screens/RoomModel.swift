@@ -22,10 +22,6 @@ import Observation
     /// The most bytes of a message (`protocol/rooms.md`).
     static let maxMessage = 4096
     nonisolated static let maxName = 64
-    /// What one can react with, as on the web page.
-    public static let reactions = ["👍", "👏", "❤️", "😂", "😮", "🎉"]
-    static let reactionTime = Duration.seconds(4)
-    static let maxReactions = 3
     public var roomName = ""
     public var yourName = ""
     public var password = ""
@@ -84,6 +80,9 @@ import Observation
     private let clock: any AppClock
     let permissions: any Permissions
     let request: @MainActor (RoomRequest) -> Void
+    /// Whether the small window is shown.
+    var isInSmallWindow = false
+    var onSmallWindow: (@MainActor () -> Void)?
     let announce: @MainActor (String) -> Void
 
     init(

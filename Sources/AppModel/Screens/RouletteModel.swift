@@ -95,6 +95,7 @@ import Observation
     public var smallWindow: SmallWindow? { SmallWindow(partner, partnerSize) }
     /// Whether the partner is seen in the small window. Then the chat goes on although the app is not on the screen.
     public private(set) var isInSmallWindow = false
+    var onSmallWindow: (@MainActor () -> Void)?
     /// Below the messages: what the chat is for, and that the partner writes.
     public var notes: [String] { [chatHint, typingText].filter { !$0.isEmpty } }
     /// Whether there is a partner without a picture.
@@ -244,8 +245,7 @@ import Observation
     /// The small window is shown now, or no longer.
     public func smallWindow(isShown: Bool) {
         isInSmallWindow = isShown
-        // An empty announcement is not spoken. It makes the app check whether it should go offline.
-        announce("")
+        onSmallWindow?()
     }
 
     // MARK: What happens

@@ -173,7 +173,7 @@ public enum SettingsEvent: Sendable {
 
     // MARK: Texts
 
-    public let choicesText = "Changes apply to the next call or room."
+    public let choicesText = "The renderer, the codecs and the way to connect apply from the next call or room."
     /// The people to unblock; empty while they are not known.
     public var blockedPeople: [CallPerson] { blocked ?? [] }
     public var codeText: String {

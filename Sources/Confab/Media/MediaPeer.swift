@@ -15,7 +15,9 @@ public protocol MediaPeer: AnyObject, Sendable {
     /// - Throws: an error with the code `media_failed` if the source cannot be sent.
     func add(_ transceiver: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle
     /// Sends other media over a transceiver, or none, without a new negotiation.
-    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async
+    ///
+    /// - Throws: an error with the code `media_failed` if the source cannot be sent. Then nothing is sent.
+    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async throws(ConfabError)
     /// Changes the direction of a transceiver. It takes effect with the next negotiation.
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async
     /// Sends exactly the layers with these RIDs, without a new negotiation; nil for all. None at all stops the video, also one

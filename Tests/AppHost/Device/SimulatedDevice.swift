@@ -17,9 +17,14 @@ import Observation
 
     var platform: Platform {
         Platform(
-            permissions: permissions, location: location, calls: calls, audio: audio, announcer: announcer,
-            screen: screen, settings: settings, clock: SystemClock(), background: background)
+            permissions: permissions, location: location, calls: calls, ringing: SilentRing(), audio: audio,
+            announcer: announcer, screen: screen, settings: settings, clock: SystemClock(), background: background)
     }
+}
+
+@MainActor private final class SilentRing: RingSpeaker {
+    func play(_ tone: RingTone) {}
+    func stop() {}
 }
 
 /// The audio session and the audio unit, which carry sound only if both are on.

@@ -40,6 +40,8 @@ struct CallWorld {
     private let callIDs = ["a", "b", "c", "d"].map { String(repeating: $0, count: 32) }
     private let people = [CallPerson(id: "ada", name: "Ada"), CallPerson(id: "bob", name: "Bob")]
     private(set) var activeCalls = 0
+    /// Calls for which the app itself rings.
+    private var ringing: Set<SystemCallID> = []
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
@@ -245,6 +247,11 @@ struct CallWorld {
         }
         if coordinator.current?.phase == .active { activeCalls += 1 }
         checkVideo()
+        let waits = [coordinator.current, coordinator.waiting].filter {
+            $0?.phase == .reported || $0?.phase == .ringing
+        }
+        let mayRing = Set(waits.compactMap { $0?.direction == .incoming ? $0?.id : nil })
+        if ringing != (coordinator.usesSystem ? [] : mayRing) { fail("it rings for \(ringing), not for \(mayRing)") }
         let wantsAudio = coordinator.current?.phase == .active && isSessionActive && coordinator.usesSystem
         if wantsAudio, !isAudioEnabled { fail("an active call is silent") }
     }
@@ -307,6 +314,8 @@ struct CallWorld {
         case .startTimer(let timer): if !timers.insert(timer).inserted { fail("\(timer) was started twice") }
         case .stopTimer(let timer): if timers.remove(timer) == nil { fail("\(timer) was not running") }
         case .audio(let effect): apply(effect)
+        case .ring(let id, _, _): ringing.insert(id)
+        case .stopRinging(let id): ringing.remove(id)
         default: break
         }
     }

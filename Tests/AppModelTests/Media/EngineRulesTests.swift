@@ -1,4 +1,5 @@
 import Confab
+import Synchronization
 import Testing
 
 @testable import AppModel
@@ -39,6 +40,15 @@ private final class Cameras: SwitchableCamera {
     func change(to request: CameraRequest) async throws(ConfabError) {}
 }
 
+/// A track that only remembers whether it is on.
+private final class FakeTrack: SentTrack {
+    private let state = Mutex(true)
+    var isEnabled: Bool {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}
+
 private final class ForeignMedia: LocalMedia {
     let hasAudio = true
     let video: (any VideoSource)? = nil
@@ -69,6 +79,12 @@ private final class ForeignMedia: LocalMedia {
         #expect(!EngineRules.sends(rid: nil, of: []), "none at all stops a video without layers")
     }
 
+    @Test func connectionsUseOneTransportAndSurviveAChangeOfNetworks() {
+        #expect(EngineRules.usesOneTransport, "the server takes media on one port")
+        #expect(EngineRules.gathersContinually, "a phone leaves its Wi-Fi during a call")
+        #expect(EngineRules.triesTCP, "some networks block UDP")
+    }
+
     @Test func theEndOfCandidatesIsNotPassedOn() {
         #expect(RemoteCandidate(nil) == nil)
         #expect(RemoteCandidate(PeerCandidate("", mid: "0")) == nil)
@@ -79,13 +95,10 @@ private final class ForeignMedia: LocalMedia {
     }
 
     @Test func mediaOfAnotherEngineIsNotSent() throws {
-        var setup = TransceiverSetup(.video, .sendOnly)
-        #expect(try setup.source(as: Cameras.self) == nil)
+        #expect(try EngineRules.own(nil) as Cameras? == nil)
         let cameras = Cameras([.front])
-        setup.source = cameras
-        #expect(try setup.source(as: Cameras.self) === cameras)
-        setup.source = ForeignMedia()
-        #expect(throws: ConfabError.foreignMedia) { try setup.source(as: Cameras.self) }
+        #expect(try EngineRules.own(cameras) as Cameras? === cameras)
+        #expect(throws: ConfabError.foreignMedia) { try EngineRules.own(ForeignMedia()) as Cameras? }
     }
 
     @Test func whatAPersonReadsSaysWhatToDo() {
@@ -142,24 +155,35 @@ private final class ForeignMedia: LocalMedia {
     // MARK: Captures
 
     @Test func aMicrophoneAloneHasNothingToCapture() async throws {
-        let capture = MediaCapture(nil)
+        let capture = CapturedMedia(audio: FakeTrack(), video: nil, capture: nil)
         for await change in capture.changes { Issue.record("\(change)") }
         #expect(capture.size == nil)
         #expect(try await capture.flip() == .front)
         try await capture.change(to: request)
-        await capture.setEnabled(false)
+        await capture.setEnabled(audio: nil, video: false)
+        #expect(capture.track(.audio)?.isEnabled == true && capture.track(.video) == nil)
+        await capture.setEnabled(audio: false, video: nil)
+        #expect(capture.track(.audio)?.isEnabled == false)
+        await capture.setEnabled(audio: true, video: nil)
         await capture.stop()
+        #expect(capture.track(.audio)?.isEnabled == false)
     }
 
     @Test func aScreenHasNoCameraToSwitch() async throws {
         let screen = PlainCapture()
-        let capture = MediaCapture(screen)
+        let capture = CapturedMedia(audio: nil, video: FakeTrack(), capture: screen)
         #expect(capture.size == VideoSize(width: 640, height: 480))
         #expect(try await capture.flip() == .front)
         try await capture.change(to: request)
-        await capture.setEnabled(false)
+        await capture.setEnabled(audio: false, video: nil)
+        #expect(await screen.log.isEmpty && capture.track(.video)?.isEnabled == true, "only the voice is muted")
+        await capture.setEnabled(audio: nil, video: false)
+        #expect(capture.track(.video)?.isEnabled == false)
+        await capture.setEnabled(audio: nil, video: true)
+        #expect(capture.track(.video)?.isEnabled == true)
         await capture.stop()
-        #expect(await screen.log == ["enabled false", "stopped"])
+        #expect(capture.track(.video)?.isEnabled == false)
+        #expect(await screen.log == ["enabled false", "enabled true", "stopped"])
         for await change in capture.changes { #expect(change == .ended) }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 /// What calls, rooms and the roulette have to do with each other, with the background and with the device.
 @Suite @MainActor struct ConversationTests {
-    private let device = FakeDevice()
+    private var device = FakeDevice()
     private let url = URL(string: "https://chat.example.org")!
 
     /// An app that is set up.
@@ -83,6 +83,31 @@ import Testing
         app.roulette.smallWindow(isShown: false)
         device.clock.pass(10)
         #expect(app.line == .idle && !app.roulette.isInChat && app.roulette.smallWindow == nil)
+    }
+
+    @Test(arguments: [true, false]) mutating func besideTheSmallWindowTheCameraRunsWhereTheSystemLetsIt(
+        itRuns: Bool
+    ) {
+        device.cameraRunsInSmallWindow = itRuns
+        let app = home()
+        app.phaseChanged(to: .active)
+        app.handle(.line(.online(isNew: true)))
+        app.roulette.start()
+        app.handle(.roulette(.preview(FakeVideo())))
+        app.handle(.roulette(.matched(name: "Ada", interests: [], hasChat: true)))
+        app.handle(.roulette(.video(FakeVideo())))
+        func cameras() -> [Bool] {
+            device.server.take().compactMap { if case .roulette(.camera(let isOn)) = $0 { isOn } else { nil } }
+        }
+        _ = cameras()
+        app.phaseChanged(to: .background)
+        #expect(cameras() == [false], "the window is not open yet")
+        app.roulette.smallWindow(isShown: true)
+        #expect(cameras() == (itRuns ? [true] : []))
+        app.roulette.smallWindow(isShown: false)
+        #expect(cameras() == (itRuns ? [false] : []))
+        app.phaseChanged(to: .active)
+        #expect(cameras() == [true])
     }
 
     // MARK: A phone call takes the sound

@@ -105,6 +105,13 @@ import Foundation
     }
 }
 
+@MainActor final class FakeRingSpeaker: RingSpeaker {
+    private(set) var played: [RingTone] = []
+    private(set) var stops = 0
+    func play(_ tone: RingTone) { played.append(tone) }
+    func stop() { stops += 1 }
+}
+
 @MainActor final class FakeAnnouncer: Announcer {
     private(set) var texts: [String] = []
     func announce(_ text: String) { texts.append(text) }
@@ -153,18 +160,21 @@ final class FakeVideo: VideoSource {}
     let permissions = FakePermissions()
     let location = FakeLocation()
     let calls = FakeCallSystem()
+    let ringing = FakeRingSpeaker()
     let audio = FakeAudio()
     let announcer = FakeAnnouncer()
     let screen = FakeScreen()
     let settings = FakeSettings()
     let server = FakeServer()
     let background = FakeBackground()
+    var cameraRunsInSmallWindow = false
 
     init() { permissions.statuses = [.camera: .allowed, .microphone: .allowed] }
 
     var platform: Platform {
         Platform(
-            permissions: permissions, location: location, calls: calls, audio: audio, announcer: announcer,
-            screen: screen, settings: settings, clock: clock, background: background)
+            permissions: permissions, location: location, calls: calls, ringing: ringing, audio: audio,
+            announcer: announcer, screen: screen, settings: settings, clock: clock, background: background,
+            cameraRunsInSmallWindow: cameraRunsInSmallWindow)
     }
 }

@@ -142,7 +142,9 @@ final class FakePeer: MediaPeer {
         }
     }
 
-    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
+    func replace(
+        _ transceiver: TransceiverHandle, with source: (any LocalMedia)?
+    ) async throws(ConfabError) {
         state.withLock { $0.sections[transceiver.number].source = source.map { MediaSource(media: $0) } }
     }
 

@@ -35,11 +35,9 @@ import UIKit
         case .request(let request): send(request)
         case .fulfil(let action): actions.take(action)?.fulfill()
         case .fail(let action): actions.take(action)?.fail()
-        // Not implemented: where CallKit is not allowed, a call is shown but does not ring.
-        case .ring, .stopRinging: break
         // These are not for the system. They are listed so that the compiler complains when an effect is added.
-        case .openSocket, .appear, .send, .registerPush, .unregisterPush, .join, .publish, .leave, .setMuted, .setVideo,
-            .audio, .startTimer, .stopTimer, .show, .tell:
+        case .ring, .stopRinging, .openSocket, .appear, .send, .registerPush, .unregisterPush, .join, .publish, .leave,
+            .setMuted, .setVideo, .audio, .startTimer, .stopTimer, .show, .tell:
             break
         }
     }

@@ -110,7 +110,7 @@ private struct CallButtons: View {
     var body: some View {
         HStack {
             ScrollView(.horizontal) { HStack { controls } }
-            Button(calls.endText, systemImage: "phone.down.fill") { calls.end() }.round(isOn: true)
+            Button(calls.endText, systemImage: "phone.down.fill") { calls.end() }.round(.red)
                 .disabled(!calls.canEnd)
         }
         .padding()

@@ -49,12 +49,16 @@ struct SettingsButton: View {
 
 extension View {
     /// A round button over a picture. Its text is for VoiceOver.
-    func round(isOn: Bool = false) -> some View {
+    func round(_ color: Color = .white) -> some View {
         labelStyle(.iconOnly)
             .frame(width: 52, height: 52)
             .background(.ultraThinMaterial, in: Circle())
-            .foregroundStyle(isOn ? Color.red : Color.white)
-            .accessibilityAddTraits(isOn ? .isSelected : AccessibilityTraits())
+            .foregroundStyle(color)
+    }
+
+    /// A round button that turns something on or off.
+    func round(isOn: Bool) -> some View {
+        round(isOn ? .red : .white).accessibilityAddTraits(isOn ? .isSelected : AccessibilityTraits())
     }
 }
 

@@ -53,7 +53,9 @@ private struct RoomStage: View {
                 if model.offersSettings { SettingsButton().buttonStyle(.bordered) }
                 ForEach(model.waitingPeople) { WaitingRow(model: model, person: $0) }
             }
-            RoomPictures(model: model).background { PictureInPicture(window: model.smallWindow) }
+            RoomPictures(model: model).background {
+                PictureInPicture(window: model.smallWindow) { model.smallWindow(isShown: $0) }
+            }
             HStack {
                 ScrollView(.horizontal) { HStack { buttons } }
                 Button("Leave", role: .destructive) { model.leave() }.buttonStyle(.borderedProminent)
@@ -138,6 +140,7 @@ private struct RoomPictures: View {
             ZStack(alignment: .topLeading) {
                 ForEach(placed.tiles, id: \.id) { tile in
                     RoomTile(model: model, tile: tile).placed(tile.rectangle)
+                        .transition(.tile(reduceMotion: reduceMotion))
                 }
                 if let own = placed.own {
                     OwnTile(model: model, placed: own, viewport: geometry.size).placed(own.rectangle)
@@ -293,6 +296,16 @@ extension Animation {
             .interpolatingSpring(duration: duration, bounce: bounce, initialVelocity: velocity)
         // An animation of the positions would move the tiles.
         case .crossFade: nil
+        }
+    }
+}
+
+extension AnyTransition {
+    /// How a tile that comes or goes is shown.
+    fileprivate static func tile(reduceMotion: Bool) -> AnyTransition {
+        switch Motion.tile(reduceMotion: reduceMotion) {
+        case .spring: .opacity
+        case .crossFade(let duration): .opacity.animation(.easeInOut(duration: duration))
         }
     }
 }

@@ -12,7 +12,6 @@ import UserNotifications
         UNUserNotificationCenter.current().requestAuthorization(options: [.alert]) { @Sendable _, _ in }
     }
 
-    /// The system shows nothing without the permission.
     func notify(_ text: String) {
         let content = UNMutableNotificationContent()
         content.body = text

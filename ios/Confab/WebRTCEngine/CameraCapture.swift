@@ -85,7 +85,7 @@ private actor SystemCamera: CameraDevice {
 
 extension AVCaptureDevice.Position {
     /// Nil for a camera that is not a part of the device.
-    fileprivate var facing: CameraFacing? {
+    var facing: CameraFacing? {
         switch self {
         case .front: .front
         case .back: .back
@@ -101,7 +101,8 @@ private final class Interruptions: @unchecked Sendable {
     private let observers: [any NSObjectProtocol]
 
     init(of session: AVCaptureSession) {
-        let (changes, change) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingNewest(1))
+        let (changes, change) = AsyncStream.makeStream(
+            of: Bool.self, bufferingPolicy: .bufferingNewest(EngineRules.maxUnreadInterruptions))
         self.changes = changes
         let names = [
             (AVCaptureSession.wasInterruptedNotification, true),

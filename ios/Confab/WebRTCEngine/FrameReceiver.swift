@@ -46,9 +46,18 @@ extension FrameReceiver: RTCVideoRenderer {
 extension Picture {
     /// Nil if there is no memory for it, or if its buffer is broken.
     fileprivate init?(_ frame: RTCVideoFrame, _ pool: inout PixelBufferPool) {
-        let pixels = (frame.buffer as? RTCCVPixelBuffer)?.pixelBuffer ?? pool.nv12(frame.buffer.toI420())
-        guard let pixels, let sample = CMSampleBuffer.shownAtOnce(pixels) else { return nil }
+        guard let pixels = frame.buffer.wholePixels ?? pool.nv12(frame.buffer.toI420()),
+            let sample = CMSampleBuffer.shownAtOnce(pixels)
+        else { return nil }
         self.init(sample: sample, degrees: frame.degrees, uprightSize: frame.uprightSize)
+    }
+}
+
+extension RTCVideoFrameBuffer {
+    /// The pixels, if they can be shown without a copy: a buffer of the system that is shown as a whole.
+    fileprivate var wholePixels: CVPixelBuffer? {
+        guard let native = self as? RTCCVPixelBuffer, !native.requiresCropping() else { return nil }
+        return native.pixelBuffer
     }
 }
 

@@ -15,7 +15,8 @@ actor ScreenCapture: VideoCapture {
 
     init(source: RTCVideoSource) {
         frames = ScreenFrames(source)
-        let (changes, change) = AsyncStream.makeStream(of: CaptureChange.self, bufferingPolicy: .bufferingNewest(1))
+        let (changes, change) = AsyncStream.makeStream(
+            of: CaptureChange.self, bufferingPolicy: .bufferingNewest(EngineRules.maxUnreadChanges))
         self.changes = changes
         watcher = RecorderWatcher(change)
     }

@@ -19,10 +19,10 @@ extension PeerConfiguration {
     var native: RTCConfiguration {
         let configuration = RTCConfiguration()
         configuration.use(servers, relayOnly: relayOnly)
-        configuration.bundlePolicy = .maxBundle
-        configuration.rtcpMuxPolicy = .require
+        configuration.bundlePolicy = EngineRules.usesOneTransport ? .maxBundle : .balanced
+        configuration.rtcpMuxPolicy = EngineRules.usesOneTransport ? .require : .negotiate
         configuration.tcpCandidatePolicy = EngineRules.triesTCP ? .enabled : .disabled
-        configuration.continualGatheringPolicy = EngineRules.gathering.native
+        configuration.continualGatheringPolicy = EngineRules.gathersContinually ? .gatherContinually : .gatherOnce
         configuration.sdpSemantics = .unifiedPlan
         return configuration
     }
@@ -32,15 +32,6 @@ extension RTCConfiguration {
     func use(_ servers: [PeerConfiguration.Server], relayOnly: Bool) {
         iceServers = servers.map(\.native)
         iceTransportPolicy = relayOnly ? .relay : .all
-    }
-}
-
-extension EngineRules.Gathering {
-    fileprivate var native: RTCContinualGatheringPolicy {
-        switch self {
-        case .once: .gatherOnce
-        case .continual: .gatherContinually
-        }
     }
 }
 

@@ -3,49 +3,31 @@ import Confab
 import Foundation
 import WebRTC
 
-/// The camera, the screen or the microphone, as tracks of WebRTC.
+/// The camera, the screen or the microphone, as tracks of WebRTC. ``CapturedMedia`` says what turning them off means.
 final class WebRTCMedia: LocalMedia {
-    private let audio: RTCAudioTrack?
-    private let videoTrack: RTCVideoTrack?
-    let capture: MediaCapture
+    let captured: CapturedMedia<RTCMediaStreamTrack>
     let video: (any VideoSource)?
 
     init(audio: RTCAudioTrack?, video track: RTCVideoTrack?, capture: (any VideoCapture)?) {
-        (self.audio, videoTrack, self.capture) = (audio, track, MediaCapture(capture))
+        captured = CapturedMedia(audio: audio, video: track, capture: capture)
         video = track.map(TrackSource.init)
     }
 
-    var hasAudio: Bool { audio != nil }
-    var size: VideoSize? { capture.size }
-
-    func track(_ kind: TrackKind) -> RTCMediaStreamTrack? {
-        switch kind {
-        case .audio: audio
-        case .video: videoTrack
-        }
-    }
-
-    func setEnabled(audio isAudioOn: Bool?, video isVideoOn: Bool?) async {
-        if let isAudioOn { audio?.isEnabled = isAudioOn }
-        guard let isVideoOn else { return }
-        videoTrack?.isEnabled = isVideoOn
-        await capture.setEnabled(isVideoOn)
-    }
-
-    func stop() async {
-        audio?.isEnabled = false
-        videoTrack?.isEnabled = false
-        await capture.stop()
-    }
+    var hasAudio: Bool { captured.audio != nil }
+    var size: VideoSize? { captured.size }
+    func setEnabled(audio: Bool?, video: Bool?) async { await captured.setEnabled(audio: audio, video: video) }
+    func stop() async { await captured.stop() }
 }
 
+extension RTCMediaStreamTrack: @retroactive SentTrack {}
+
 extension WebRTCMedia: WatchedMedia {
-    var changes: AsyncStream<CaptureChange> { capture.changes }
+    var changes: AsyncStream<CaptureChange> { captured.changes }
 }
 
 extension WebRTCMedia: SwitchableCamera {
-    func switchCamera() async throws(ConfabError) -> CameraFacing { try await capture.flip() }
-    func change(to request: CameraRequest) async throws(ConfabError) { try await capture.change(to: request) }
+    func switchCamera() async throws(ConfabError) -> CameraFacing { try await captured.flip() }
+    func change(to request: CameraRequest) async throws(ConfabError) { try await captured.change(to: request) }
 }
 
 /// The audio or video that a peer connection receives.

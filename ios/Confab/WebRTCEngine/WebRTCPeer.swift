@@ -33,7 +33,7 @@ actor WebRTCPeer: MediaPeer {
         options.streamIds = setup.streamID.map { [$0] } ?? []
         options.sendEncodings = setup.layers.map(\.native)
         let transceiver =
-            if let track = try setup.source(as: WebRTCMedia.self)?.track(setup.kind) {
+            if let track = try Self.track(of: setup.source, setup.kind) {
                 connection.addTransceiver(with: track, init: options)
             } else {
                 connection.addTransceiver(of: setup.kind.native, init: options)
@@ -45,17 +45,35 @@ actor WebRTCPeer: MediaPeer {
         return handle
     }
 
-    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async {
-        guard let native = transceivers[transceiver] else { return }
-        native.sender.track = (source as? WebRTCMedia)?.track(native.kind)
+    private static func track(
+        of source: (any LocalMedia)?, _ kind: TrackKind
+    ) throws(ConfabError) -> RTCMediaStreamTrack? {
+        let media: WebRTCMedia? = try EngineRules.own(source)
+        return media?.captured.track(kind)
+    }
+
+    /// Nil after the connection was closed: WebRTC must not be told anything then.
+    private func open(_ transceiver: TransceiverHandle) -> RTCRtpTransceiver? {
+        isClosed ? nil : transceivers[transceiver]
+    }
+
+    func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async throws(ConfabError) {
+        guard let native = open(transceiver) else { return }
+        do {
+            native.sender.track = try Self.track(of: source, native.kind)
+        } catch {
+            // The former source was to be replaced.
+            native.sender.track = nil
+            throw error
+        }
     }
 
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {
-        transceivers[transceiver]?.setDirection(direction.native, error: nil)
+        open(transceiver)?.setDirection(direction.native, error: nil)
     }
 
     func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async {
-        guard let sender = transceivers[transceiver]?.sender else { return }
+        guard let sender = open(transceiver)?.sender else { return }
         // A copy, which takes effect when it is assigned back.
         let parameters = sender.parameters
         for encoding in parameters.encodings { encoding.isActive = EngineRules.sends(rid: encoding.rid, of: rids) }
@@ -114,6 +132,7 @@ actor WebRTCPeer: MediaPeer {
     /// A description was set, or not. Tracks whose `mid` was missing may have it now.
     private func check(_ failure: (any Error)?) throws(ConfabError) {
         if let failure { throw .notNegotiated(failure) }
+        try checkOpen()
         tell(tracks.described { ($0.knownMid, $0.isStopped) })
     }
 

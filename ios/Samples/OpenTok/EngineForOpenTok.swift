@@ -11,7 +11,7 @@ import WebRTC
 
 extension WebRTCMedia: OTSwitchableCamera {
     func use(_ position: AVCaptureDevice.Position) async throws(ConfabError) {
-        try await use(position == .back ? CameraFacing.back : .front)
+        try await use(position.facing ?? .usual)
     }
 }
 
@@ -28,7 +28,7 @@ extension WebRTCMedia: OTFrameMedia {
     }
 
     func send(_ image: CVImageBuffer, orientation: OTVideoOrientation, at time: CMTime) -> Bool {
-        (capture.video as? FrameCapture)?.send(image, orientation.rotation) ?? false
+        (captured.capture as? FrameCapture)?.send(image, orientation.rotation) ?? false
     }
 }
 
@@ -84,11 +84,12 @@ extension OTVideoOrientation {
 extension OTVideoFrame {
     /// A copy of an ARGB frame; nil for other formats. Give those as image buffers.
     fileprivate var image: CVImageBuffer? {
-        guard let format, format.pixelFormat == .ARGB, let planes, planes.count == 1,
-            let from = planes.pointer(at: 0), let stride = (format.bytesPerRow.firstObject as? NSNumber)?.intValue
-        else { return nil }
+        guard let format, let planes else { return nil }
         let (width, height) = (Int(format.imageWidth), Int(format.imageHeight))
-        guard let picture = PackedPicture(width: width, height: height, stride: stride) else { return nil }
+        let picture = PackedPicture(
+            isPacked: format.pixelFormat == .ARGB, width: width, height: height,
+            strides: format.bytesPerRow.map { ($0 as? NSNumber)?.intValue }, planes: planes.count)
+        guard let picture, let from = planes.pointer(at: 0) else { return nil }
         var image: CVPixelBuffer?
         _ = CVPixelBufferCreate(nil, width, height, kCVPixelFormatType_32BGRA, nil, &image)
         guard let image, CVPixelBufferLockBaseAddress(image, []) == kCVReturnSuccess else { return nil }

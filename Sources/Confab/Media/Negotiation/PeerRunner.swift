@@ -62,7 +62,7 @@ private struct PeerWorker {
         case .close: await close()
         case .add(let plan): await add(plan)
         case .replace(let id, let source):
-            if let handle = handles[id] { await present?.replace(handle, with: source?.media) }
+            if let handle = handles[id] { await replace(handle, source) }
         case .setDirection(let id, let direction):
             if let handle = handles[id] { await present?.setDirection(direction, of: handle) }
         case .activate(let id, let rids): if let handle = handles[id] { await present?.activate(rids, on: handle) }
@@ -131,6 +131,14 @@ private struct PeerWorker {
             if let rids = plan.rids { await present.activate(rids, on: handle) }
         } catch {
             report(.notAdded(plan.id, error), connection)
+        }
+    }
+
+    private func replace(_ handle: TransceiverHandle, _ source: MediaSource?) async {
+        do {
+            try await present?.replace(handle, with: source?.media)
+        } catch {
+            report(.notReplaced(error), connection)
         }
     }
 

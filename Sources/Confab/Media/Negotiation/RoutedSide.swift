@@ -179,6 +179,7 @@ struct RoutedSide: Sendable {
         case (.notAdded(let id, let error), _):
             plans.removeAll { $0.id == id }
             effects.append(.notAdded(id, error))
+        case (.notReplaced(let error), _): effects.append(.failed(error))
         case (.found(let mid, let track), _):
             if found.insert(mid).inserted { effects.append(.found(mid: mid, track)) }
         case (.event(.state(let next)), _): changed(next, now, &effects)

@@ -1,0 +1,28 @@
+import AppModel
+import AudioToolbox
+import Foundation
+
+/// Plays the tones of incoming calls, where CallKit is not allowed. `Ringer` says when.
+@MainActor final class CallRing: RingSpeaker {
+    private var sounds: [RingTone: SystemSoundID] = [:]
+
+    func play(_ tone: RingTone) {
+        if let sound = sounds[tone] ?? load(tone) { AudioServicesPlayAlertSound(sound) }
+    }
+
+    /// A sound that is disposed of ends.
+    func stop() {
+        for sound in sounds.values { _ = AudioServicesDisposeSystemSoundID(sound) }
+        sounds = [:]
+    }
+
+    /// The system takes sounds only from files.
+    private func load(_ tone: RingTone) -> SystemSoundID? {
+        let file = URL.temporaryDirectory.appending(path: "\(tone).wav")
+        guard (try? tone.wav.write(to: file)) != nil else { return nil }
+        var sound: SystemSoundID = 0
+        guard AudioServicesCreateSystemSoundID(file as CFURL, &sound) == kAudioServicesNoError else { return nil }
+        sounds[tone] = sound
+        return sound
+    }
+}
