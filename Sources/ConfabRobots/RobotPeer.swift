@@ -122,14 +122,8 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     func replace(
         _ transceiver: TransceiverHandle, with source: (any LocalMedia)?
     ) async throws(ConfabError) {
-        do {
-            let media = try Self.media(of: source)
-            await change(transceiver) { $0.media = media }
-        } catch {
-            // Media of the former source would be taken for the new one's.
-            await change(transceiver) { $0.media = nil }
-            throw error
-        }
+        let media = try Self.media(of: source)
+        await change(transceiver) { $0.media = media }
     }
 
     func setDirection(_ direction: Confab.MediaDirection, of transceiver: TransceiverHandle) async {

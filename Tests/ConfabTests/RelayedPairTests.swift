@@ -121,7 +121,7 @@ private struct SimulatedPair {
             case .post(let message):
                 if now < calm, Int.random(in: 0..<100, using: &random) < 30 { continue }
                 plan(.input(.received(message)), of: 1 - end, in: 1...400)
-            case .state, .arrived, .firstFrame, .failed: break
+            case .state, .arrived, .firstFrame, .failed, .notSent: break
             }
         }
     }

@@ -292,7 +292,8 @@ struct RelayedPeerTests {
     @Test("a source that an engine cannot send is reported, and the connection goes on")
     func notReplaced() {
         var peer = connected(isPolite: true)
-        #expect(report(.notReplaced(.streamEnded), to: &peer) == [.failed(.streamEnded)])
+        let source = MediaSource(media: UnknownMedia())
+        #expect(report(.notReplaced(source, .unknownMedia), to: &peer) == [.notSent(source, .unknownMedia)])
         #expect(peer.nextTimeout == nil)
     }
 

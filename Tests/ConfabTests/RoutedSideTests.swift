@@ -142,7 +142,8 @@ struct RoutedSideTests {
     @Test("a source that an engine cannot send is reported, and the connection goes on")
     func notReplaced() {
         var side = connected()
-        #expect(report(.notReplaced(.streamEnded), to: &side) == [.failed(.streamEnded)])
+        let source = MediaSource(media: UnknownMedia())
+        #expect(report(.notReplaced(source, .unknownMedia), to: &side) == [.notSent(source, .unknownMedia)])
         #expect(side.nextTimeout == nil && side.isOpen)
     }
 }

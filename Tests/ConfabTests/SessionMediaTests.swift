@@ -87,6 +87,25 @@ struct SessionMediaTests {
         try await until("the layers are active") { engine.open[0].activeRIDs == [["h", "q"]] }
     }
 
+    @Test(
+        "a publisher hears that its engine cannot send other media, and sends none",
+        arguments: [MediaMode.routed, .relayed])
+    func unknownMedia(mode: MediaMode) async throws {
+        let (server, publisher, subscriber, engine) = try await exchange(mode)
+        defer { server.finish() }
+        func sources() -> Int { engine.open.reduce(0) { $0 + $1.sources.count } }
+        let before = sources()
+        let (events, heard) = (publisher.events, subscriber.events)
+        try await publisher.replaceVideo(with: UnknownMedia())
+        for await event in events where event == .failed(.unknownMedia) { break }
+        #expect(sources() == before - 1)
+        await publisher.unpublish()
+        for await event in heard {
+            #expect(event != .failed(.unknownMedia), "it is nothing that the subscriber can change")
+            if case .ended = event { break }
+        }
+    }
+
     @Test("a video without layers is sent while somebody watches it")
     func unwatched() async throws {
         let (server, publisher, _, engine) = try await exchange(.routed)

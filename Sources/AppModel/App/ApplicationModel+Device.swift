@@ -34,14 +34,12 @@ extension ApplicationModel {
         leaveSoonIfUnseen()
     }
 
-    /// Tells others whether there is a camera to see. The system stops it while the app is not on the screen, except beside the
-    /// small window on devices that allow that.
+    /// Tells others whether this person's camera runs. The system stops the camera while the app is not on the screen. Some devices
+    /// let it run while the small window is shown.
     private func showCameras() {
-        func isSeen(_ isInSmallWindow: Bool) -> Bool {
-            isActive || platform.cameraRunsInSmallWindow && isInSmallWindow
-        }
-        roulette.showsCamera(isSeen(roulette.isInSmallWindow))
-        room.showsCamera(isSeen(room.isInSmallWindow))
+        func runs(inSmallWindow isShown: Bool) -> Bool { isActive || platform.cameraRunsInSmallWindow && isShown }
+        roulette.showsCamera(runs(inSmallWindow: roulette.isInSmallWindow))
+        room.showsCamera(runs(inSmallWindow: room.isInSmallWindow))
     }
 
     /// The small window of a chat or a room was opened or closed.

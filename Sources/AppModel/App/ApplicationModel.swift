@@ -85,7 +85,8 @@ import Observation
             }
         }
         calls = CallsModel(
-            platform: platform, isContact: { relay.app?.people.knows(contact: $0) ?? false },
+            platform: platform, isTalking: { relay.app?.isTalking ?? false },
+            isContact: { relay.app?.people.knows(contact: $0) ?? false },
             keep: { server.perform(.people(.keep(call: $0))) }, request: { server.perform(.callMedia($0)) },
             perform: { relay.app?.perform($0) })
         room = RoomModel(clock: platform.clock, permissions: platform.permissions, announce: announce) {
@@ -297,6 +298,8 @@ import Observation
         }
     }
 
+    private var isTalking: Bool { roulette.wantsSound || room.wantsSound }
+
     /// Keeps the screen and the sound in step with what is going on.
     func update() {
         if calls.isInCall {
@@ -307,7 +310,7 @@ import Observation
         platform.screen.isDarkAtEar = calls.isAtEar
         // A call has the audio session for itself, until the system has deactivated it.
         let isFree = calls.coordinator.current == nil && !calls.coordinator.audio.isActive
-        let wantsSound = isFree && (roulette.wantsSound || room.wantsSound)
+        let wantsSound = isFree && isTalking
         follow(sound.want(wantsSound))
         trySoundLater()
         leaveSoonIfUnseen()

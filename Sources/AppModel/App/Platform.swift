@@ -141,7 +141,7 @@ extension AudioControl {
     public var permissions: any Permissions
     public var location: any Locating
     public var calls: any CallSystem
-    /// Where the system's call screen must not be used.
+    /// Rings where the system's call screen must not be used.
     public var ringing: any RingSpeaker
     public var audio: any AudioControl
     public var announcer: any Announcer

@@ -176,8 +176,8 @@ public enum CallEffect: Equatable, Sendable {
     case request(CallSystemRequest)
     case fulfil(ActionID)
     case fail(ActionID)
-    /// The app rings, where the system's call screen must not be used. It comes again for a call that rings when its caller or
-    /// kind becomes known.
+    /// The app rings, where the system's call screen must not be used. The effect is repeated for a call that already rings, as
+    /// soon as its caller or kind is known.
     case ring(SystemCallID, name: String?, video: Bool)
     case stopRinging(SystemCallID)
     // The server.

@@ -3,7 +3,7 @@ import Foundation
 /// What a call sounds like where the system's call screen must not be used.
 public enum RingTone: CaseIterable, Sendable {
     case incoming
-    /// A second call while there is a first one. It must not drown the conversation.
+    /// A call that comes during a conversation. It must not be louder than the conversation.
     case waiting
 
     static let sampleRate = 22_050
@@ -23,7 +23,7 @@ public enum RingTone: CaseIterable, Sendable {
         }
     }
 
-    /// How long after its begin the tone is played again.
+    /// How long after its start the tone is played again.
     var interval: Duration {
         switch self {
         case .incoming: .seconds(3)
@@ -58,7 +58,7 @@ public enum RingTone: CaseIterable, Sendable {
         for (frequency, start, end) in notes {
             for index in Int(start * Double(Self.sampleRate))..<Int(end * Double(Self.sampleRate)) {
                 let time = Double(index) / Double(Self.sampleRate)
-                // Fades in and out, because a tone that begins at once clicks.
+                // A tone that starts at full volume clicks, so it fades in and out.
                 let fade = min(1, (time - start) / 0.01, (end - time) / 0.01)
                 samples[index] = Int16(sin(2 * .pi * frequency * time) * fade * volume * Double(Int16.max))
             }
@@ -75,20 +75,20 @@ extension Data {
 
 /// Plays sounds that tell about calls.
 @MainActor public protocol RingSpeaker: AnyObject {
-    /// Plays a tone once, also with a vibration. The device's switch for silence applies.
+    /// Plays a tone once, and vibrates if the system allows it. The device's silent switch applies.
     func play(_ tone: RingTone)
-    /// Ends a tone that is played.
+    /// Stops the tone that is playing.
     func stop()
 }
 
-/// Rings until no call rings any more.
+/// Repeats a tone while at least one call rings.
 @MainActor final class Ringer {
     private let speaker: any RingSpeaker
     private let clock: any AppClock
     private var ringing: Set<SystemCallID> = []
     private var cancel: (@MainActor () -> Void)?
-    /// The first call. While it does not ring, another one rings quietly.
-    var current: SystemCallID?
+    /// Whether there is a conversation that a loud tone would disturb.
+    var isQuiet: @MainActor () -> Bool = { false }
 
     init(_ speaker: any RingSpeaker, clock: any AppClock) { (self.speaker, self.clock) = (speaker, clock) }
 
@@ -106,8 +106,7 @@ extension Data {
     }
 
     private func play() {
-        let isFirst = current.map(ringing.contains) ?? true
-        let tone = isFirst ? RingTone.incoming : .waiting
+        let tone = isQuiet() ? RingTone.waiting : .incoming
         speaker.play(tone)
         cancel = clock.schedule(after: tone.interval) { [weak self] in self?.play() }
     }

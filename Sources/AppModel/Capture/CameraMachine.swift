@@ -9,7 +9,7 @@ public struct CameraMachine: Equatable, Sendable {
     }
 
     /// Which way the camera looks, or will look when it is turned on.
-    public private(set) var facing = CameraFacing.front
+    public private(set) var facing = CameraFacing.usual
     private var request: CameraRequest?
     /// What the person wants. The camera follows as fast as it can.
     private var isOn = false

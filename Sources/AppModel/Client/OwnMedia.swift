@@ -125,10 +125,10 @@ import Confab
 
     // MARK: The camera
 
-    /// Another camera is used from now on: it works, and it is the one on the front.
+    /// Another camera is used from now on: it works, and it is the usual one.
     private func reset() {
         onEvent?(.cameraInterrupted(false))
-        onEvent?(.cameraFaces(.front))
+        onEvent?(.cameraFaces(.usual))
     }
 
     func switchCamera() {

@@ -56,10 +56,10 @@ public struct RemoteCandidate: Equatable, Sendable {
 }
 
 extension EngineRules {
-    /// Returns media that is to be sent as an engine's own; nil if nothing is sent.
+    /// Returns the media in the engine's own type; nil if there is none.
     ///
     /// - Throws: `media_failed` for media of another engine.
-    public static func own<Media>(_ source: (any LocalMedia)?) throws(ConfabError) -> Media? {
+    public static func ownMedia<Media>(_ source: (any LocalMedia)?) throws(ConfabError) -> Media? {
         guard let source else { return nil }
         guard let media = source as? Media else { throw .foreignMedia }
         return media

@@ -17,7 +17,7 @@ public protocol VideoCapture: Actor {
 
 /// Without cameras there is nothing to switch, and the source says what the size is.
 extension VideoCapture {
-    public func flip() async throws(ConfabError) -> CameraFacing { .front }
+    public func flip() async throws(ConfabError) -> CameraFacing { .usual }
     public func change(to request: CameraRequest) async throws(ConfabError) {}
 }
 
@@ -26,7 +26,7 @@ public protocol SentTrack: AnyObject, Sendable {
     var isEnabled: Bool { get set }
 }
 
-/// The tracks of media of this device, and what feeds the video. A microphone alone has no capture.
+/// The tracks that this device sends, and what captures the video. A microphone alone has no capture.
 public struct CapturedMedia<Track: SentTrack>: Sendable {
     public let audio: Track?
     public let video: Track?

@@ -17,7 +17,7 @@ public struct PackedPicture: Equatable, Sendable {
         (self.width, self.height, self.stride) = (width, height, stride)
     }
 
-    /// A frame of an application; nil if it is not such a picture. Those of other formats have more planes.
+    /// Takes a frame of an application; nil if it is not packed in one plane. Frames of other formats have more planes.
     ///
     /// - Parameters:
     ///   - isPacked: whether its format has four bytes for each pixel.

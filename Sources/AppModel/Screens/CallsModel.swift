@@ -63,9 +63,12 @@ public enum CallMediaRequest: Equatable, Sendable {
     private var cancelTick: (@MainActor () -> Void)?
     private var announcedIncoming: SystemCallID?
 
-    /// - Parameter perform: Sends what is for the server, the media and the person: everything but the system's part.
+    /// - Parameters:
+    ///   - isTalking: Whether there is a conversation besides calls: a chat or a room.
+    ///   - perform: Sends what is for the server, the media and the person: everything but the system's part.
     init(
-        platform: Platform, isContact: @escaping @MainActor (_ person: String) -> Bool = { _ in false },
+        platform: Platform, isTalking: @escaping @MainActor () -> Bool = { false },
+        isContact: @escaping @MainActor (_ person: String) -> Bool = { _ in false },
         keep: @escaping @MainActor (_ call: String) -> Void = { _ in },
         request: @escaping @MainActor (CallMediaRequest) -> Void = { _ in },
         perform: @escaping @MainActor (CallEffect) -> Void
@@ -76,6 +79,7 @@ public enum CallMediaRequest: Equatable, Sendable {
         coordinator = CallCoordinator(usesSystem: platform.calls.isAllowed)
         now = platform.clock.now
         platform.calls.onEvent = { [weak self] in self?.handle($0) }
+        ringer.isQuiet = { [weak self] in self.map { $0.isInCall || isTalking() } ?? false }
     }
 
     // MARK: Events
@@ -174,7 +178,6 @@ public enum CallMediaRequest: Equatable, Sendable {
     /// Keeps what is shown beside the coordinator's state in step with it.
     private func follow(_ before: CoordinatedCall?) {
         let current = coordinator.current
-        ringer.current = current?.id
         if current?.id != before?.id {
             former = before ?? former
             (partner, own, hasPicture, partnerSendsVideo, isPartnerPaused) = (nil, nil, false, true, false)
@@ -345,18 +348,17 @@ public enum CallMediaRequest: Equatable, Sendable {
     }
     /// The call that rings here, in its own screen or as a banner during another call.
     public var incoming: CoordinatedCall? {
-        for call in [coordinator.waiting, coordinator.current].compactMap(\.self)
-        where call.direction == .incoming && (call.phase == .reported || call.phase == .ringing) {
-            return call
-        }
-        return nil
+        [coordinator.waiting, coordinator.current].compactMap(\.self).first(where: rings)
     }
     /// Whether the app has to show the ringing call itself.
     public var showsIncoming: Bool { incoming != nil }
     /// Whether a call fills the screen. One that rings here, or is being declined, does not.
     public var isInCall: Bool {
-        guard let call = coordinator.current, call.id != incoming?.id else { return false }
+        guard let call = coordinator.current, !rings(call) else { return false }
         return call.endedIn != .reported && call.endedIn != .ringing
+    }
+    private func rings(_ call: CoordinatedCall) -> Bool {
+        call.direction == .incoming && (call.phase == .reported || call.phase == .ringing)
     }
     /// Whether there is a call in any state.
     public var hasCall: Bool { coordinator.current != nil || coordinator.queued != nil }

@@ -273,13 +273,13 @@ import Observation
         }
     }
 
-    /// The system stops the camera while the app is not on the screen.
-    func showsCamera(_ isSeen: Bool) { changeCamera { $0.isHidden = !isSeen } }
+    /// The system stops the camera, or lets it run, because the app has left the screen or is back.
+    func showsCamera(_ isRunning: Bool) { changeCamera { $0.isStopped = !isRunning } }
 
     private func changeCamera(_ change: (inout CameraState) -> Void) {
         let worked = camera.works
         change(&camera)
-        guard camera.works != worked, showsRoom || isPreviewing, !isCameraOff else { return }
+        guard camera.works != worked, isBusy || isPreviewing, !isCameraOff else { return }
         request(.camera(camera.works))
     }
 

@@ -16,7 +16,7 @@ public protocol MediaPeer: AnyObject, Sendable {
     func add(_ transceiver: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle
     /// Sends other media over a transceiver, or none, without a new negotiation.
     ///
-    /// - Throws: an error with the code `media_failed` if the source cannot be sent. Then nothing is sent.
+    /// - Throws: an error with the code `media_failed` if the source cannot be sent. The SDK then replaces the former source by none.
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async throws(ConfabError)
     /// Changes the direction of a transceiver. It takes effect with the next negotiation.
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async

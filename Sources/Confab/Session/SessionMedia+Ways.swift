@@ -101,6 +101,7 @@ extension SessionMedia {
         case .failed(let error):
             for publication in publications(for: connection) { publication.events.send(.failed(error)) }
             for subscription in subscriptions(from: connection) { subscription.events.send(.failed(error)) }
+        case .notSent(let source, let error): tell(notSent: source, error)
         }
     }
 
@@ -111,6 +112,14 @@ extension SessionMedia {
     private func publications(for connection: ConnectionID) -> [Publication] {
         state.withLock { state in
             state.publications.filter { state.subscribers[$0.key]?[connection] != nil }.map(\.value)
+        }
+    }
+
+    /// Tells only the publications of this source.
+    private func tell(notSent source: MediaSource, _ error: ConfabError) {
+        for publication in state.withLock({ Array($0.publications.values) }) {
+            let isMeant = publication.state.withLock { $0.video == source || $0.audio == source }
+            if isMeant { publication.events.send(.failed(error)) }
         }
     }
 
@@ -137,6 +146,7 @@ extension SessionMedia {
         case .failed(let error):
             for publication in publications { publication.events.send(.failed(error)) }
             for subscription in subscriptions { subscription.events.send(.failed(error)) }
+        case .notSent(let source, let error): tell(notSent: source, error)
         }
     }
 

@@ -9,9 +9,9 @@ import Testing
     private let ada = CallScript.ada
     private let bob = CallScript.bob
 
-    private func model(usesSystem: Bool = false) -> CallsModel {
+    private func model(usesSystem: Bool = false, isTalking: Bool = false) -> CallsModel {
         device.calls.isAllowed = usesSystem
-        let model = CallsModel(platform: device.platform) { _ in }
+        let model = CallsModel(platform: device.platform, isTalking: { isTalking }) { _ in }
         model.handle(.online(isNew: true))
         return model
     }
@@ -70,6 +70,24 @@ import Testing
         #expect(device.ringing.stops == 0, "the other one rings")
         model.handle(CallScript.ended(.cancelled, CallScript.second))
         #expect(device.ringing.stops == 1)
+    }
+
+    @Test func aCallDuringAChatOrARoomRingsQuietly() {
+        let model = model(isTalking: true)
+        model.handle(CallScript.incoming(CallScript.first, bob))
+        #expect(device.ringing.played == [.waiting])
+    }
+
+    @Test func twoCallsThatRingDoNotFillTheScreen() {
+        let model = model()
+        model.handle(CallScript.incoming(CallScript.first, bob))
+        model.handle(CallScript.incoming(CallScript.second, ada))
+        #expect(!model.isInCall && model.incoming?.person == ada)
+        #expect(device.ringing.played == [.incoming])
+        model.decline()
+        #expect(!model.isInCall && model.incoming?.person == bob, "the first one can still be answered")
+        model.accept()
+        #expect(model.isInCall)
     }
 
     @Test func theSystemsCallScreenRingsByItself() {

@@ -95,10 +95,10 @@ private final class ForeignMedia: LocalMedia {
     }
 
     @Test func mediaOfAnotherEngineIsNotSent() throws {
-        #expect(try EngineRules.own(nil) as Cameras? == nil)
+        #expect(try EngineRules.ownMedia(nil) as Cameras? == nil)
         let cameras = Cameras([.front])
-        #expect(try EngineRules.own(cameras) as Cameras? === cameras)
-        #expect(throws: ConfabError.foreignMedia) { try EngineRules.own(ForeignMedia()) as Cameras? }
+        #expect(try EngineRules.ownMedia(cameras) as Cameras? === cameras)
+        #expect(throws: ConfabError.foreignMedia) { try EngineRules.ownMedia(ForeignMedia()) as Cameras? }
     }
 
     @Test func whatAPersonReadsSaysWhatToDo() {

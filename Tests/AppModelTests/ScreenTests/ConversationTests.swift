@@ -110,6 +110,22 @@ import Testing
         #expect(cameras() == [true])
     }
 
+    @Test mutating func aRoomsCameraRunsWhileTheSmallWindowIsShown() {
+        device.cameraRunsInSmallWindow = true
+        let app = home()
+        app.phaseChanged(to: .active)
+        app.handle(.line(.online(isNew: true)))
+        app.room.roomName = "book club"
+        app.room.join()
+        for event in [RoomEvent.ownVideo(FakeVideo()), .joined] { app.handle(.room(event)) }
+        _ = device.server.take()
+        app.room.smallWindow(isShown: true)
+        app.phaseChanged(to: .background)
+        #expect(device.server.take().isEmpty, "the window was open before")
+        app.room.smallWindow(isShown: false)
+        #expect(device.server.take() == [.room(.camera(false))])
+    }
+
     // MARK: A phone call takes the sound
 
     private static let asking: [AudioEffect] = [.configure(speaker: true), .setActive(true)]

@@ -255,6 +255,12 @@ import Testing
         model.showsCamera(true)
         #expect(requests.all == [.camera(false), .camera(true)] && model.shownOwn != nil)
     }
+    @Test(arguments: [true, false]) func anAppThatIsLeftBeforeItIsAdmittedSendsNoPicture(isInLobby: Bool) {
+        let model = isInLobby ? model(.waitingForHost, .ownVideo(FakeVideo())) : model(.ownVideo(FakeVideo()))
+        requests.all = []
+        model.showsCamera(false)
+        #expect(requests.all == [.camera(false)])
+    }
     @Test func onlyTheCameraOnTheFrontIsAMirror() {
         let model = model(.joined)
         #expect(model.camera.isMirrored)

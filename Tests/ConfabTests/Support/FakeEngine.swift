@@ -56,6 +56,19 @@ final class FakeEngine: MediaEngine {
 
 final class FakePictures: VideoSource {}
 
+/// Media that the fake engine does not send.
+final class UnknownMedia: LocalMedia {
+    let hasAudio = false
+    let video: (any VideoSource)? = FakePictures()
+    let size: VideoSize? = nil
+    func setEnabled(audio: Bool?, video: Bool?) async {}
+    func stop() async {}
+}
+
+extension ConfabError {
+    static let unknownMedia = ConfabError(.mediaFailed, "The fake engine does not know this media.")
+}
+
 final class FakeMedia: LocalMedia {
     let hasAudio = true
     let video: (any VideoSource)?
@@ -145,6 +158,7 @@ final class FakePeer: MediaPeer {
     func replace(
         _ transceiver: TransceiverHandle, with source: (any LocalMedia)?
     ) async throws(ConfabError) {
+        if source is UnknownMedia { throw .unknownMedia }
         state.withLock { $0.sections[transceiver.number].source = source.map { MediaSource(media: $0) } }
     }
 

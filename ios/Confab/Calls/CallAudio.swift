@@ -10,6 +10,8 @@ import WebRTC
     init() {
         session.useManualAudio = true
         session.isAudioEnabled = AudioMachine.isEnabledAtLaunch
+        // Otherwise a call during a conversation would not ring, where the app itself rings.
+        try? AVAudioSession.sharedInstance().setAllowHapticsAndSystemSoundsDuringRecording(true)
         use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
     }
 

@@ -10,7 +10,7 @@ import Foundation
         if let sound = sounds[tone] ?? load(tone) { AudioServicesPlayAlertSound(sound) }
     }
 
-    /// A sound that is disposed of ends.
+    /// Disposing of a sound should end it (see the doubts in the README).
     func stop() {
         for sound in sounds.values { _ = AudioServicesDisposeSystemSoundID(sound) }
         sounds = [:]

@@ -48,7 +48,7 @@ actor WebRTCPeer: MediaPeer {
     private static func track(
         of source: (any LocalMedia)?, _ kind: TrackKind
     ) throws(ConfabError) -> RTCMediaStreamTrack? {
-        let media: WebRTCMedia? = try EngineRules.own(source)
+        let media: WebRTCMedia? = try EngineRules.ownMedia(source)
         return media?.captured.track(kind)
     }
 
@@ -59,13 +59,7 @@ actor WebRTCPeer: MediaPeer {
 
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async throws(ConfabError) {
         guard let native = open(transceiver) else { return }
-        do {
-            native.sender.track = try Self.track(of: source, native.kind)
-        } catch {
-            // The former source was to be replaced.
-            native.sender.track = nil
-            throw error
-        }
+        native.sender.track = try Self.track(of: source, native.kind)
     }
 
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async {

@@ -19,7 +19,7 @@ import { opusParameters, tune, withOpusParameters } from './sending.js';
  * A pair of transceivers, or null while it waits for a connection.
  * @typedef {object} Place
  * @property {Transceivers | null} transceivers
- * @property {Mids | null} mids set when they were offered to the server; a new object on each connection
+ * @property {Mids | null} mids set when requests may use them; a new object on each connection
  */
 /**
  * The transceivers for a publisher's tracks.
@@ -94,6 +94,7 @@ export class MediaLink {
       isOnline: () => client.state === 'connected',
       hasMoreWays: () => !needsRelay && iceConfig?.candidates === undefined && relaysOf(client.ice.info).length > 0,
       unreachable: () => { needsRelay = true; },
+      receives: side === 'receive',
       opened: (connection) => this.#opened(side, connection),
       offered: (isRenewed) => this.#offered(side, isRenewed),
       // Chromium plays one channel of audio only, unless its own offer says otherwise.
@@ -262,7 +263,8 @@ export class MediaLink {
   /**
    * @param {Side} side
    * @param {Place} place
-   * @returns {Promise<Mids>} the mids of the place, once the server knows them or an offer with them is on its way
+   * @returns {Promise<Mids>} the mids of the place, once requests may use them: an offer with them is on its way, or was answered
+   *   if media already comes over the connection
    */
   async mids(side, place) {
     while (place.mids === null) {

@@ -33,7 +33,8 @@ const retryMs = 1000;
  * @property {() => boolean} hasMoreWays whether there are TURN servers that the configuration does not contain yet
  * @property {() => void} unreachable media does not get through: the configuration must contain all TURN servers from now on
  * @property {(connection: RTCPeerConnection) => void} opened adds the transceivers to a new connection
- * @property {(isRenewed: boolean) => void} offered an offer was sent: requests may use its mids now
+ * @property {boolean} receives whether media comes over this connection
+ * @property {(isRenewed: boolean) => void} offered requests may use the mids of the latest offer now
  * @property {(sdp: string) => string} [write] changes the offer before it is applied; default: as the browser made it
  * @property {(sdp: string) => string} read changes the server's answer before it is applied
  * @property {() => void} answered the server's answer was applied
@@ -84,7 +85,7 @@ export class MediaSide {
 
   /**
    * Creates the connection if there is none, and sends an offer. Calls made while an offer is being created share that offer.
-   * @returns {Promise<void>} resolves when an offer with all current transceivers was sent
+   * @returns {Promise<void>} resolves when requests may use all current transceivers
    */
   negotiate() {
     this.#isWanted = true;
@@ -155,17 +156,27 @@ export class MediaSide {
     if (write) await connection.setLocalDescription({ type: 'offer', sdp: write((await connection.createOffer()).sdp ?? '') });
     else await connection.setLocalDescription();
     if (connection !== this.#connection) return;
+    // Over a connection in use, media for new transceivers could come before the answer. Browsers drop its first keyframe then, and
+    // Firefox 153 may never show the video.
+    const mayComeEarly = this.#options.receives && connection.remoteDescription !== null;
     const answered = this.#options.offer(connection.localDescription?.sdp ?? '');
-    this.#options.offered(this.#isRenewed);
     this.#hadOffers = true;
-    this.#isRenewed = false;
-    for (const { resolve } of this.#waiting.splice(0, covered)) resolve();
+    if (!mayComeEarly) this.#offered(covered);
     const { sdp } = await answered;
     if (connection !== this.#connection) return;
     await connection.setRemoteDescription({ type: 'answer', sdp: this.#options.read(sdp) });
+    if (connection !== this.#connection) return;
+    if (mayComeEarly) this.#offered(covered);
     this.#options.answered();
     if (this.state === 'connected' || this.#timers.has('attempt')) return;
     this.#attemptIn(this.state === 'connecting' && this.#options.hasMoreWays() ? directMs : restartAgainMs);
+  }
+
+  /** @param {number} covered how many callers waited for this offer */
+  #offered(covered) {
+    this.#options.offered(this.#isRenewed);
+    this.#isRenewed = false;
+    for (const { resolve } of this.#waiting.splice(0, covered)) resolve();
   }
 
   /** @param {any} error */

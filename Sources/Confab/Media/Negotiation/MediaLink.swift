@@ -23,6 +23,8 @@ final class MediaLink: Sendable {
         case found(mid: String)
         case firstFrame(mid: String)
         case failed(ConfabError)
+        /// The engine cannot send this source.
+        case notSent(MediaSource, ConfabError)
     }
     typealias Answer = @Sendable (Result<MediaMids, ConfabError>) -> Void
 
@@ -228,6 +230,7 @@ final class MediaLink: Sendable {
         case .state(let next): if side == .receive { tell(.state(next)) }
         case .firstFrame(let mid): tell(.firstFrame(mid: mid))
         case .failed(let error): tell(.failed(error))
+        case .notSent(let source, let error): tell(.notSent(source, error))
         case .notAdded(let id, let error):
             state.withLock { $0.pairs.removeAll { $0.pair.audio == id || $0.pair.video == id } }
             refuse(error) { $0.audio == id || $0.video == id }

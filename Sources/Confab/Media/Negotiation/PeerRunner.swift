@@ -138,7 +138,10 @@ private struct PeerWorker {
         do {
             try await present?.replace(handle, with: source?.media)
         } catch {
-            report(.notReplaced(error), connection)
+            guard let source else { return }
+            // Otherwise the former source would still be sent.
+            try? await present?.replace(handle, with: nil)
+            report(.notReplaced(source, error), connection)
         }
     }
 

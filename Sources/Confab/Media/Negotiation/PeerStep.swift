@@ -59,8 +59,8 @@ enum PeerReport: Sendable {
     case failed(ConfabError)
     /// The transceiver of this plan could not be added.
     case notAdded(Int, ConfabError)
-    /// A transceiver sends nothing, because it could not send its new source.
-    case notReplaced(ConfabError)
+    /// A transceiver sends nothing, because the engine cannot send this source.
+    case notReplaced(MediaSource, ConfabError)
     case found(mid: String, RemoteTrack)
     case event(PeerEvent)
 }

@@ -113,7 +113,7 @@ extension RelayedPeer {
         case (.notAdded(let id, let error), _):
             plans.removeAll { $0.id == id }
             effects.append(.failed(error))
-        case (.notReplaced(let error), _): effects.append(.failed(error))
+        case (.notReplaced(let source, let error), _): effects.append(.notSent(source, error))
         case (.found(let mid, let track), _):
             guard let stream = arrivals[mid] else { return }
             effects.append(.arrived(stream, mid: mid, track))

@@ -28,6 +28,8 @@ struct RelayedPeer: Sendable {
         case arrived(String, mid: String, RemoteTrack)
         case firstFrame(mid: String)
         case failed(ConfabError)
+        /// The engine cannot send this source.
+        case notSent(MediaSource, ConfabError)
     }
 
     /// What of a stream is sent.

@@ -35,6 +35,8 @@ struct RoutedSide: Sendable {
         case failed(ConfabError)
         /// The engine refused the transceiver of this plan, which is dropped.
         case notAdded(Int, ConfabError)
+        /// The engine cannot send this source.
+        case notSent(MediaSource, ConfabError)
         /// No offer will follow for those who wait for one.
         case refused(ConfabError)
     }
@@ -179,7 +181,7 @@ struct RoutedSide: Sendable {
         case (.notAdded(let id, let error), _):
             plans.removeAll { $0.id == id }
             effects.append(.notAdded(id, error))
-        case (.notReplaced(let error), _): effects.append(.failed(error))
+        case (.notReplaced(let source, let error), _): effects.append(.notSent(source, error))
         case (.found(let mid, let track), _):
             if found.insert(mid).inserted { effects.append(.found(mid: mid, track)) }
         case (.event(.state(let next)), _): changed(next, now, &effects)
