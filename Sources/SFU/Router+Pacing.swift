@@ -102,8 +102,9 @@ struct WaitingPackets: Equatable, Sendable {
     var next: Int64
     var last: Int64
 
-    /// The longest time that a packet waits. Then it is sent anyway: the history forgets old packets.
-    static let longest = MediaInterval.milliseconds(400)
+    /// The longest time that a packet waits. Then it is sent anyway: the history forgets packets after 1 s, and lost ones have to be
+    /// repaired before.
+    static let longest = MediaInterval.milliseconds(800)
 
     /// A publisher's numbers may jump. What the history cannot hold any more does not wait.
     mutating func extend(to sequence: Int64) {

@@ -47,8 +47,11 @@ public final class Router {
     var warmth: UInt64 = 0
     /// Encodings with packets that have not been forwarded yet.
     var touched: [IncomingEncoding] = []
-    /// How many packets that waited may be sent in this tick.
+    /// How many waiting packets may still be sent in this tick.
     var waitingBudget = 0
+    /// The place in `peers` of the peer with which the next tick begins, so that all peers get their turn when the budget is not
+    /// enough for all.
+    private var firstInTick = 0
     /// Publishers from which keyframes for new subscribers must be requested at the next flush.
     var urgent: [Peer] = []
     /// The lost sequence numbers in one NACK, stored here to reuse the memory.
@@ -191,7 +194,13 @@ public final class Router {
     /// Does all work that is due. Must be called every `interval` while the router is not idle.
     public func tick(now: MediaTime) {
         waitingBudget = settings.longestFlush
-        for peer in peers { tick(peer, now: now) }
+        let (peers, first) = (peers, firstInTick)
+        for offset in peers.indices {
+            let index = (first + offset) % peers.count
+            let hadBudget = waitingBudget > 0
+            tick(peers[index], now: now)
+            if hadBudget, waitingBudget == 0 { firstInTick = (index + 1) % peers.count }
+        }
         updateActiveSpeakers(now: now)
         updateLoudest(now: now)
         updateCapacity(now: now)

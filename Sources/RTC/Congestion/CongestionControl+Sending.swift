@@ -13,7 +13,7 @@ extension CongestionControl {
         guard let budget = budget(now: now) else { return true }
         // The padding of a probe must not displace the media that the probe counts.
         let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero
-        return pacer.hasRoomForVideo(at: max(budget, floor, media, probed), now: now)
+        return pacer.hasRoomForVideo(at: max(budget, media, probed), orAt: floor, now: now)
     }
 
     /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.

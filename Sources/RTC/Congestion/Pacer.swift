@@ -19,11 +19,13 @@ struct Pacer: Sendable {
     /// The largest burst of video, in time at its paced bitrate. Longer than a tick of the router, because what waits is sent only
     /// by ticks, every 20 to 30 ms.
     private static let videoBurst = MediaInterval.milliseconds(40)
+    /// The longest time for which no video is sent after other packets took its part.
+    private static let longestVideoDebt = MediaInterval.milliseconds(400)
 
     /// Bytes that were sent and are not in the debts yet.
     private var unpaid = 0
-    /// Bytes that were sent and not yet paid for by time: at the paced bitrate, at the budget's, and at that of video. Bounded,
-    /// because nothing is added for long times.
+    /// Bytes that were sent and not yet paid for by time: at the paced bitrate, at the budget's, and at that of video. Bounded, so
+    /// that one long burst does not block repairs and video for seconds.
     private var (debt, budgetDebt, videoDebt) = (0, 0, 0)
     private static let maxDebt = 50_000
     private var (updatedAt, videoUpdatedAt): (MediaTime?, MediaTime?)
@@ -47,12 +49,15 @@ struct Pacer: Sendable {
     }
 
     /// Returns whether another packet of video may be sent now. It may be longer than what is left.
-    /// - Parameter bitrate: the bitrate for all that is sent.
-    mutating func hasRoomForVideo(at bitrate: Bitrate, now: MediaTime) -> Bool {
+    /// - Parameters:
+    ///   - bitrate: the bitrate for all that is sent.
+    ///   - floor: what the path carries in any case. It gets no addition: with one, a long burst would fill the path's queue.
+    mutating func hasRoomForVideo(at bitrate: Bitrate, orAt floor: Bitrate = .zero, now: MediaTime) -> Bool {
         charge()
-        let paced = bitrate * Self.videoFactor
-        // Before the first limit nothing was paid for.
+        let paced = max(bitrate * Self.videoFactor, floor)
+        // The first call forgets what was sent while nothing was limited.
         videoDebt = max(0, videoDebt - (videoUpdatedAt.map { paced.bytes(in: now - $0) } ?? videoDebt))
+        videoDebt = min(videoDebt, paced.bytes(in: Self.longestVideoDebt))
         videoUpdatedAt = now
         return videoDebt < paced.bytes(in: Self.videoBurst)
     }
@@ -60,7 +65,7 @@ struct Pacer: Sendable {
     private mutating func charge() {
         debt = min(debt + unpaid, Self.maxDebt)
         budgetDebt = min(budgetDebt + unpaid, Self.maxDebt)
-        videoDebt = min(videoDebt + unpaid, Self.maxDebt)
+        videoDebt += unpaid
         unpaid = 0
     }
 }

@@ -32,7 +32,20 @@ struct PacerTests {
         #expect((108...112).contains(second))
     }
 
-    @Test("ticks of 30 ms are enough for the whole bitrate", arguments: [500, 3000, 8000] as [Int64])
+    @Test("what the path carries in any case is not exceeded")
+    func floor() {
+        var pacer = Pacer()
+        var packets = 0
+        for index in 0..<200 as Range<Int64> {
+            while pacer.hasRoomForVideo(at: .kilobits(300), orAt: .kilobits(800), now: time(index * 5)) {
+                pacer.sent(1000)
+                packets += 1
+            }
+        }
+        #expect((98...105).contains(packets), "800 kbit/s, and 40 ms at the beginning")
+    }
+
+    @Test("ticks of 30 ms are enough for the whole bitrate", arguments: [500, 3000, 8000, 20_000] as [Int64])
     func ticks(kilobits: Int64) {
         var pacer = Pacer()
         let packets = send(&pacer, at: .kilobits(kilobits), from: 0, for: 3000, step: 30)
@@ -69,12 +82,20 @@ struct PacerTests {
         #expect(before == 12_500 && after == [0, 1875, 12_500])
     }
 
-    @Test("however much was sent, video continues within half a second at 1 Mbit/s")
-    func bounded() {
+    @Test("however much was sent, video continues within 400 ms", arguments: [100, 1000, 20_000] as [Int64])
+    func bounded(kilobits: Int64) {
         var pacer = Pacer()
-        _ = pacer.hasRoomForVideo(at: .kilobits(1000), now: time(0))
+        _ = pacer.hasRoomForVideo(at: .kilobits(kilobits), now: time(0))
         for _ in 0..<10_000 { pacer.sent(1500) }
-        let hasRoom = [0, 400].map { pacer.hasRoomForVideo(at: .kilobits(1000), now: time($0)) }
-        #expect(hasRoom == [false, true])
+        let hasRoom = [0, 300, 400].map { pacer.hasRoomForVideo(at: .kilobits(kilobits), now: time($0)) }
+        #expect(hasRoom == [false, false, true])
+    }
+
+    @Test("video is paced at every bitrate", arguments: [100, 1000, 20_000] as [Int64])
+    func fast(kilobits: Int64) {
+        var pacer = Pacer()
+        let packets = send(&pacer, at: .kilobits(kilobits), from: 0, for: 1000)
+        // 10 % more than the bitrate, 40 ms of it at the beginning, and the packet that was begun.
+        #expect(Int64(packets) <= kilobits * 115 / 800 + 2)
     }
 }

@@ -13,9 +13,9 @@ final class SimulatedGallery {
     /// Publisher number p labels the packets of its layers 10 * p (the largest) to 10 * p + 2.
     init(
         seed: UInt64 = 1, publishers count: Int = 3, watchers watching: Int = 2,
-        weather: NetworkConditions = NetworkConditions()
+        weather: NetworkConditions = NetworkConditions(), longestFlush: Int? = nil
     ) throws {
-        room = try SimulatedRoom(seed: seed, weather: weather)
+        room = try SimulatedRoom(seed: seed, weather: weather, longestFlush: longestFlush)
         for _ in 0..<watching {
             let watcher = room.client()
             try watcher.watch(slots: count)
