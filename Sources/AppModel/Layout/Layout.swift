@@ -13,6 +13,8 @@ private enum Measure {
     /// The shapes at which a tile shows a face well: from upright to wide.
     static let narrowest = 3.0 / 4
     static let widest = 16.0 / 9
+    /// The aspect of a picture of unknown size. Most cameras have it, so most tiles stay where they are once the size is known.
+    static let usualAspect = 16.0 / 9
     /// Cropping that leaves less than this share of a picture shows all of it instead. A wide picture in an upright tile is
     /// still cropped.
     static let leastVisible = narrowest / widest
@@ -268,7 +270,7 @@ private func columnsFor(_ area: Rectangle, _ gap: Int, _ tiles: [Tile]) -> Int {
 }
 
 /// Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because the rest shows only
-/// more of the room. Of a picture that is not cropped, its own area.
+/// more of the room. If the picture would not be cropped there, returns the picture's own area.
 private func usefulArea(_ width: Double, _ height: Double, aspect: Double) -> Double {
     let isWhole = visibleShare(of: aspect, in: width / height) < Measure.leastVisible
     let (low, high) = isWhole ? (aspect, aspect) : (Measure.narrowest, Measure.widest)
@@ -350,8 +352,8 @@ private func between(_ low: Int, _ value: Double, _ high: Int) -> Int {
     Int(min(Double(high), max(Double(low), value)))
 }
 
-/// Limits an aspect. A picture of unknown size counts as 4:3.
+/// Limits an aspect. For an unknown one, returns the usual one.
 private func limited(_ aspect: Double?, narrowest: Double) -> Double {
-    guard let aspect, aspect > 0, aspect.isFinite else { return 4.0 / 3 }
+    guard let aspect, aspect > 0, aspect.isFinite else { return Measure.usualAspect }
     return min(Measure.widest, max(narrowest, aspect))
 }

@@ -14,7 +14,7 @@ struct AudioFallback: Equatable, Sendable {
     enum Input: Equatable, Sendable {
         /// Whether the network does not carry what is sent.
         case judged(isTooSlow: Bool)
-        /// The application turned the video on or off, so the rules start afresh, but for the judgment of a video that is on.
+        /// The application turned the video on or off. The rules start over. Only the judgment of a video that is on is kept.
         case videoTurned(isOn: Bool)
     }
 

@@ -10,11 +10,11 @@ import Testing
         struct Input: Decodable {
             struct Tile: Decodable {
                 var id: String
-                var aspect: Double
+                var aspect: Double?
                 var isScreen: Bool?
             }
             struct Own: Decodable {
-                var aspect: Double
+                var aspect: Double?
                 var corner: Corner?
             }
             var width: Double
@@ -73,10 +73,10 @@ import Testing
         }
     }
 
-    @Test func anUnknownAspectCountsAsFourToThree() {
+    @Test func anUnknownAspectCountsAsSixteenToNine() {
         for aspect in [nil, .nan, -1, .infinity, 0] as [Double?] {
             let unknown = [Tile(id: "a", aspect: aspect), Tile(id: "b", aspect: 0.5)]
-            let known = [Tile(id: "a", aspect: 4.0 / 3), Tile(id: "b", aspect: 0.5)]
+            let known = [Tile(id: "a", aspect: 16.0 / 9), Tile(id: "b", aspect: 0.5)]
             #expect(
                 LayoutInput(width: 1000, height: 600, tiles: unknown).layOut()
                     == LayoutInput(width: 1000, height: 600, tiles: known).layOut())

@@ -148,7 +148,7 @@ import Testing
         model.pictureSize(of: "gone", PixelSize(width: 0, height: 0))
         let output = model.arrangement(width: 844, height: 390)
         #expect(output.tiles.map(\.rectangle.width) == [376, 460])
-        #expect(output.own?.rectangle.x == 844 - 10 - 120)
+        #expect(output.own?.rectangle.x == 844 - 10 - 160)
         model.handle(members("Bob", "Ada"))
         let aspects = model.members.map { $0.aspect ?? 0 }
         #expect(aspects == [4.0 / 3, 3.0 / 4], "sizes are kept")

@@ -8,8 +8,6 @@ import { reactionsOf } from './tiles.js';
 
 /** A pointer that moves less than this (pixels) clicks. */
 const clickDistance = 8;
-/** Without a camera the picture is of this shape. */
-const usualAspect = 4 / 3;
 
 /** @type {Record<string, (corner: Corner) => Corner>} */
 const moves = {
@@ -25,7 +23,8 @@ export class SelfView {
   #pointer = null;
   /** @type {Corner} */
   #corner = 'bottomRight';
-  #aspect = usualAspect;
+  /** @type {number | null} */
+  #aspect = null;
 
   /** @param {import('./strings.js').Strings} strings @param {(event: import('./types.js').Event) => void} dispatch @param {() => void} resized */
   constructor(strings, dispatch, resized) {
@@ -42,7 +41,7 @@ export class SelfView {
     box('you').addEventListener('resize', () => this.#measure(), { capture: true });
   }
 
-  /** Width by height. */
+  /** Width by height. Null until the camera has been on. */
   get aspect() {
     return this.#aspect;
   }

@@ -97,7 +97,7 @@ export class Stage {
 
   /** @param {State} state @param {Tile[]} tiles @param {'auto' | 'grid' | 'speaker' | 'pinned'} is @param {string | undefined} focus */
   #place(state, tiles, is, focus) {
-    // Rounded up, because the dark stage would show beside a tile that ends a part of a pixel earlier. The stage crops the rest.
+    // Round up: a tile that ends a fraction of a pixel early leaves a dark line. The stage clips the excess.
     const { width, height } = this.#size();
     const room = {
       width, height, layout: is, focus, gap, page: state.page,

@@ -20,14 +20,11 @@ import { personOf } from './room-state.js';
  * @property {boolean} isSpeaking
  * @property {boolean} isPinned
  * @property {boolean} isHost
- * @property {number} aspect width by height
+ * @property {number | null} aspect width by height; null while it is unknown
  * @property {string[]} reactions
  */
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
-
-/** The shape of a picture whose size is not known yet. It is the usual one, so that the tiles mostly stay where they are. */
-const usualAspect = 16 / 9;
 
 /** @param {State} state @returns {Tile[]} screens first, then people in the order of joining; never our own */
 export function tilesOf(state) {
@@ -47,7 +44,7 @@ function screenTile(state, stream) {
   return {
     id: stream.streamId, connectionId: stream.connectionId, name: person?.displayName ?? '', isScreen: true, streamId: stream.streamId,
     hasVideo: stream.hasVideo, isMuted: false, isUnseen: false, isAway: person?.state === 'reconnecting', hand: false, isSpeaking: false,
-    isPinned: state.pinned === stream.streamId, isHost: false, aspect: stream.aspect ?? usualAspect, reactions: [],
+    isPinned: state.pinned === stream.streamId, isHost: false, aspect: stream.aspect, reactions: [],
   };
 }
 
@@ -59,7 +56,7 @@ function personTile(state, { connectionId, displayName, role, state: is, handAt 
     id: connectionId, connectionId, name: displayName, isScreen: false, streamId: stream?.streamId ?? null,
     hasVideo: stream?.hasVideo ?? false, isMuted: !stream?.hasAudio && !isUnseen, isUnseen, isAway: is === 'reconnecting', hand: handAt !== undefined,
     isSpeaking: state.speaker === connectionId, isPinned: state.pinned === connectionId, isHost: role !== 'guest',
-    aspect: stream?.aspect ?? usualAspect, reactions: reactionsOf(state, connectionId),
+    aspect: stream?.aspect ?? null, reactions: reactionsOf(state, connectionId),
   };
 }
 

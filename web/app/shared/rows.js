@@ -105,7 +105,7 @@ export function menu(label, items) {
     press();
   })));
   details.append(summary, box);
-  // At the end of a list, all of the menu would not be in sight.
+  // Near the end of a list, part of the menu would be out of view.
   details.addEventListener('toggle', () => { if (details.open) box.scrollIntoView({ block: 'nearest' }); });
   return details;
 }

@@ -135,7 +135,9 @@ export class MediaSide {
 
   // ---- Negotiation
 
-  /** Negotiates while it is needed. Browsers never settle what was asked of a connection that is closed, so each has a run of its own. */
+  /**
+   * Negotiates while it is needed. A browser never settles the promises of a closed connection, so each connection has its own run.
+   */
   async #run() {
     const epoch = this.#epoch;
     if (this.#running === epoch) return;

@@ -3,7 +3,8 @@
 
 /** @typedef {'auto' | 'grid' | 'speaker' | 'pinned'} Layout */
 /** @typedef {'topLeft' | 'topRight' | 'bottomLeft' | 'bottomRight'} Corner */
-/** @typedef {{id: string, aspect: number, isScreen?: boolean}} Tile `aspect`: width divided by height */
+/** @typedef {number | null | undefined} Aspect width divided by height; null or undefined while it is unknown */
+/** @typedef {{id: string, aspect?: Aspect, isScreen?: boolean}} Tile */
 /** @typedef {{x: number, y: number, width: number, height: number}} Rectangle whole pixels */
 /** @typedef {Rectangle & {id: string, fit: 'cover' | 'contain'}} PlacedTile */
 /**
@@ -13,7 +14,7 @@
  * @property {Layout} [layout] default: `auto`
  * @property {Tile[]} tiles everyone else's pictures, in the order in which they are shown
  * @property {string | string[]} [focus] the active speaker, or the pinned tiles
- * @property {{aspect: number, corner?: Corner}} [self] the own picture
+ * @property {{aspect?: Aspect, corner?: Corner}} [self] the own picture
  * @property {number} [gap] between tiles
  * @property {number} [page] from 0
  */
@@ -40,6 +41,8 @@ const matchingShare = 0.55;
 /** The shapes at which a tile shows a face well: from upright to wide. */
 const narrowest = 3 / 4;
 const widest = 16 / 9;
+/** The aspect of a picture of unknown size. Most cameras have it, so most tiles stay where they are once the size is known. */
+const usualAspect = 16 / 9;
 /** Cropping that leaves less than this share of a picture shows all of it instead. A wide picture in an upright tile is still cropped. */
 const leastVisible = narrowest / widest;
 /** The own picture may cover this share of a tile of a grid. */
@@ -73,7 +76,7 @@ const sideOf = (value) => (Number.isFinite(value) ? Math.max(0, value) : 0);
 
 /** @typedef {{viewport: Rectangle, gap: number, page: number}} Space */
 /** @typedef {Omit<PlacedTile, 'id'>} PlacedSelf */
-/** @typedef {PlacedSelf & {aspect: number, corner?: Corner}} Own */
+/** @typedef {PlacedSelf & {aspect?: Aspect, corner?: Corner}} Own */
 /** @typedef {{tiles: PlacedTile[], page: number, pages: number, self?: PlacedSelf}} Placed `self`: only if the own picture is not in its corner of the viewport */
 
 /** @param {PlacedSelf} placed @returns {PlacedSelf} */
@@ -220,7 +223,7 @@ function columnsFor({ width, height }, gap, tiles) {
 
 /**
  * Returns the useful area of a cell: the largest part of it whose shape is between 3:4 and 16:9, because the rest shows only more of
- * the room. Of a picture that is not cropped, its own area.
+ * the room. If the picture would not be cropped there, returns the picture's own area.
  * @param {{width: number, height: number}} cell
  * @param {number} aspect of the picture
  */
@@ -299,7 +302,7 @@ function withStrip(space, large, others, own) {
 
 /**
  * @param {Rectangle} viewport
- * @param {{aspect: number, corner?: Corner}} self
+ * @param {{aspect?: Aspect, corner?: Corner}} self
  * @param {boolean} isAlone then it fills the viewport
  * @returns {Rectangle & {fit: 'cover' | 'contain'}}
  */
@@ -373,8 +376,9 @@ const equal = (count) => Array.from({ length: count }, () => 1 / count);
 const between = (low, value, high) => Math.floor(Math.min(high, Math.max(low, value)));
 
 /**
- * Limits an aspect. A picture of unknown size counts as 4:3.
- * @param {number} aspect
+ * Limits an aspect. For an unknown one, returns the usual one.
+ * @param {Aspect} aspect
  * @param {number} low
  */
-const aspectOf = (aspect, low) => (aspect > 0 && Number.isFinite(aspect) ? Math.min(widest, Math.max(low, aspect)) : 4 / 3);
+const aspectOf = (aspect, low) => (
+  aspect && aspect > 0 && Number.isFinite(aspect) ? Math.min(widest, Math.max(low, aspect)) : usualAspect);

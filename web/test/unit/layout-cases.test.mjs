@@ -24,6 +24,13 @@ function ordinaryRooms() {
   })));
 }
 
+/** @returns {LayoutInput[]} people without cameras, who are placed alike on every client */
+function roomsWithoutCameras() {
+  return viewports.flatMap(([width, height]) => [1, 2, 3, 4].map((count) => ({
+    width, height, tiles: Array.from({ length: count }, (_, index) => ({ id: `t${index}`, aspect: null })), self: { aspect: null },
+  })));
+}
+
 /** @returns {LayoutInput[]} upright phones, whose strip is thinner to show two people */
 function phonesWithSpeaker() {
   return [[344, 640], [374, 720]].flatMap(([width, height]) => [2, 3].map((count) => /** @type {const} */ ({
@@ -50,7 +57,8 @@ function randomRooms() {
 }
 
 test('Each room of the shared file has the rectangles written there', () => {
-  const now = [...ordinaryRooms(), ...phonesWithSpeaker(), ...randomRooms()].map((input) => ({ input, output: layOut(input) }));
+  const rooms = [...ordinaryRooms(), ...roomsWithoutCameras(), ...phonesWithSpeaker(), ...randomRooms()];
+  const now = rooms.map((input) => ({ input, output: layOut(input) }));
   if (process.env.CONFAB_WRITE_CASES) writeFileSync(file, `[\n${now.map((one) => JSON.stringify(one)).join(',\n')}\n]\n`);
   /** @type {Case[]} */
   const cases = JSON.parse(readFileSync(file, 'utf8'));

@@ -217,6 +217,17 @@ test('A picture is cropped unless too little of it would be left', () => {
   assert.deepEqual([wide(300), wide(299)], ['cover', 'contain'], 'a wide picture in an upright tile');
 });
 
+test('A picture of unknown size counts as 16:9, in every layout', () => {
+  for (const layout of /** @type {const} */ (['auto', 'grid', 'speaker', 'pinned'])) {
+    for (const unknown of [undefined, null, 0, -1, NaN, Infinity]) {
+      const room = (/** @type {number | null | undefined} */ aspect) => layOut({
+        width: 1264, height: 700, layout, tiles: ['a', 'b', 'c'].map((id) => ({ id, aspect })), self: { aspect },
+      });
+      assert.deepEqual(room(unknown), room(16 / 9), `${layout}, ${unknown}`);
+    }
+  }
+});
+
 test('Random rooms: nothing overlaps, is outside, or is too small, and every picture is on one page', () => {
   const random = seeded(20_261_123);
   const from = (/** @type {number} */ low, /** @type {number} */ high) => low + Math.floor(random() * (high - low + 1));
