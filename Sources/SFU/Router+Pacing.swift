@@ -54,8 +54,9 @@ extension Router {
         // Many subscribers may have waited for the same keyframe.
         while waitingBudget > 0 {
             guard let (track, arrivedAt) = oldestWaiting(of: peer, now: now) else { return downlink.hasWaiting = false }
-            let isOverdue = now - arrivedAt > WaitingPackets.longest
-            guard !isLimited || isOverdue || downlink.maySendVideo(now: now) else { return }
+            let waited = now - arrivedAt
+            let mustGo = !isLimited || waited > WaitingPackets.longest
+            guard mustGo || downlink.maySendVideo(isLate: waited > WaitingPackets.late, now: now) else { return }
             sendNext(of: track, arrivedAt: arrivedAt, now: now)
             waitingBudget -= 1
         }
@@ -102,6 +103,8 @@ struct WaitingPackets: Equatable, Sendable {
     var next: Int64
     var last: Int64
 
+    /// After this time, a packet is not held back any more for a queue that is drained.
+    static let late = MediaInterval.milliseconds(400)
     /// The longest time that a packet waits. Then it is sent anyway: the history forgets packets after 1 s, and lost ones have to be
     /// repaired before.
     static let longest = MediaInterval.milliseconds(800)

@@ -42,7 +42,7 @@ struct PacingTests {
         #expect(Set(keyframe.map(\.tag.index)).count == packets)
         #expect(longest < 150)
         let heard = audio.arrivals[heardBefore...]
-        #expect(heard.count >= 73 && heard.allSatisfy { $0.at - $0.tag.captured < .milliseconds(220) })
+        #expect(heard.count >= 69 && heard.allSatisfy { $0.at - $0.tag.captured < .milliseconds(220) })
         #expect(video.faults(clock: .seconds(1)).prefix(9) == [])
     }
 

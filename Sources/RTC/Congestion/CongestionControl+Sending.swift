@@ -8,12 +8,18 @@ extension CongestionControl {
     }
 
     /// Whether another packet of video may be sent now. If not, it waits, so that a burst does not delay the audio.
-    /// - Parameter media: the mean bitrate of the media to be sent. Pacing does not limit it; the sender chooses media that fit.
-    public mutating func maySendVideo(media: Bitrate, now: MediaTime) -> Bool {
-        guard let budget = budget(now: now) else { return true }
+    /// - Parameters:
+    ///   - media: the mean bitrate of the media to be sent. Pacing does not limit it; the sender chooses media that fit.
+    ///   - isLate: whether it has waited for long. Then it may use the whole estimate, also while a queue is drained: the picture
+    ///     would stand still.
+    public mutating func maySendVideo(media: Bitrate, isLate: Bool = false, now: MediaTime) -> Bool {
+        guard let budget = isLate ? estimate : budget(now: now) else { return true }
         // The padding of a probe must not displace the media that the probe counts.
         let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero
-        return pacer.hasRoomForVideo(at: max(budget, media, probed), orAt: floor, now: now)
+        // What the path carries in any case gets no addition behind a queue: a long burst would make it grow.
+        let hasQueue = queueDelay > Self.drained
+        return pacer.hasRoomForVideo(
+            at: max(budget, media, probed, hasQueue ? .zero : floor), orAt: floor, now: now)
     }
 
     /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.

@@ -31,7 +31,7 @@ public struct CongestionControl: Sendable {
     private static let risen = MediaInterval.milliseconds(50)
     private static let slowed = 0.6
     /// A queue that is drained, and for how long at most.
-    private static let drained = MediaInterval.milliseconds(60)
+    static let drained = MediaInterval.milliseconds(60)
     private static let draining = MediaInterval.seconds(3)
     /// A difference of the two clocks' progress that no path causes.
     private static let jump = MediaInterval.seconds(3)

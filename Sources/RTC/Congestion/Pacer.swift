@@ -51,7 +51,7 @@ struct Pacer: Sendable {
     /// Returns whether another packet of video may be sent now. It may be longer than what is left.
     /// - Parameters:
     ///   - bitrate: the bitrate for all that is sent.
-    ///   - floor: what the path carries in any case. It gets no addition: with one, a long burst would fill the path's queue.
+    ///   - floor: a bitrate that gets no addition.
     mutating func hasRoomForVideo(at bitrate: Bitrate, orAt floor: Bitrate = .zero, now: MediaTime) -> Bool {
         charge()
         let paced = max(bitrate * Self.videoFactor, floor)

@@ -76,7 +76,9 @@ final class Downlink {
     func warm() -> UInt64 { control.warm() }
 
     /// Whether another packet of video may be sent now; see `Router.pace`.
-    func maySendVideo(now: MediaTime) -> Bool { control.maySendVideo(media: chosen, now: now) }
+    func maySendVideo(isLate: Bool = false, now: MediaTime) -> Bool {
+        control.maySendVideo(media: chosen, isLate: isLate, now: now)
+    }
 
     func updateRedundancy(_ status: CongestionControl.Status) {
         if status.isUnsettled || status.queueDelay > Self.longQueue {
