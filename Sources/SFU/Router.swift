@@ -49,8 +49,8 @@ public final class Router {
     var touched: [IncomingEncoding] = []
     /// How many waiting packets may still be sent in this tick.
     var waitingBudget = 0
-    /// The place in `peers` of the peer with which the next tick begins, so that all peers get their turn when the budget is not
-    /// enough for all.
+    /// The index in `peers` of the peer with which the next tick begins. It moves on when the budget is used up, so that all peers
+    /// get their turn.
     private var firstInTick = 0
     /// Publishers from which keyframes for new subscribers must be requested at the next flush.
     var urgent: [Peer] = []

@@ -1,5 +1,5 @@
-/// Fits a line through the latest points by least squares. It keeps sums, so that a point takes the same few steps for any number
-/// of points: each group of packets of each receiver adds one.
+/// Fits a line through the latest points by least squares. It keeps running sums, so that adding a point costs the same however
+/// long the window is.
 struct SlidingLine: Sendable {
     /// The number of points.
     static let window = 20

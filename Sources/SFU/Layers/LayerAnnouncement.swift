@@ -17,7 +17,7 @@ struct LayerAnnouncement: Sendable {
 
     /// One bit per encoding. Set if a subscriber receives the encoding or should receive it.
     var wanted: UInt8 = 0
-    /// The same for subscribers that cannot decode the encoding, but another codec that the publisher offers.
+    /// The same for subscribers that cannot decode the encoding, but can decode another codec that the publisher offers.
     var refused: UInt8 = 0
     private var stream: Key?
     private var announced: News?

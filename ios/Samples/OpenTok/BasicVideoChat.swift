@@ -21,6 +21,7 @@ final class BasicVideoChat: UIViewController {
 
     override func viewDidLoad() {
         super.viewDidLoad()
+        status.frame = view.bounds
         view.addSubview(status)
         var error: OTError?
         defer { show(error) }

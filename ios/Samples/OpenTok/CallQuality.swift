@@ -30,9 +30,11 @@ final class CallQuality: UIViewController {
 
     override func viewDidLoad() {
         super.viewDidLoad()
-        view.addSubview(numbers)
         let report = UIAction(title: "Report") { [weak self] _ in self?.report() }
-        view.addSubview(UIButton(type: .system, primaryAction: report))
+        let row = UIStackView(arrangedSubviews: [numbers, UIButton(type: .system, primaryAction: report)])
+        row.frame = view.bounds
+        row.distribution = .fillEqually
+        view.addSubview(row)
     }
 
     private func report() {

@@ -18,9 +18,10 @@ final class Signaling: UIViewController {
     override func viewDidLoad() {
         super.viewDidLoad()
         let send = UIAction(title: "Send") { [weak self] _ in self?.send() }
-        for part in [messages, input, UIButton(type: .system, primaryAction: send)] as [UIView] {
-            view.addSubview(part)
-        }
+        let row = UIStackView(arrangedSubviews: [messages, input, UIButton(type: .system, primaryAction: send)])
+        row.frame = view.bounds
+        row.distribution = .fillEqually
+        view.addSubview(row)
     }
 
     private func send() {
