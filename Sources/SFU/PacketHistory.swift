@@ -13,9 +13,10 @@ final class PacketHistory {
     /// bytes.
     static let slotSize = 1472
 
-    /// The maximum age of a retransmitted packet. An older packet would arrive too late to be shown, and a keyframe helps
-    /// instead. The limit also keeps a network path that recovers after seconds from filling with outdated packets.
-    static let maxAge = MediaInterval.seconds(1)
+    /// The maximum age of a retransmitted packet, counted from its arrival: about a second after it was sent, even if it had waited
+    /// for `WaitingPackets.longest`. An older packet would arrive too late to be shown, and a keyframe helps instead. The limit also
+    /// keeps a network path that recovers after seconds from filling with outdated packets.
+    static let maxAge = MediaInterval.milliseconds(1800)
 
     private struct Slot {
         var sequence = Int64.min

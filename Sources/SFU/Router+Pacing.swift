@@ -103,10 +103,9 @@ struct WaitingPackets: Equatable, Sendable {
     var next: Int64
     var last: Int64
 
-    /// After this time, a packet is not held back any more for a queue that is drained.
+    /// After this time, a packet is no longer held back to drain a queue.
     static let late = MediaInterval.milliseconds(400)
-    /// The longest time that a packet waits. Then it is sent anyway: the history forgets packets after 1 s, and lost ones have to be
-    /// repaired before.
+    /// The longest time that a packet waits. Then it is sent anyway, because nobody talks with pictures that are so late.
     static let longest = MediaInterval.milliseconds(800)
 
     /// A publisher's numbers may jump. What the history cannot hold any more does not wait.

@@ -143,7 +143,12 @@ struct RoutedSideTests {
     func notReplaced() {
         var side = connected()
         let source = MediaSource(media: UnknownMedia())
+        var sending = TransceiverPlan(id: 2, kind: .video, direction: .sendOnly)
+        sending.source = source
+        _ = side.handle(.add(sending), now: start)
         #expect(report(.notReplaced(source, .unknownMedia), to: &side) == [.notSent(source, .unknownMedia)])
+        let good = MediaSource(media: FakeMedia())
+        #expect(side.handle(.replace(2, good), now: start) == [.step(.replace(2, good))])
         #expect(side.nextTimeout == nil && side.isOpen)
     }
 }

@@ -33,7 +33,7 @@ struct MutationTests {
                 let progress = try? MutationProgress(path: path)
             else { exit(1) }
             // An input that is processed without end counts as a crash.
-            limitCPUTime(to: seconds + 60)
+            limitTime(to: seconds + 60)
             let mutator = Mutator(target, seed: seed)
             let end = clock() + Int(seconds * Double(CLOCKS_PER_SEC))
             var number = 0
@@ -58,11 +58,11 @@ struct MutationTests {
             print("\(name): \(number + 1) mutations, seed \(seed)")
             return
         }
-        // The process may have been ended from outside, as by a machine without memory. Such an input is not kept.
+        // Something else may have ended the process, for example because the machine ran out of memory. Such an input is not kept.
         let confirmed = await #expect(processExitsWith: .failure) {
             [name, seed = seed as UInt64, number = number as Int] in
             guard let target = FuzzTarget.all.first(where: { $0.name == name }) else { exit(0) }
-            limitCPUTime(to: 60)
+            limitTime(to: 60)
             do throws(BrokenProperty) { try target.check(Mutator(target, seed: seed).input(number)) } catch { exit(1) }
         }
         guard confirmed != nil else {
@@ -83,8 +83,10 @@ struct MutationTests {
     }
 }
 
-/// Ends this process after so much CPU time. On a busy machine, time on the clock would end processes that only wait.
-private func limitCPUTime(to seconds: Double) {
+/// Ends this process after so much CPU time. The limit of time on the clock, for an input that waits without end, is far longer,
+/// because a process of a busy machine waits too.
+private func limitTime(to seconds: Double) {
+    alarm(UInt32(seconds * 20))
     var limit = rlimit(rlim_cur: rlim_t(seconds.rounded(.up)), rlim_max: rlim_t(seconds.rounded(.up)) + 1)
     #if canImport(Glibc)
     _ = setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)

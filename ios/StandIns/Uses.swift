@@ -25,6 +25,9 @@ let signaling: [RTCSignalingState] = [
     .stable, .haveLocalOffer, .haveLocalPrAnswer, .haveRemoteOffer, .haveRemotePrAnswer, .closed,
 ]
 let bundling: [RTCBundlePolicy] = [.balanced, .maxCompat, .maxBundle]
+let muxing: [RTCRtcpMuxPolicy] = [.negotiate, .require]
+let tcp: [RTCTcpCandidatePolicy] = [.enabled, .disabled]
+let gatherings: [RTCContinualGatheringPolicy] = [.gatherOnce, .gatherContinually]
 let ice: [RTCIceConnectionState] = [
     .new, .checking, .connected, .completed, .failed, .disconnected, .closed, .count,
 ]

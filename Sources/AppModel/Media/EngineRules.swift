@@ -13,14 +13,6 @@ public enum EngineRules {
     /// The most unread interruptions of one camera. Only the newest says whether the camera is there.
     public static let maxUnreadInterruptions = 1
 
-    /// Whether candidates are gathered again when the device changes networks during a call. WebRTC then never says that gathering
-    /// is complete, so the other end is not told.
-    public static let gathersContinually = true
-    /// Whether TCP is tried. Some networks block UDP.
-    public static let triesTCP = true
-    /// Whether audio, video and RTCP share one transport (RFC 9143, RFC 5761). The server takes media on one port only.
-    public static let usesOneTransport = true
-
     /// Chooses the codec that is offered first. Only VP8 is encoded in several layers.
     ///
     /// - Returns: its index in the list of names; nil if the engine has no VP8. Then the engine's own order holds.

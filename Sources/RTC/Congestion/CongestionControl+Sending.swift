@@ -10,16 +10,17 @@ extension CongestionControl {
     /// Whether another packet of video may be sent now. If not, it waits, so that a burst does not delay the audio.
     /// - Parameters:
     ///   - media: the mean bitrate of the media to be sent. Pacing does not limit it; the sender chooses media that fit.
-    ///   - isLate: whether it has waited for long. Then it may use the whole estimate, also while a queue is drained: the picture
-    ///     would stand still.
+    ///   - isLate: whether it has waited for long. Then it may use the whole estimate even while a queue is being drained, because
+    ///     otherwise the picture would freeze.
     public mutating func maySendVideo(media: Bitrate, isLate: Bool = false, now: MediaTime) -> Bool {
-        guard let budget = isLate ? estimate : budget(now: now) else { return true }
+        guard let estimate, let budget = budget(now: now) else { return true }
         // The padding of a probe must not displace the media that the probe counts.
         let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero
-        // What the path carries in any case gets no addition behind a queue: a long burst would make it grow.
+        // Behind a queue, the floor is not multiplied by the pacing factor: a long burst would make the queue grow.
         let hasQueue = queueDelay > Self.drained
         return pacer.hasRoomForVideo(
-            at: max(budget, media, probed, hasQueue ? .zero : floor), orAt: floor, now: now)
+            at: max(budget, media, probed, hasQueue ? .zero : floor), orAt: isLate ? max(estimate, floor) : floor,
+            now: now)
     }
 
     /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.

@@ -19,7 +19,7 @@ struct Pacer: Sendable {
     /// The largest burst of video, in time at its paced bitrate. Longer than a tick of the router, because what waits is sent only
     /// by ticks, every 20 to 30 ms.
     private static let videoBurst = MediaInterval.milliseconds(40)
-    /// The longest time for which no video is sent after other packets took its part.
+    /// The longest time for which no video is sent after other packets have used its share.
     private static let longestVideoDebt = MediaInterval.milliseconds(400)
 
     /// Bytes that were sent and are not in the debts yet.
@@ -51,7 +51,7 @@ struct Pacer: Sendable {
     /// Returns whether another packet of video may be sent now. It may be longer than what is left.
     /// - Parameters:
     ///   - bitrate: the bitrate for all that is sent.
-    ///   - floor: a bitrate that gets no addition.
+    ///   - floor: a bitrate that is used as it is, without the factor.
     mutating func hasRoomForVideo(at bitrate: Bitrate, orAt floor: Bitrate = .zero, now: MediaTime) -> Bool {
         charge()
         let paced = max(bitrate * Self.videoFactor, floor)

@@ -79,12 +79,6 @@ private final class ForeignMedia: LocalMedia {
         #expect(!EngineRules.sends(rid: nil, of: []), "none at all stops a video without layers")
     }
 
-    @Test func connectionsUseOneTransportAndSurviveAChangeOfNetworks() {
-        #expect(EngineRules.usesOneTransport, "the server takes media on one port")
-        #expect(EngineRules.gathersContinually, "a phone leaves its Wi-Fi during a call")
-        #expect(EngineRules.triesTCP, "some networks block UDP")
-    }
-
     @Test func theEndOfCandidatesIsNotPassedOn() {
         #expect(RemoteCandidate(nil) == nil)
         #expect(RemoteCandidate(PeerCandidate("", mid: "0")) == nil)

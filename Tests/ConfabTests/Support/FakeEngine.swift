@@ -145,7 +145,8 @@ final class FakePeer: MediaPeer {
     func emit(_ event: PeerEvent) { send.yield(event) }
 
     func add(_ setup: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle {
-        state.withLock { state in
+        if setup.source is UnknownMedia { throw .unknownMedia }
+        return state.withLock { state in
             let handle = TransceiverHandle(number: state.sections.count)
             state.sections.append(
                 Section(

@@ -19,10 +19,13 @@ extension PeerConfiguration {
     var native: RTCConfiguration {
         let configuration = RTCConfiguration()
         configuration.use(servers, relayOnly: relayOnly)
-        configuration.bundlePolicy = EngineRules.usesOneTransport ? .maxBundle : .balanced
-        configuration.rtcpMuxPolicy = EngineRules.usesOneTransport ? .require : .negotiate
-        configuration.tcpCandidatePolicy = EngineRules.triesTCP ? .enabled : .disabled
-        configuration.continualGatheringPolicy = EngineRules.gathersContinually ? .gatherContinually : .gatherOnce
+        // The server takes audio, video and RTCP on one port (RFC 9143, RFC 5761).
+        configuration.bundlePolicy = .maxBundle
+        configuration.rtcpMuxPolicy = .require
+        // Some networks block UDP.
+        configuration.tcpCandidatePolicy = .enabled
+        // The device may change networks during a call. WebRTC then never says that gathering is complete.
+        configuration.continualGatheringPolicy = .gatherContinually
         configuration.sdpSemantics = .unifiedPlan
         return configuration
     }

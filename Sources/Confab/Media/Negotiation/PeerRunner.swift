@@ -125,8 +125,17 @@ private struct PeerWorker {
         guard let present else { return }
         var setup = TransceiverSetup(plan.kind, plan.direction, source: plan.source?.media)
         (setup.layers, setup.streamID) = (plan.layers, plan.streamID)
-        do {
-            let handle = try await present.add(setup)
+        do throws(ConfabError) {
+            let handle: TransceiverHandle
+            do throws(ConfabError) {
+                handle = try await present.add(setup)
+            } catch {
+                // If only the source is refused, the transceiver sends nothing, and another source can follow.
+                guard let source = plan.source else { throw error }
+                setup.source = nil
+                handle = try await present.add(setup)
+                report(.notReplaced(source, error), connection)
+            }
             handles[plan.id] = handle
             if let rids = plan.rids { await present.activate(rids, on: handle) }
         } catch {

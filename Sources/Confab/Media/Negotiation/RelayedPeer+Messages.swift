@@ -113,7 +113,9 @@ extension RelayedPeer {
         case (.notAdded(let id, let error), _):
             plans.removeAll { $0.id == id }
             effects.append(.failed(error))
-        case (.notReplaced(let source, let error), _): effects.append(.notSent(source, error))
+        case (.notReplaced(let source, let error), _):
+            for index in plans.indices where plans[index].source == source { plans[index].source = nil }
+            effects.append(.notSent(source, error))
         case (.found(let mid, let track), _):
             guard let stream = arrivals[mid] else { return }
             effects.append(.arrived(stream, mid: mid, track))

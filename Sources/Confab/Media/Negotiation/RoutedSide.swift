@@ -181,7 +181,9 @@ struct RoutedSide: Sendable {
         case (.notAdded(let id, let error), _):
             plans.removeAll { $0.id == id }
             effects.append(.notAdded(id, error))
-        case (.notReplaced(let source, let error), _): effects.append(.notSent(source, error))
+        case (.notReplaced(let source, let error), _):
+            for index in plans.indices where plans[index].source == source { plans[index].source = nil }
+            effects.append(.notSent(source, error))
         case (.found(let mid, let track), _):
             if found.insert(mid).inserted { effects.append(.found(mid: mid, track)) }
         case (.event(.state(let next)), _): changed(next, now, &effects)
