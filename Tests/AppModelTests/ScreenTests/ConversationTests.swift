@@ -130,7 +130,8 @@ import Testing
 
     private static let asking: [AudioEffect] = [.configure(speaker: true), .setActive(true)]
 
-    @Test func soundThatTheSystemRefusesIsTriedAgainUntilItComes() {
+    /// An app in a room, whose sound the system refuses.
+    private func roomWithoutSound() -> ApplicationModel {
         let app = home()
         app.phaseChanged(to: .active)
         app.handle(.line(.online(isNew: true)))
@@ -138,6 +139,11 @@ import Testing
         app.room.roomName = "book club"
         app.room.join()
         app.handle(.room(.joined))
+        return app
+    }
+
+    @Test func soundThatTheSystemRefusesIsTriedAgainUntilItComes() {
+        let app = roomWithoutSound()
         #expect(device.audio.effects == Self.asking)
         app.handle(.room(.speaker(nil)))
         device.clock.pass(4)
@@ -155,13 +161,7 @@ import Testing
     }
 
     @Test func refusedSoundThatIsNotWantedAnyMoreIsNotTakenBack() {
-        let app = home()
-        app.phaseChanged(to: .active)
-        app.handle(.line(.online(isNew: true)))
-        device.audio.refuses = true
-        app.room.roomName = "book club"
-        app.room.join()
-        app.handle(.room(.joined))
+        let app = roomWithoutSound()
         app.room.leave()
         device.clock.pass(60)
         #expect(device.audio.effects == Self.asking)
