@@ -145,7 +145,9 @@ struct CallWorld {
         if Int.random(in: 0..<5, using: &random) == 0 {
             return .server(.startRefused(id, CallTrouble(code: "rate_limited", message: "")))
         }
-        return .server(.placed(id, callID: pick(callIDs) ?? ""))
+        // A server gives no two calls one id.
+        let used = [coordinator.current, coordinator.waiting].compactMap { $0?.callID }
+        return pick(callIDs.filter { !used.contains($0) }).map { .server(.placed(id, callID: $0)) }
     }
 
     /// Actions without a request, as from the system's own screen.
@@ -193,6 +195,7 @@ struct CallWorld {
             toldVideo[callID] = nil
         case .server(.startRefused(let id, _)): openStarts.removeAll { $0 == id }
         case .server(.acceptRefused(let callID, _)): toldVideo[callID] = nil
+        case .server(.ended(let ended)): toldVideo[ended.callID] = nil
         case .timer(let timer): timers.remove(timer)
         case .audio(.activated):
             if coordinator.usesSystem || isSessionAsked { isSessionActive = true }
