@@ -1,5 +1,5 @@
 # One target for each task. CI uses the same targets. `make help` lists them.
-.PHONY: help run test test-all test-changed check bench fuzz soak asan tsan screenshots plots docs thirty-lines
+.PHONY: help run test test-all test-changed check bench fuzz soak asan tsan screenshots plots docs thirty-lines attacks
 
 help:
 	@echo "make run          build and start the server; ends by printing its URL"
@@ -11,6 +11,7 @@ help:
 	@echo "make fuzz         fuzz every parser for five seconds, guided by coverage"
 	@echo "make soak         run a million model events, and fuzz every parser for ten minutes"
 	@echo "make asan, tsan   run the Swift tests with the address or the thread sanitizer"
+	@echo "make attacks      attack the built server from outside, through raw sockets"
 	@echo "make docs         build the documentation of the Swift SDK, in artifacts/docs"
 	@echo "make thirty-lines  build the example of the Swift SDK, and run it against the server of make run"
 	@echo "make plots        draw the simulations of congestion control, in artifacts/plots"
@@ -26,6 +27,7 @@ fuzz: ; @scripts/fuzz
 soak: ; @scripts/soak
 asan: ; @scripts/sanitize address
 tsan: ; @scripts/sanitize thread
+attacks: ; @scripts/attacks
 screenshots: ; @scripts/screenshots
 plots: ; @scripts/plots
 docs: ; @scripts/docs
