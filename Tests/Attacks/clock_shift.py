@@ -55,7 +55,7 @@ class Clock:
         self._write(0, seconds)
 
     def sleep(self, seconds):
-        """Lets the machine sleep. Afterwards its time of day is right, for a machine that lives in the future."""
+        """Lets the machine sleep: the time of day and CLOCK_BOOTTIME include that time, CLOCK_MONOTONIC does not."""
         realtime, boottime, _ = LAYOUT.unpack(self.memory[:])
         self._write(0, realtime / NANOSECONDS + seconds)
         self._write(8, boottime / NANOSECONDS + seconds)

@@ -27,6 +27,9 @@ def run(report):
     with Server(open_files=DESCRIPTORS) as server:
         sender = Client(server, "127.0.0.5")
         sender.join("Films", "Ada")
+        # In the room before the attack, to see what it does to others.
+        watcher = Client(server, "127.0.0.6")
+        watcher.join("Films", "Ben")
         file, status = server.upload(sender, "film.bin", bytes(SIZE), seconds=20)
         report.sent(f"a file of {SIZE >> 20} MiB by a member at 127.0.0.5: {status}")
         # They stay in the room, because the key of a member who left opens nothing.
@@ -42,6 +45,9 @@ def run(report):
                         f"the server may open {DESCRIPTORS} files")
             report.seen(f"{answered} have begun, {closed} are closed; the server has {server.descriptors()} descriptors")
             judge(report, server, sender)
+            status, content = server.download(watcher, file, seconds=5)
+            report.check(status == 200 and len(content) == SIZE,
+                         f"a member at 127.0.0.6 can still download the file: {status}, {len(content)} bytes")
         finally:
             for download in downloads:
                 download.close()
@@ -82,7 +88,8 @@ def unread_downloads(server, member, file):
             downloads.append(download)
             download.sendall(head)
         except OSError:
-            break
+            # Refused or cut off. The next one may find a place.
+            continue
     return downloads
 
 

@@ -35,6 +35,8 @@ def run(report):
         for forgery in FORGERIES:
             for headers in ([forgery, *by_proxy], [*by_proxy, forgery]):
                 judge(report, server, headers)
+        judge(report, server, [("X-Forwarded-For", OTHER), *by_proxy])
+        judge(report, server, [("X-Real-IP", OTHER), *by_proxy])
         # A proxy that writes Forwarded, and passes on the client's X-Forwarded-For.
         for forged in (OTHER, "unknown", ""):
             judge(report, server, [("X-Forwarded-For", forged), ("Forwarded", f"for={BANNED}")])

@@ -34,11 +34,11 @@ def run(report):
             thread.start()
         for thread, scenario in zip(threads, scenarios):
             thread.join(timeout=90)
-            scenario.tell(report, is_over=not thread.is_alive())
+            scenario.report_to(report, is_over=not thread.is_alive())
 
 
 class Scenario:
-    """One server whose clock moves. It notes what it would report, because several run at once."""
+    """One server whose clock moves. Several run at once, so each keeps its lines until all are done."""
 
     def __init__(self, library, title, moves):
         self.library, self.title, self.moves, self.notes = library, title, moves, []
@@ -49,7 +49,7 @@ class Scenario:
     def check(self, holds, text):
         self.notes.append(lambda report: report.check(holds, f"{self.title}: {text}"))
 
-    def tell(self, report, is_over):
+    def report_to(self, report, is_over):
         for note in self.notes:
             note(report)
         report.check(is_over, f"{self.title}: the attack runs to its end")

@@ -30,7 +30,8 @@ def run(report):
         report.sent(f"a room “{NAME}”, and joins with {len(LOOK_ALIKES)} names that look like its name")
         for title, name in LOOK_ALIKES.items():
             answer, other = join(server, name)
-            report.check(other in (None, session), f"{title}: {answer if other != session else 'the same room'}")
+            where = "the same room" if other == session else f"another room ({answer})" if other else answer
+            report.check(other in (None, session), f"{title} opens no other room: {where}")
         for name in USUAL:
             answer, _ = join(server, name)
             report.check(answer == "room.joined", f"“{name}” is still a name: {answer}")
