@@ -132,6 +132,13 @@ class Server:
         except OSError:
             return None
 
+    def processor_time(self):
+        """Returns the seconds that the server has computed."""
+        with open(f"/proc/{self.process.pid}/stat") as stat:
+            # After the name of the command, which may have spaces.
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def command(self, *arguments):
         """Runs a command of the operator on the data directory."""
         result = subprocess.run(
