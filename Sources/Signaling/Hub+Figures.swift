@@ -12,6 +12,7 @@ extension Hub {
     public var callCount: Int { calls.count }
     public var roomCount: Int { rooms.count }
     public var roomFigures: RoomFigures { turn.figures.rooms }
+    public var roomFileSpace: RoomFileSpace { turn.fileSpace }
     package func hasRoom(_ name: RoomName) -> Bool { rooms.contains(name) }
     /// The number of people who are online on at least one device.
     public var presentCount: Int { turn.figures.present }

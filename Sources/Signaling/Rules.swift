@@ -150,6 +150,8 @@ public struct Rules: Equatable, Sendable {
     public var roomCreation = RoomCreation.everyone
     /// How long a room without people is kept, so that everyone can lose their connection at once.
     public var roomEmptyGrace: Duration = .seconds(60)
+    /// The same for a room with a password, whose name a stranger must not take while its people have no network.
+    public var roomPasswordGrace: Duration = .seconds(600)
     /// How long a persistent room without people is kept, because nobody may ever come back to it.
     public var roomRetention: Duration = .seconds(365 * 86400)
     /// The capacity of a routed room, unless its creator chooses another one.
@@ -165,17 +167,25 @@ public struct Rules: Equatable, Sendable {
     /// end when they are empty.
     public var maxPersistentRooms = 5000
     public var persistentRoomsPerAddress = 50
-    /// Maximum number of people who wait in a room's lobby, and of those from one address.
+    /// Maximum percentage of a room's places for people of one address, unless a host is at this address too. With 80, a room
+    /// for 32 has places for a class of 25 behind one address whose teacher is elsewhere, and one address cannot fill a room.
+    public var roomAddressShare = 80
+    /// The budgets for joins that follow departures, per person and room, and per address and room. Everyone in a room of 100
+    /// people behind one address may come back from a break at once.
+    public var roomReturns = Budget.Rate(perSecond: 0.5, burst: 20)
+    public var roomReturnsPerAddress = Budget.Rate(perSecond: 1, burst: 100)
+    /// Maximum number of people who wait in a room's lobby, and of those from one address: a class may knock, and three
+    /// addresses leave places for others.
     public var roomLobby = 100
-    public var roomLobbyPerAddress = 50
+    public var roomLobbyPerAddress = 30
     /// The budget for knocks at one room, per address. Every host is notified of each.
     public var roomKnocks = Budget.Rate(perMinute: 60)
     /// How long a person whom a host sent away must wait before the next knock.
     public var roomRefusal: Duration = .seconds(60)
     /// The budget for wrong passwords, per address, for all rooms.
     public var roomPasswordGuesses = Budget.Rate(perMinute: 10)
-    /// Maximum number of chat messages that people who join later receive, and of their bytes. The bytes are a quarter of the
-    /// replay buffer, in which `room.joined` should fit.
+    /// Maximum number of lines in the chat that people who join later receive, and of the bytes of the messages among them, as
+    /// people wrote them. The bytes are a quarter of the replay buffer, in which `room.joined` should fit.
     public var roomChatLines = 100
     public var roomChatBytes = 16 * 1024
     /// The budgets for chat messages, and for raised hands and reactions, per person and room.
@@ -188,17 +198,28 @@ public struct Rules: Equatable, Sendable {
     public var roomFiles = 100
     public var fileBytes = 2 * 1024 * 1024 * 1024
     public var fileBytesPerAddress = 256 * 1024 * 1024
-    /// Maximum number of files that one person sends at the same time.
+    /// Maximum number of files that one person sends at the same time, in all rooms and on all devices.
     public var roomUploads = 3
+    /// Maximum bytes of files that are promised or being sent, of all rooms and of one address. The second is enough for three
+    /// of the largest files, and a sixteenth of the first, so that few addresses cannot keep everyone else from sending.
+    public var unfinishedFileBytes = 1024 * 1024 * 1024
+    public var unfinishedFileBytesPerAddress = 64 * 1024 * 1024
     /// How long a person has to begin an upload, and to complete it.
     public var roomUploadStart: Duration = .seconds(30)
     public var roomUploadTime: Duration = .seconds(600)
+    /// Minimum bytes per second of an upload, after a start of `roomUploadStart`. A slow mobile connection sends twice as fast.
+    public var roomUploadRate = 32 * 1024
     /// How long a file is kept, if its room exists that long.
     public var roomFileLifetime: Duration = .seconds(86400)
     /// Maximum number of banned people per room. The first to be banned goes.
     public var roomBans = 1000
 
     public init() {}
+
+    /// How long an upload of this size may take.
+    func uploadTime(of size: Int) -> Duration {
+        min(roomUploadTime, roomUploadStart + .seconds(Double(size) / Double(max(1, roomUploadRate))))
+    }
 
     /// Whether rooms take files. A file stays only as long as its line in the chat, so there are none without such lines.
     var takesRoomFiles: Bool { roomFileSize > 0 && roomChatLines > 0 }

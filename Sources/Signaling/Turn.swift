@@ -23,6 +23,8 @@ public struct Turn: Sendable {
     let vapidKey: String?
     var random: Randomness
     var figures = Figures()
+    /// The space of the files of all rooms. Unlike `figures`, rooms decide by it.
+    var fileSpace = RoomFileSpace()
 
     /// Effects that the shell has not taken yet.
     private var effects: [Effect] = []
@@ -164,24 +166,8 @@ public struct RoomFigures: Equatable, Sendable {
     public var waiting = 0
     /// Requests to join since the start, by outcome: `joined`, `waiting`, or the code of the error.
     public var joins: [String: Int] = [:]
-    /// The space of the files in rooms, also of those that are being sent, in bytes.
-    public private(set) var storedFileBytes = 0
-    /// The same by the address of who sent them. Addresses without files are not in it.
-    public private(set) var fileBytesPerAddress: [String: Int] = [:]
 
     public init() {}
-
-    /// Counts a file. Every file that is counted must be released once.
-    mutating func reserve(_ bytes: Int, for address: String) {
-        storedFileBytes += bytes
-        fileBytesPerAddress[address, default: 0] += bytes
-    }
-
-    mutating func release(_ bytes: Int, of address: String) {
-        storedFileBytes -= bytes
-        let left = (fileBytesPerAddress[address] ?? 0) - bytes
-        fileBytesPerAddress[address] = left == 0 ? nil : left
-    }
 }
 
 /// What was refused because a session or the server had reached its bandwidth limit, counted since the start.

@@ -13,8 +13,43 @@ extension Unicode.Scalar {
     }
 
     /// Whether this character can be seen.
-    package var isVisibleInNames: Bool {
+    package var isVisibleInNames: Bool { !isBlankInNames && !isIgnoredInNames }
+
+    /// Whether this character shows only empty space.
+    package var isBlankInNames: Bool {
         // U+2800, the blank braille pattern, shows nothing although Unicode does not classify it as whitespace.
-        !properties.isWhitespace && !properties.isDefaultIgnorableCodePoint && self != "\u{2800}"
+        properties.isWhitespace || self == "\u{2800}"
     }
+
+    /// Whether this character by itself shows nothing: joiners, variation selectors, tags, Hangul fillers and other characters
+    /// with the property `Default_Ignorable_Code_Point`.
+    ///
+    /// Tags are listed because U+E0000 and U+E0002–E001F are unassigned, so that a library's tables may lack them.
+    package var isIgnoredInNames: Bool { properties.isDefaultIgnorableCodePoint || 0xE0000...0xE007F ~= value }
+}
+
+extension String {
+    /// The form in which names are compared that must be unique: without characters that cannot be seen, without blanks at
+    /// the ends, with one space instead of several blanks, and with case folded. `String` compares canonically equivalent
+    /// texts as equal.
+    package var foldedForNames: String {
+        // Most names are ASCII, and this is computed for every message to a room.
+        if isPlainForNames { return lowercased() }
+        var scalars = UnicodeScalarView()
+        var isAfterBlank = false
+        for scalar in unicodeScalars where !scalar.isIgnoredInNames {
+            if scalar.isBlankInNames {
+                isAfterBlank = true
+                continue
+            }
+            if isAfterBlank, !scalars.isEmpty { scalars.append(" ") }
+            isAfterBlank = false
+            scalars.append(scalar)
+        }
+        // Converting to uppercase first folds characters such as "ß", whose lowercase form differs from that of "SS".
+        return String(scalars).uppercased().lowercased()
+    }
+
+    /// Whether the text has only visible ASCII characters.
+    private var isPlainForNames: Bool { utf8.allSatisfy { 0x21...0x7E ~= $0 } }
 }

@@ -1,7 +1,8 @@
 /// The name of a room: 1 to 64 characters, at least one of them visible.
 ///
-/// Two names are equal if they differ only in case, or in how Unicode encodes the same characters (NFC or NFD). The room keeps
-/// the spelling of the person who created it.
+/// Two names are equal if people cannot tell them apart: if they differ only in case, in how Unicode encodes the same
+/// characters (NFC or NFD), in characters that cannot be seen, or in blanks at the ends or beside each other. The room keeps the
+/// spelling of the person who created it.
 public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The name as it was written.
     public let text: String
@@ -76,9 +77,7 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// The form in which names are compared. `String` compares canonically equivalent texts as equal. Converting to uppercase
-    /// first folds characters such as "ß", whose lowercase form differs from that of "SS".
-    private var folded: String { text.uppercased().lowercased() }
+    private var folded: String { text.foldedForNames }
 
     public static func == (left: RoomName, right: RoomName) -> Bool { left.folded == right.folded }
     public static func < (left: RoomName, right: RoomName) -> Bool { left.folded < right.folded }

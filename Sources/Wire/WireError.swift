@@ -134,6 +134,12 @@ public struct WireError: Error, Hashable, Sendable {
         public static let roomMesh: Code = "room_mesh"
         /// The room has a password, and the request had none or another one.
         public static let roomPassword: Code = "room_password"
+        /// The request had a password, and there is no room of this name that has one. Join without a password only if the person
+        /// agrees: everyone who knows the name can come in.
+        public static let roomNoPassword: Code = "room_no_password"
+        /// The room that the client was in has ended, and another one has its name now. Join without the room's id only if the
+        /// person agrees.
+        public static let roomOther: Code = "room_other"
         /// A host did not let this person in.
         public static let roomRefused: Code = "room_refused"
         /// A host banned this person from the room.

@@ -197,6 +197,38 @@ struct RoomsMachineTests {
         #expect(machine.room == nil)
     }
 
+    @Test("another room that has the name now is not joined")
+    mutating func otherRoom() {
+        let id = RoomID(high: 1, low: 2)
+        _ = ask()
+        guard case .joined(var answer) = joined() else { return #expect(Bool(false)) }
+        answer.room = id
+        _ = machine.handle(.answered(1, .success(.room(.joined(answer)))), now: now)
+        _ = machine.sessionJoined(stay: 1)
+        _ = machine.handle(.expired, now: now)
+        let effects = connect(.restarted)
+        #expect(joins(effects).map(\.room) == [id])
+        guard case .send(let request, _) = effects.last else { return #expect(Bool(false)) }
+        let error = ConfabError(.roomOther, "Another room has this name now.")
+        let refused = machine.handle(.answered(request, .failure(error)), now: now)
+        #expect(tells(refused) == [.ended(.otherRoom, error)])
+        #expect(machine.nextTimeout == nil)
+        #expect(joins(ask()).map(\.room) == [nil], "the person may still choose to join it")
+    }
+
+    @Test("the chat keeps messages by their bytes, and files until there are too many lines")
+    func boundedChat() {
+        var chat = RoomChat()
+        func line(_ text: String, _ file: RoomFile? = nil) -> RoomLine {
+            RoomLine(connection: ConnectionID(high: 0, low: 0), displayName: "Ada", text: text, at: now, file: file)
+        }
+        chat.add(line("plan.pdf", RoomFile(id: RoomFileID(high: 0, low: 1), size: 5)))
+        for _ in 0..<6 { chat.add(line(String(repeating: "\u{1}", count: 4096))) }
+        #expect(chat.lines.map(\.text.count) == [8, 4096, 4096, 4096, 4096])
+        for _ in 0..<100 { chat.add(line("x")) }
+        #expect(chat.lines.count == 100 && chat.lines.first?.text == "x")
+    }
+
     @Test("a ban ends joining again")
     mutating func banned() {
         enter()

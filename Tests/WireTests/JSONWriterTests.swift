@@ -34,6 +34,12 @@ import Wire
         #expect(text(.string("\"\\\n\r\t\u{0}\u{1F}/")) == #""\"\\\n\r\t\u0000\u001f/""#)
     }
 
+    @Test func theSizeOfAStringIsThatOfItsJSON() {
+        for string in ["", "plain é €", "\"\\\n\r\t\u{0}\u{1F}/\u{7F}", String(repeating: "\u{1}", count: 100)] {
+            #expect(JSONWriter.size(of: string) == text(.string(string)).utf8.count - 2)
+        }
+    }
+
     @Test func numbersOfAnySizeAreValidJSON() throws {
         #expect(text(.integer(.min)) == "-9223372036854775808")
         for number in [0.1, -0.0, 5, 1e20, 1e-7, .greatestFiniteMagnitude, .leastNonzeroMagnitude] {

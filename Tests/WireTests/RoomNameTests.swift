@@ -28,9 +28,31 @@ import Wire
         #expect(Set([one, other]).count == 1)
     }
 
+    /// Otherwise a stranger could send people to a room of their own with a link that looks like that of another room.
+    @Test(arguments: [
+        "stand up\u{200D}", "stand\u{200C} up", "\u{115F}stand up", "sta\u{1160}nd up", "stand up\u{3164}",
+        "stand\u{FFA0} up", "stand up\u{FE0F}",
+        "s\u{34F}tand up", "stand up\u{E0020}", "stand up\u{E007F}", "stand up\u{E0100}",
+        "stand\u{180B} up", " stand up", "stand up ", "stand  up", "stand\u{A0}up", "stand\u{3000}up",
+        "\u{2800}stand\u{2800}up", "STAND\u{200D} \u{3164} UP\u{FE0E}",
+    ]) func namesThatLookAlikeAreOneRoom(_ text: String) throws {
+        let (plain, other) = (try #require(RoomName("stand up")), try #require(RoomName(text)))
+        #expect(other == plain)
+        #expect(Set([plain, other]).count == 1)
+        #expect(other.text == text, "the room is shown as its creator wrote it")
+    }
+
+    @Test(arguments: ["❤️", "👩‍👩‍👧‍👦", "1️⃣", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🇩🇪", "می‌خواهم"])
+    func emojiAndScriptsThatNeedJoinersKeepWorking(_ text: String) throws {
+        let name = try #require(RoomName(text))
+        #expect(name.text == text)
+        #expect(RoomName(pathComponent: name.pathComponent) == name)
+    }
+
     @Test func differentNamesDiffer() {
         #expect(RoomName("cafe") != RoomName("café"))
         #expect(RoomName("a b") != RoomName("ab"))
+        #expect(RoomName("❤️") != RoomName("💚"))
     }
 
     @Test func randomNamesHaveThreeGroupsOfLetters() {

@@ -326,6 +326,7 @@ import Foundation
         switch ending {
         case .left: break
         case .removed, .banned: tell(.removed)
+        case .otherRoom: tell(.otherRoom)
         default: tell(.failed(error.map(CallTrouble.init) ?? CallTrouble(code: ending.rawValue, message: Self.over)))
         }
     }

@@ -53,6 +53,8 @@ public enum RoomRequest: Equatable, Sendable {
 public enum RoomRefusal: Equatable, Sendable {
     case full
     case password(CallTrouble)
+    /// A password was given, and the room has none.
+    case noPassword
     /// Audio and video go from device to device, which the person has not accepted.
     case addressesAreSeen
     case other(CallTrouble)
@@ -62,6 +64,7 @@ public enum RoomRefusal: Equatable, Sendable {
             switch error.code {
             case .roomFull: .full
             case .roomPassword: .password(CallTrouble(error))
+            case .roomNoPassword: .noPassword
             case .roomMesh: .addressesAreSeen
             default: .other(CallTrouble(error))
             }
@@ -97,6 +100,8 @@ public enum RoomEvent: Sendable {
     /// Something that the person asked for did not work. The room goes on.
     case trouble(CallTrouble)
     case removed
+    /// The room ended while the connection was lost, and another room has its name now.
+    case otherRoom
     case failed(CallTrouble)
 }
 

@@ -19,4 +19,6 @@ extension RoomModel {
         own = nil
         request(.closePreview)
     }
+
+    public func switchCamera() { request(.switchCamera) }
 }

@@ -5,24 +5,30 @@ import Foundation
 extension RoomModel {
     /// What one can react with, as on the web page.
     public static let reactions = ["👍", "👏", "❤️", "😂", "😮", "🎉"]
+    public func react(_ text: String) { if isInRoom { request(.react(text)) } }
     static let reactionTime = Duration.seconds(4)
     static let maxReactions = 3
 
     public var canJoin: Bool {
         switch status {
-        case .ready, .addressesAreSeen, .full, .failed, .removed, .leftForOther:
+        case .ready, .addressesAreSeen, .noPassword, .full, .failed, .removed, .otherRoom, .leftForOther:
             isConnected && !roomName.allSatisfy(\.isWhitespace)
         case .joining, .lobby, .notConnected, .inRoom: false
         }
+    }
+    var wantedRoom: String {
+        String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Self.maxName))
     }
     public var canPreview: Bool { !isBusy && !isPreviewing }
     public var isInRoom: Bool { status == .inRoom }
     /// Whether the pictures are shown. They stay while the connection is lost: the SDK joins again by itself.
     public var showsRoom: Bool { isInRoom || status == .notConnected }
     var isJoining: Bool { status == .joining || status == .lobby }
-    public var offersCancel: Bool { isJoining || joinsAnyway }
+    public var offersCancel: Bool { isJoining || joinsAnyway || joinsWithoutPassword }
     /// Whether the person was told that the members of this room see each other's addresses.
     var joinsAnyway: Bool { status == .addressesAreSeen(wantedRoom) }
+    /// Whether the person was told that this room has no password.
+    var joinsWithoutPassword: Bool { status == .noPassword(wantedRoom) }
     public var isScreenAwake: Bool { showsRoom || status == .lobby }
     /// Whether the person is in a room, or about to be.
     var isBusy: Bool { showsRoom || isJoining }
@@ -65,12 +71,16 @@ extension RoomModel {
         case .addressesAreSeen where joinsAnyway:
             "Members of this room see each other's addresses, because audio and video go directly between them. "
                 + "Join only if you accept that."
-        case .ready, .addressesAreSeen: "Others see and hear you after you press Join."
+        case .noPassword where joinsWithoutPassword:
+            "This room has no password, so it may not be the one that you mean. Everyone who knows its name can join it."
+        case .ready, .addressesAreSeen, .noPassword: "Others see and hear you after you press Join."
         case .joining: "Joining…"
         case .lobby: "Waiting to be let in. You join automatically when a host admits you."
         case .full: "This room is full. Try again later."
         case .notConnected: "Connection lost. You rejoin automatically when the network is back."
         case .removed: "A host removed you from this room."
+        case .otherRoom:
+            "Your room has ended, and another room has its name now. Other people may be in it. Press Join to join that one."
         case .leftForOther: "You left the room for another conversation. Press “Join again” to return."
         case .failed(let trouble): trouble.message
         case .inRoom: roomText
@@ -97,7 +107,8 @@ extension RoomModel {
         case .joining: "Joining…"
         case .removed, .full, .failed, .leftForOther: "Join again"
         case .addressesAreSeen where joinsAnyway: "Join anyway"
-        case .ready, .addressesAreSeen, .lobby, .notConnected, .inRoom: "Join"
+        case .noPassword where joinsWithoutPassword: "Join without password"
+        case .otherRoom, .noPassword, .ready, .addressesAreSeen, .lobby, .notConnected, .inRoom: "Join"
         }
     }
 

@@ -8,11 +8,15 @@ import Observation
         case ready, joining, lobby
         /// Members of the room with this name see each other's addresses. The person may join anyway.
         case addressesAreSeen(String)
+        /// A password was given, and the room with this name has none, so it may be another room. The person may join anyway.
+        case noPassword(String)
         case full
         /// No connection; the room is joined again when there is one.
         case notConnected
         case inRoom
         case removed
+        /// The room ended while the connection was lost, and another room has its name now. The person may join that one.
+        case otherRoom
         /// This person left the room for a call or a chat. One can be in one conversation at a time.
         case leftForOther
         case failed(CallTrouble)
@@ -97,6 +101,7 @@ import Observation
     public func join() {
         guard canJoin else { return }
         if joinsAnyway { acceptedRoom = wantedRoom }
+        if joinsWithoutPassword { (password, needsPassword) = ("", false) }
         status = .joining
         trouble = nil
         permissions.settle(isCameraOff ? [.microphone] : [.camera, .microphone]) { [weak self] in self?.sendJoin() }
@@ -111,10 +116,6 @@ import Observation
             .join(
                 joinedRoom, name: yourName, password: password.isEmpty ? nil : password, video: video,
                 routedOnly: acceptedRoom != joinedRoom))
-    }
-
-    var wantedRoom: String {
-        String(roomName.trimmingCharacters(in: .whitespacesAndNewlines).prefix(Self.maxName))
     }
 
     public func leave() {
@@ -160,16 +161,12 @@ import Observation
         hasHandUp.toggle()
         request(.hand(hasHandUp))
     }
-    public func switchCamera() { request(.switchCamera) }
     public func toggleScreen() {
         guard isInRoom else { return }
         isSharingScreen.toggle()
         trouble = nil
         request(.shareScreen(isSharingScreen))
     }
-    public func react(_ text: String) { if isInRoom { request(.react(text)) } }
-    public func admit(_ id: String) { request(.admit(id)) }
-    public func deny(_ id: String) { request(.deny(id)) }
 
     public func send() {
         guard canSend else { return }
@@ -244,6 +241,10 @@ import Observation
             tell(trouble)
         case .trouble(let trouble): if showsRoom { tell(trouble) }
         case .removed: if status != .ready { reset(to: .removed) }
+        case .otherRoom:
+            // What this person accepted and knew concerned the earlier room.
+            (acceptedRoom, password) = (nil, "")
+            if status != .ready { reset(to: .otherRoom) }
         // After the person has left, it does not matter any more.
         case .failed(let trouble): if status != .ready { reset(to: .failed(trouble)) }
         }
@@ -252,6 +253,7 @@ import Observation
     private func refused(_ refusal: RoomRefusal) {
         switch refusal {
         case .full: reset(to: .full)
+        case .noPassword: reset(to: .noPassword(joinedRoom))
         case .addressesAreSeen: reset(to: .addressesAreSeen(joinedRoom))
         case .password(let trouble):
             needsPassword = true

@@ -48,6 +48,9 @@ public struct RoomQuestion: Equatable, Sendable {
 }
 
 extension RoomModel {
+    public func admit(_ id: String) { request(.admit(id)) }
+    public func deny(_ id: String) { request(.deny(id)) }
+
     /// What this person may do about the person or the screen of a tile.
     public func actions(on id: String) -> [RoomAction] {
         guard isInRoom, let member = members.first(where: { $0.id == id }) else { return [] }

@@ -8,21 +8,21 @@ struct RoomChat: Equatable, Sendable {
 
     /// Oldest first.
     private(set) var lines: [RoomLine] = []
+    /// The bytes of the messages.
     private var bytes = 0
 
     mutating func add(_ line: RoomLine) {
         lines.append(line)
         bytes += Self.size(line)
-        while lines.count > Self.maxLines || bytes > Self.maxBytes, let first = lines.first {
-            bytes -= Self.size(first)
-            lines.removeFirst()
+        while bytes > Self.maxBytes, let index = lines.firstIndex(where: { $0.file == nil }) {
+            bytes -= Self.size(lines.remove(at: index))
         }
+        while lines.count > Self.maxLines { bytes -= Self.size(lines.removeFirst()) }
     }
 
     /// Removes the line of a file.
     mutating func remove(_ file: RoomFileID) {
         lines.removeAll { $0.file?.id == file }
-        bytes = lines.map(Self.size).reduce(0, +)
     }
 
     /// Adds the lines that a rejoined room has. A room that began again has none of ours, which stay.
@@ -35,5 +35,6 @@ struct RoomChat: Equatable, Sendable {
         return fresh
     }
 
-    private static func size(_ line: RoomLine) -> Int { line.displayName.utf8.count + line.text.utf8.count }
+    /// Files do not compete with messages for the bytes.
+    private static func size(_ line: RoomLine) -> Int { line.file == nil ? line.text.utf8.count : 0 }
 }

@@ -8,6 +8,8 @@ struct RoomState: Equatable, Sendable {
     private static let maxPeople = Limits.routedRoom * 2
 
     private(set) var name: RoomName
+    /// Nil if the server sends none.
+    private(set) var id: RoomID?
     private(set) var options: RoomOptions
     private(set) var role: RoomRole
     /// Everyone, in the order of joining.
@@ -24,7 +26,7 @@ struct RoomState: Equatable, Sendable {
     var hasRaisedHand = false
 
     init(_ joined: RoomNotice.Joined, as connection: ConnectionID?) {
-        (name, options, role) = (joined.name, joined.options, joined.role)
+        (name, id, options, role) = (joined.name, joined.room, joined.options, joined.role)
         (people, self.connection) = (Self.members(of: joined), connection)
         files = joined.files
         _ = chat.catchUp(joined.chat)
@@ -36,7 +38,7 @@ struct RoomState: Equatable, Sendable {
 
     /// Takes the answer to joining again, and tells what has changed since.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
-        (name, self.connection, files) = (joined.name, connection, joined.files)
+        (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
         // The server tells the knocks again.
         knocks = []
         var effects = change(joined.options)
@@ -117,6 +119,8 @@ struct RoomState: Equatable, Sendable {
         let name = people.first { $0.id == connection }?.name ?? ""
         var join = RoomVerb.Join(name: self.name, displayName: name, password: password, options: changes)
         join.token = token
+        // Not another room that has taken the name.
+        join.room = id
         // The room may be gone, and another one may have its name, to which this person has not agreed.
         if options.media == .routed { join.routedOnly = true }
         return join

@@ -145,6 +145,8 @@ public struct RoomEnding: Hashable, Sendable, RawRepresentable, ExpressibleByStr
     public static let banned = RoomEnding(rawValue: RoomEndReason.banned.rawValue)
     /// An operator ended the room.
     public static let closed = RoomEnding(rawValue: RoomEndReason.closed.rawValue)
+    /// The room ended while the connection was lost, and another room has its name now. Ask the person before you join that one.
+    public static let otherRoom = RoomEnding(rawValue: WireError.Code.roomOther.rawValue)
     /// You joined again on another connection.
     public static let replaced = RoomEnding(rawValue: RoomEndReason.replaced.rawValue)
     /// The connection was lost.

@@ -21,6 +21,10 @@ extension ConfabError.Code {
     public static let roomNotFound = Self(.roomNotFound)
     /// The room has a password, and the request had none or another one.
     public static let roomPassword = Self(.roomPassword)
+    /// A password was given, and no room of this name has one. Ask the person, then join without a password.
+    public static let roomNoPassword = Self(.roomNoPassword)
+    /// The room has ended, and another one has its name now. Ask the person, then join that one.
+    public static let roomOther = Self(.roomOther)
     /// A host did not let this person in.
     public static let roomRefused = Self(.roomRefused)
     /// A host banned this person from the room.

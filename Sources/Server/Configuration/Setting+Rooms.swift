@@ -14,6 +14,9 @@ extension Setting {
             "rooms.emptyGrace", \.rules.roomEmptyGrace, .duration(.milliseconds(10) ... .seconds(86400)),
             "How long a room without people is kept.", applies: .atReload),
         Setting(
+            "rooms.passwordGrace", \.rules.roomPasswordGrace, .duration(.milliseconds(10) ... .seconds(86400)),
+            "How long a room with a password is kept without people, if that is longer.", applies: .atReload),
+        Setting(
             "rooms.retention", \.rules.roomRetention, .duration(.seconds(1) ... .seconds(3650 * 86400)),
             "How long a persistent room without people is kept.", applies: .atReload),
         Setting(
@@ -32,10 +35,14 @@ extension Setting {
             applies: .atReload),
         Setting(
             "rooms.maxPersistent", \.rules.maxPersistentRooms, .integer(0...1_000_000),
-            "Maximum rooms that people created and that stay when they are empty.", applies: .atReload),
+            "Maximum rooms that people created and that stay when they are empty, at most half of maxRooms.",
+            applies: .atReload),
         Setting(
             "rooms.persistentPerAddress", \.rules.persistentRoomsPerAddress, .integer(0...1_000_000),
             "Maximum of these that the people of one IP address created.", applies: .atReload),
+        Setting(
+            "rooms.addressShare", \.rules.roomAddressShare, .integer(1...100),
+            "Maximum percentage of a room's places for people of one IP address without a host.", applies: .atReload),
         Setting(
             "rooms.lobby", \.rules.roomLobby, count, "Maximum people who wait to be let into one room.",
             applies: .atReload),
@@ -91,11 +98,21 @@ extension Setting {
             "rooms.uploads", \.rules.roomUploads, count, "Files that one person may send at the same time.",
             applies: .atReload),
         Setting(
+            "rooms.unfinishedFileBytes", \.rules.unfinishedFileBytes, .size(.kibibytes(4) ... .mebibytes(1 << 20)),
+            "Maximum bytes of files in all rooms that people are sending or may begin to send.", applies: .atReload),
+        Setting(
+            "rooms.unfinishedFileBytesPerAddress", \.rules.unfinishedFileBytesPerAddress,
+            .size(.kibibytes(4) ... .mebibytes(1 << 20)), "Maximum of these from one IP address (/64 for IPv6).",
+            applies: .atReload),
+        Setting(
             "rooms.uploadStart", \.rules.roomUploadStart, .duration(.milliseconds(10) ... .seconds(3600)),
             "How long a person who may send a file has to begin.", applies: .atReload),
         Setting(
             "rooms.uploadTime", \.rules.roomUploadTime, .duration(.milliseconds(10) ... .seconds(86400)),
             "How long a file may take to arrive.", applies: .atReload),
+        Setting(
+            "rooms.uploadRate", \.rules.roomUploadRate, .size(.kibibytes(1) ... .mebibytes(1024)),
+            "Minimum bytes per second of an upload, after the time of uploadStart.", applies: .atReload),
         Setting(
             "rooms.fileLifetime", \.rules.roomFileLifetime, .duration(.milliseconds(10) ... .seconds(365 * 86400)),
             "How long a file is kept. The end of its room and a restart delete it earlier.", applies: .atReload),

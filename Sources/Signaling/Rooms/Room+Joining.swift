@@ -8,14 +8,17 @@ extension Room {
         let formerKnock: RoomApplicant?
         do throws(WireError) {
             if applicant.isPerch {
-                try permitPerch(applicant.identity, now: turn.now)
+                try permitPerch(applicant, turn.rules, now: turn.now)
+                try chargeArrival(of: applicant, replacing: nil, turn)
                 return enter(applicant, re: request.re, &turn)
             }
             try permit(application, &turn)
-            former = try takePlace(for: applicant)
-            guard mustWait(applicant) else {
+            let waits = mustWait(applicant)
+            former = try takePlace(for: applicant, isAdmitted: waits, turn.rules)
+            guard waits else {
                 // After everything else, so that only those who could come in learn it.
                 try application.permitMesh(options)
+                try chargeArrival(of: applicant, replacing: former, turn)
                 if let former { remove(former, .replaced, &turn) }
                 return enter(applicant, re: request.re, &turn)
             }
@@ -23,6 +26,7 @@ extension Room {
             var lobby = lobby
             formerKnock = try lobby.knock(applicant, turn)
             try application.permitMesh(options)
+            try arrivals.chargeKnock(to: roster.moderators.count, turn)
             self.lobby = lobby
         } catch {
             return turn.refuse(application, error)
@@ -40,19 +44,25 @@ extension Room {
 
     private func permit(_ application: RoomApplication, _ turn: inout Turn) throws(WireError) {
         let applicant = application.applicant
+        // First, because nothing else that this room says concerns a person who looks for another one.
+        try permitReturn(application.join)
         guard !bans.people.contains(applicant.identity) else { throw .roomBanned }
         // After a restart with other settings.
         guard turn.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
         if let grant = applicant.grant { try check(grant) }
+        let isReturning = application.join.room != nil
         // A token of the application stands for the password and for a host who admits its holder.
         guard !isCreator(applicant), applicant.grant?.role.moderates != true else { return }
         guard !options.locked else {
             throw WireError(
                 .roomLocked, "This room is locked. Ask a person who is in it to unlock it.", retryable: true)
         }
-        guard applicant.grant == nil, !settings.accepts(application.join.password, turn.project.serverKey) else {
-            return
+        guard applicant.grant == nil else { return }
+        // Members who come back may still have a password that a host has taken away.
+        guard isReturning || settings.password != nil || !application.join.expectsPassword else {
+            throw .roomNoPassword
         }
+        guard !settings.accepts(application.join.password, turn.project.serverKey) else { return }
         guard application.join.password != nil else {
             throw WireError(.roomPassword, "This room has a password. Send it with room.join.", retryable: true)
         }
@@ -69,23 +79,18 @@ extension Room {
         }
     }
 
-    /// Throws if the room is full.
-    ///
-    /// - Returns: a connection of the same person that dropped and must give way, because the person is back but could not
-    ///   resume it; nil if there is a free place.
-    private func takePlace(for applicant: RoomApplicant) throws(WireError) -> ConnectionID? {
-        guard roster.count >= options.capacity else { return nil }
-        let former = roster.members.first { $0.isDropped && $0.identity == applicant.identity }
-        // Those who already wait for a place come first.
-        let isNext = options.lobby || lobby.waiting.isEmpty
-        guard roster.count == options.capacity, isNext, let former else { throw full }
-        return former.client
+    /// Throws if the client was in another room of this name.
+    private func permitReturn(_ join: RoomVerb.Join) throws(WireError) {
+        guard let wanted = join.room, wanted != id, wanted != formerID else { return }
+        throw WireError(
+            .roomOther,
+            "The room that you were in has ended, and another room has its name. Join that one only if you mean it.")
     }
 
-    var full: WireError {
-        WireError(
-            .roomFull, "This room has its maximum of \(options.capacity) people. Try again when someone has left.",
-            retryable: true)
+    private mutating func chargeArrival(
+        of applicant: RoomApplicant, replacing former: ConnectionID?, _ turn: Turn
+    ) throws(WireError) {
+        try arrivals.charge(applicant, to: roster.count, isReplacing: former != nil, turn)
     }
 
     private func mustWait(_ applicant: RoomApplicant) -> Bool {
@@ -100,6 +105,7 @@ extension Room {
     /// - Parameter re: the request that this answers; nil after waiting.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ turn: inout Turn) {
         let isHostByRight = isCreator(applicant) || applicant.grant?.role == .host
+        if isHostByRight { ownersAddress = applicant.address }
         let role: RoomRole = needsHost(applicant) || isHostByRight ? .host : applicant.grant?.role ?? .guest
         turn.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &turn.random)
@@ -112,6 +118,7 @@ extension Room {
         turn.tell(.client(applicant.client, .room(RoomSeat(name: name, place: place))))
         var joined = RoomNotice.Joined()
         (joined.re, joined.name, joined.role, joined.options) = (re, name, role, options)
+        joined.room = returnID
         joined.admission = turn.admission(
             to: session, role.sessionRole, match: binding, for: applicant.identity)
         (joined.people, joined.chat) = (roster.people, Array(chat.lines))
@@ -134,7 +141,8 @@ extension Room {
     /// that no creator can open, the first who waits opens it, as `mustWait` allows those who come then.
     mutating func admitWaiting(_ turn: inout Turn) {
         guard state != .over, !options.locked else { return }
-        while let next = lobby.waiting.first, roster.count < options.capacity {
+        let rules = turn.rules
+        while let next = lobby.waiting.first(where: { hasPlace(for: $0) && isWithinShare($0, rules) }) {
             guard !options.lobby || !hasPeople && creator == nil else { return }
             admit(next, &turn)
         }
@@ -161,6 +169,11 @@ extension RoomApplication {
     }
 }
 
+extension RoomVerb.Join {
+    /// Whether the person expects that the room has a password: they have one, or want to open a room that has one.
+    var expectsPassword: Bool { !(password ?? "").isEmpty || !(options?.password ?? "").isEmpty }
+}
+
 extension WireError {
     static let noRoom = WireError(.roomNotFound, "There is no room with this name any longer. Join again to open it.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
@@ -171,5 +184,8 @@ extension WireError {
         .mediaUnavailable, "This room needs a server that routes media, and this one does not. Use a mesh room.")
     static let roomMesh = WireError(
         .roomMesh, "Members of this mesh room see each other's addresses. Join without routedOnly if you accept that.")
+    static let roomNoPassword = WireError(
+        .roomNoPassword,
+        "This room has no password, so it may not be the one that you mean. To join it anyway, leave out the password.")
     static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Use another room.")
 }

@@ -10,7 +10,7 @@ extension Room {
         switch verb {
         case .admit(let verb):
             let applicant = try applicant(verb.connection)
-            guard roster.count < options.capacity else { throw full }
+            guard hasPlace(for: applicant) else { throw full }
             admit(applicant, &turn)
         case .deny(let verb): sendAway(try applicant(verb.connection), .roomRefused, &turn)
         case .set(let verb):

@@ -3,8 +3,8 @@ import Wire
 /// Clients of PerchRTC's protocol (`protocol/perchrtc.md`), which have neither passwords nor lobbies nor the verbs of a host.
 extension Room {
     /// Throws if such a client may not come in.
-    func permitPerch(_ identity: IdentityID, now: Timestamp) throws(WireError) {
-        guard !bans.people.contains(identity) else { throw .roomBanned }
+    func permitPerch(_ applicant: RoomApplicant, _ rules: Rules, now: Timestamp) throws(WireError) {
+        guard !bans.people.contains(applicant.identity) else { throw .roomBanned }
         guard options.media == .mesh else {
             throw WireError(.mediaUnavailable, "This room sends media through the server. Join it with a browser.")
         }
@@ -17,8 +17,10 @@ extension Room {
         guard !options.lobby else {
             throw WireError(.roomRefused, "A host admits people to this room. Join it with a browser.")
         }
-        try lobby.permit(identity, now: now)
-        guard roster.count < options.capacity else { throw full }
+        try lobby.permit(applicant.identity, now: now)
+        // These clients cannot resume, so none of theirs gives way.
+        guard hasPlace(for: applicant) else { throw full }
+        guard isWithinShare(applicant, rules) else { throw .addressFull }
     }
 
     /// Whether the first host is missing. While only clients of PerchRTC's protocol are in the room, one of them is the host, but
@@ -38,9 +40,12 @@ extension Hub {
     ) -> WireError? {
         guard let name = RoomName(text) else { return .perchRoomName }
         let identity = turn.project.perchIdentity(user: user, address: address)
+        let applicant = RoomApplicant(
+            client: ConnectionID(high: 0, low: 0), identity: identity, address: address, name: user, isPerch: true)
+        let rules = turn.rules
         let refusal = rooms.read(name) { room -> WireError? in
             do throws(WireError) {
-                try room.permitPerch(identity, now: now)
+                try room.permitPerch(applicant, rules, now: now)
                 return nil
             } catch {
                 return error

@@ -51,7 +51,8 @@ extension Room {
         if let wait { throw .tooFast(wait) }
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: text, at: turn.now)
-        // Not the size of the text: JSON writes a control character in six bytes.
+        try RoomChat.permit(line, turn.rules)
+        // What is sent counts, in which JSON writes a control character in six bytes.
         try charge(textSize: line.encodedSize, turn)
         tell(line, &turn)
     }

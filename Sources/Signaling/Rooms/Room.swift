@@ -4,8 +4,8 @@ import Wire
 ///
 /// Decides who may come in, who is host, and what hosts may do. The session owns streams and media; the room gives each person
 /// a place there, with a token that is bound to it.
-/// Invariants: while anyone is in the room, someone is host. At most as many people are in it as the capacity was when they
-/// joined. Each person came in by the rules of `join` or was admitted. A banned person is never in it, and nobody who left can
+/// Invariants: while anyone is in the room, someone is host. A person comes in only if fewer people are in it than its capacity,
+/// or as a host by their own right; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person came in by the rules of `join` or was admitted. A banned person is never in it, and nobody who left can
 /// use their token.
 public struct Room: Machine, Equatable, Sendable {
     typealias ID = RoomName
@@ -21,6 +21,12 @@ public struct Room: Machine, Equatable, Sendable {
 
     let name: RoomName
     private(set) var id = RoomID(high: 0, low: 0)
+    /// The id of an earlier room of this name, whose people opened this one when they came back after its end. Only they know
+    /// it, so those who present it belong here. This room still has an id of its own: tokens of the earlier room stay dead.
+    private(set) var formerID: RoomID?
+    /// The id with which people come back. It stays the same when they open the room again, so that those who missed this find
+    /// the others. A persistent room needs no other id than its own, because it does not end with the server.
+    var returnID: RoomID { options.persistent ? id : formerID ?? id }
     private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
     private(set) var session = SessionID.unset
@@ -29,6 +35,9 @@ public struct Room: Machine, Equatable, Sendable {
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
+    /// The address from which a host by their own right came last (`Room+Places`).
+    var ownersAddress: String?
+    var arrivals = RoomArrivals()
     var lobby = RoomLobby()
     var chat = RoomChat()
     var files = RoomFiles()
@@ -55,7 +64,7 @@ public struct Room: Machine, Equatable, Sendable {
 
     static func make(_ id: RoomName, for event: RoomEvent, _ turn: inout Turn) -> Room? {
         switch event {
-        case .open(let settings, _): Room(id, settings)
+        case .open(let settings, _, _): Room(id, settings)
         case .restore(let stored): Room(id, RoomSettings(stored))
         default: nil
         }
@@ -111,9 +120,12 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     private func emptyTime(_ turn: Turn) -> Duration {
+        let grace = turn.rules.roomEmptyGrace
         // A locked room that no creator and no host with a token can open lets nobody in, so it does not keep its name.
-        let canReopen = creator != nil || hasHostTokens || !options.locked
-        return options.persistent && canReopen ? turn.rules.roomRetention : turn.rules.roomEmptyGrace
+        guard creator != nil || hasHostTokens || !options.locked else { return grace }
+        if options.persistent { return turn.rules.roomRetention }
+        // Otherwise a stranger could take the name, and have those join who want to come back to people they know.
+        return options.password ? max(grace, turn.rules.roomPasswordGrace) : grace
     }
 
     // MARK: Events
@@ -132,13 +144,17 @@ public struct Room: Machine, Equatable, Sendable {
 
     private mutating func perform(_ event: RoomEvent, _ turn: inout Turn) {
         switch event {
-        case .open(_, let creator): open(creator, &turn)
+        case .open(_, let creator, let formerID):
+            self.formerID = formerID
+            open(creator, &turn)
         case .restore(let stored): restore(stored, &turn)
         case .operate(let request): perform(request, &turn)
         case .join(let application): join(application, &turn)
         case .verb(let client, let re, let verb): perform(verb, Request(client, re), &turn)
         case .away(let client, let isAway):
             lobby.setAway(isAway, client)
+            // A drop that is not announced has no return either.
+            if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, turn) { return }
             guard roster.setDropped(isAway, client), let member = roster[client] else { return }
             // The client itself too: it may have come in, or seen its own state, while it was away.
             broadcast(.person(member.person), &turn)
@@ -208,7 +224,8 @@ public struct Room: Machine, Equatable, Sendable {
     /// The options changed. An empty room that has become persistent, or no longer is, ends at another time.
     mutating func optionsChanged(from before: RoomOptions, _ turn: inout Turn) {
         store(&turn)
-        guard case .empty = state, options.persistent != before.persistent else { return }
+        let isSame = options.persistent == before.persistent && options.password == before.password
+        guard case .empty = state, !isSame else { return }
         waitForPeople(until: turn.now + emptyTime(turn), turn)
     }
 
@@ -260,6 +277,7 @@ public struct Room: Machine, Equatable, Sendable {
     /// Takes the place in the session from someone who is no longer in the room, and tells the others.
     private mutating func gone(_ member: RoomRoster.Member, _ reason: GoneReason, _ turn: inout Turn) {
         abandonUploads(of: member.client, &turn)
+        arrivals.left(roster.count + 1, turn)
         turn.tell(.client(member.client, .room(nil)))
         turn.tell(.session(session, .room(.placeClosed(member.binding, reason))))
         var person = member.person

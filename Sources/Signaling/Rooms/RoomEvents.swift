@@ -2,8 +2,9 @@ import Wire
 
 /// What clients, operators and the register of rooms tell a room.
 public enum RoomEvent: Equatable, Sendable {
-    /// Creates the room. The register has checked that it may exist. The creator is nil for a room of the operators.
-    indirect case open(RoomSettings, creator: IdentityID?)
+    /// Creates the room. The register has checked that it may exist. The creator is nil for a room of the operators. `formerID`
+    /// is that of a room that has ended, if its people open it again.
+    indirect case open(RoomSettings, creator: IdentityID?, formerID: RoomID? = nil)
     /// Brings a persistent room back after a restart.
     indirect case restore(StoredRoom)
     /// A request of an operator or application.

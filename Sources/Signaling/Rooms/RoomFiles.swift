@@ -2,8 +2,8 @@ import Wire
 
 /// The files of a room, and the uploads that are under way. The shell stores the bytes.
 ///
-/// Invariant: each file was reserved with its full size before its first byte, and `bytes` is the sum of all reservations. The
-/// totals in `Turn.figures` have each reservation exactly once.
+/// Invariant: each file was reserved with its full size before its first byte, and `bytes` is the sum of all reservations.
+/// `Turn.fileSpace` has each reservation exactly once.
 struct RoomFiles: Equatable, Sendable {
     /// Legal transitions: `promised` → `receiving` → `stored`. Each can be removed, and ends at `until`.
     enum State: Equatable, Sendable { case promised, receiving, stored }
@@ -17,17 +17,14 @@ struct RoomFiles: Equatable, Sendable {
         let size: Int
         /// The person who sends it, and their place in the room.
         let sender: ConnectionID
-        /// The address that the sender came in from, for the limit per address.
-        let address: String
+        /// What is reserved for the file. No overflow: a size is at most `Limits.roomFile`.
+        let claim: RoomFileSpace.Claim
         let secret: RoomFileKey
         fileprivate(set) var state = State.promised
         /// When the upload is given up, or the file deleted.
         fileprivate(set) var until: Timestamp
         /// When to look at the time again, in steps (`Room.longestTimer`).
         fileprivate(set) var checkAt: Timestamp
-
-        /// What is reserved for the file. No overflow: a size is at most `Limits.roomFile`.
-        var space: Int { RoomFiles.space(for: size) }
 
         fileprivate mutating func keep(until: Timestamp, now: Timestamp) {
             (self.until, checkAt) = (until, min(until, now + Room.longestTimer))
@@ -36,7 +33,7 @@ struct RoomFiles: Equatable, Sendable {
 
     private(set) var entries: [Entry] = []
 
-    var bytes: Int { entries.reduce(0) { $0 + $1.space } }
+    var bytes: Int { entries.reduce(0) { $0 + $1.claim.space } }
     var nextTimeout: Timestamp? { entries.lazy.map(\.checkAt).min() }
     subscript(id: RoomFileID) -> Entry? { entries.first { $0.id == id } }
 
@@ -57,37 +54,26 @@ struct RoomFiles: Equatable, Sendable {
         }
         guard Self.isAllowed(verb.name) else { throw .invalidFileName }
         if let error = turn.permit.refusal(of: .optional) { throw error }
-        let unfinished = entries.count { $0.sender == member.client && $0.state != .stored }
-        guard unfinished < rules.roomUploads else { throw .uploadsBusy(rules) }
-        try permit(Self.space(for: verb.size), from: member.address, turn)
+        let claim = RoomFileSpace.Claim(
+            space: Self.space(for: verb.size), sender: member.identity, address: member.address)
+        try permit(claim, turn)
         let until = turn.now + rules.roomUploadStart
         let entry = Entry(
             id: .random(using: &turn.random), name: verb.name, size: verb.size, sender: member.client,
-            address: member.address, secret: .random(using: &turn.random), until: until, checkAt: until)
+            claim: claim, secret: .random(using: &turn.random), until: until, checkAt: until)
         entries.append(entry)
-        turn.figures.rooms.reserve(entry.space, for: entry.address)
+        turn.fileSpace.reserve(claim)
         return entry
     }
 
-    private func permit(_ space: Int, from address: String, _ turn: Turn) throws(WireError) {
-        let (rules, figures) = (turn.rules, turn.figures.rooms)
-        guard entries.count < rules.roomFiles, bytes + space <= rules.roomFileBytes else {
+    private func permit(_ claim: RoomFileSpace.Claim, _ turn: Turn) throws(WireError) {
+        let rules = turn.rules
+        guard entries.count < rules.roomFiles, bytes + claim.space <= rules.roomFileBytes else {
             throw WireError(
                 .storageFull, "This room has no space for this file. Ask a host to remove others first.",
                 retryable: true)
         }
-        // Before the limit of all, so that who uses up their own share learns what helps.
-        guard (figures.fileBytesPerAddress[address] ?? 0) + space <= rules.fileBytesPerAddress else {
-            throw WireError(
-                .storageQuota,
-                "Rooms keep too many files from your network. Remove some that you sent, or send a link.",
-                retryable: true)
-        }
-        guard figures.storedFileBytes + space <= rules.fileBytes else {
-            throw WireError(
-                .storageFull, "The server has no space for this file. Try again later, or send a link.",
-                retryable: true)
-        }
+        try turn.fileSpace.permit(claim, rules)
     }
 
     /// A name for any file system: without characters that end a path or a header, or that hide what kind of file it is.
@@ -106,7 +92,8 @@ struct RoomFiles: Equatable, Sendable {
             entries[index].until > turn.now
         else { throw .noUpload }
         entries[index].state = .receiving
-        entries[index].keep(until: turn.now + turn.rules.roomUploadTime, now: turn.now)
+        let time = turn.rules.uploadTime(of: entries[index].size)
+        entries[index].keep(until: turn.now + time, now: turn.now)
         return entries[index]
     }
 
@@ -117,11 +104,12 @@ struct RoomFiles: Equatable, Sendable {
     }
 
     /// The shell has all bytes of the file.
-    mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: Turn) throws(WireError) -> Entry {
+    mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
             throw .noUpload
         }
         entries[index].state = .stored
+        turn.fileSpace.finish(entries[index].claim)
         entries[index].keep(until: turn.now + turn.rules.roomFileLifetime, now: turn.now)
         return entries[index]
     }
@@ -137,7 +125,7 @@ struct RoomFiles: Equatable, Sendable {
     mutating func remove(_ id: RoomFileID, _ turn: inout Turn) {
         guard let index = index(id) else { return }
         let entry = entries.remove(at: index)
-        turn.figures.rooms.release(entry.space, of: entry.address)
+        turn.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
         // Also while it is promised: the upload may be on its way.
         turn.deleteFile(entry.id)
     }
@@ -254,10 +242,11 @@ extension Room {
             files.remove(id, &turn)
             throw .chatIsOff
         }
-        let entry = try files.finish(id, secret, turn)
+        let entry = try files.finish(id, secret, &turn)
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: entry.name, at: turn.now,
             file: RoomFile(id: id, size: entry.size))
+        // What is sent counts, in which JSON writes a control character in six bytes.
         do throws(WireError) { try charge(textSize: line.encodedSize, turn) } catch {
             files.remove(id, &turn)
             throw error
@@ -285,10 +274,4 @@ extension WireError {
         .notFound, "This upload does not exist any longer. Send the file again from the room.")
     package static let noFile = WireError(
         .notFound, "There is no such file, or you are not in its room any longer. Join the room again.")
-
-    fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {
-        WireError(
-            .rateLimited, "You are sending \(rules.roomUploads) files. Wait until one is complete.", retryable: true,
-            retryAfter: .seconds(1))
-    }
 }

@@ -88,6 +88,7 @@ struct RoomRegister: Machine {
             throw WireError(.roomNotFound, "There is no room with this name. Ask who invited you for the link.")
         }
         let applicant = application.applicant
+        guard !application.join.missesPassword else { throw .noRoomWithPassword }
         try permitRoom(applicant, turn)
         if application.join.options?.persistent == true {
             if let error = turn.permit.refusal(of: .optional) { throw error }
@@ -98,7 +99,8 @@ struct RoomRegister: Machine {
         let name = application.join.name ?? unusedName(&turn)
         add(name, Creator(identity: applicant.identity, address: applicant.address))
         // The identity of a client of PerchRTC's protocol proves nothing, so it has no privileges.
-        turn.tell(.room(name, .open(settings, creator: applicant.isPerch ? nil : applicant.identity)))
+        let creator = applicant.isPerch ? nil : applicant.identity
+        turn.tell(.room(name, .open(settings, creator: creator, formerID: application.join.room)))
         turn.tell(.room(name, .join(application)))
     }
 
@@ -174,7 +176,9 @@ struct RoomRegister: Machine {
     /// part of that: otherwise nobody could open a room any longer.
     private func permitPersistent(_ address: String?, _ turn: Turn) throws(WireError) {
         let fromAddress = address.flatMap { persistentPerAddress[$0] } ?? 0
-        guard fromAddress < turn.rules.persistentRoomsPerAddress, persistent < turn.rules.maxPersistentRooms else {
+        // At most half of all rooms, also if an operator has changed only `maxRooms`.
+        let most = min(turn.rules.maxPersistentRooms, turn.rules.maxRooms / 2)
+        guard fromAddress < turn.rules.persistentRoomsPerAddress, persistent < most else {
             throw WireError(
                 .rateLimited, "There are too many rooms that stay when they are empty. Use one that ends.",
                 retryable: true, retryAfter: turn.rules.roomEmptyGrace)
@@ -211,4 +215,18 @@ struct RoomRegister: Machine {
         let count = (counts[key] ?? 1) - 1
         counts[key] = count > 0 ? count : nil
     }
+}
+
+extension RoomVerb.Join {
+    /// Whether the person comes to a room with a password, which has ended, and would open one without. Members who come back
+    /// may have a password that a host had taken away.
+    fileprivate var missesPassword: Bool {
+        room == nil && !(password ?? "").isEmpty && (options?.password ?? "").isEmpty
+    }
+}
+
+extension WireError {
+    fileprivate static let noRoomWithPassword = WireError(
+        .roomNoPassword,
+        "No room of this name has a password. It may have ended. To open a room without a password, leave it out.")
 }

@@ -207,7 +207,8 @@ extension Session {
             }
             turn.send(event, to: to)
         } else {
-            try charge(textSize: (verb.data?.utf8.count ?? 0) + (verb.type?.utf8.count ?? 0), turn)
+            // What is sent counts, in which JSON writes a control character in six bytes.
+            try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), turn)
             broadcast(event, &turn)
         }
         // Keep text that the partner received, in case of a report, whether it was sent to one connection or to all. Skip

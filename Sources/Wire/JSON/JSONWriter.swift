@@ -110,6 +110,17 @@ public struct JSONWriter: Sendable {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// Returns the bytes that a string takes in JSON, without its quotes.
+    public static func size(of text: String) -> Int {
+        text.utf8.reduce(0) { size, byte in
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x0A, 0x0D, 0x09: size + 2
+            case 0..<0x20: size + 6
+            default: size + 1
+            }
+        }
+    }
+
     private mutating func escape(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""): bytes.append(contentsOf: "\\\"".utf8)

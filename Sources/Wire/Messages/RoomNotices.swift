@@ -73,6 +73,8 @@ extension RoomNotice {
         public var re: UInt64?
         /// The room's name, as its creator wrote it.
         public var name = RoomName.unset
+        /// The room's id, for joining the same room again. Nil from a server that sends none.
+        public var room: RoomID?
         /// The room's session, and a token to join it. Nobody else can use the token, and it becomes invalid when the client is
         /// no longer in the room. In JSON, these are the members `sessionId` and `token` of the message itself.
         public var admission = Admission()
@@ -90,6 +92,7 @@ extension RoomNotice {
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.re(&re)
             try coder.room("name", &name)
+            try coder.id("roomId", &room)
             try admission.fields(&coder)
             try coder.choice("role", &role)
             try coder.nested("options", &options)

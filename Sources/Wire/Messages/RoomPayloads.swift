@@ -79,7 +79,7 @@ public struct RoomChanges: Payload, Hashable {
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.choice("media", &media)
         // The maximum depends on the room, and the room refuses a larger number with its own error.
-        try coder.integer("capacity", &capacity, in: 1...Int(UInt16.max))
+        try coder.integer("capacity", &capacity, in: 1...Int.max)
         try coder.bool("locked", &locked)
         try coder.bool("lobby", &lobby)
         try coder.string("password", &password, max: Limits.roomPassword)

@@ -3,8 +3,8 @@
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
-    /// `room_banned`, `room_mesh`, `media_unavailable`, `not_permitted` or `rate_limited`, or with a `token_*` error for a bad
-    /// token.
+    /// `room_banned`, `room_mesh`, `room_other`, `room_no_password`, `media_unavailable`, `not_permitted` or `rate_limited`, or
+    /// with a `token_*` error for a bad token.
     case join(Join)
     /// Leaves the room, or stops waiting. Answered with `ok`.
     case leave
@@ -81,10 +81,14 @@ extension RoomVerb {
     public struct Join: Payload {
         /// The room's name; nil for a new room with a random name.
         public var name: RoomName?
+        /// The room that this client was in, to join the same one again: `room_other` if another room has the name now. Nil on
+        /// the first join.
+        public var room: RoomID?
         /// The name to show to others, at most 40 characters; empty for a generated one. A name from a user token takes
         /// precedence.
         public var displayName = ""
-        /// The room's password; nil if there is none.
+        /// The room's password; nil if the person knows of none. If the room has none, it is another room than the person means:
+        /// `room_no_password`.
         public var password: String?
         /// A token for this room, which an application made; nil if there is none. `name` can then be nil, too.
         public var token: String?
@@ -102,6 +106,7 @@ extension RoomVerb {
         }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
             try coder.room("name", &name)
+            try coder.id("roomId", &room)
             // Only limit the length here. The name is checked later, because a bad name has its own error code.
             try coder.string("displayName", &displayName, max: Limits.message)
             try coder.string("password", &password, max: Limits.roomPassword)

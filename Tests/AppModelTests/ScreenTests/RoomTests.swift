@@ -73,6 +73,29 @@ import Testing
         model.leave()
         #expect(model.status == .ready && requests.all.count == 1)
     }
+    @Test func aRoomWithoutAPasswordIsJoinedOnlyIfThePersonWantsIt() {
+        let model = model(.refused(.password(CallTrouble(code: "room_password", message: "This room has a password."))))
+        model.password = "secret"
+        model.join()
+        model.handle(.refused(.noPassword))
+        #expect(model.joinText == "Join without password" && model.offersCancel)
+        #expect(model.statusText.hasPrefix("This room has no password"))
+        model.roomName = "garden"
+        #expect(model.joinText == "Join")
+        model.roomName = "book club"
+        model.join()
+        #expect(requests.all.last == .join("book club", name: "", password: nil, video: true))
+    }
+    @Test func anotherRoomWithTheNameOfTheLastIsJoinedOnlyIfThePersonWantsIt() {
+        let model = model(.refused(.addressesAreSeen))
+        model.join()
+        model.handle(.joined)
+        model.handle(.otherRoom)
+        #expect(model.status == .otherRoom && model.canJoin && device.announcer.texts.last == model.statusText)
+        #expect(requests.all.count == 2, "it does not join by itself")
+        model.join()
+        #expect(requests.all.last == .join("book club", name: "", password: nil, video: true), "nor past a question")
+    }
     @Test func addressesAreAcceptedForOneRoomAndOneVisit() {
         let model = model(.refused(.addressesAreSeen))
         model.roomName = "garden"

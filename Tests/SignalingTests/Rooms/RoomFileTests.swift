@@ -84,6 +84,29 @@ private struct NoUpload: Error {}
     @Test func aPersonHasFewUploadsAtATime() throws {
         for _ in 0..<3 { _ = try upload(bob) }
         #expect(announce(bob)?.errorCode == .rateLimited)
+        let tab = stage.arrive(bob.identity, address: "tab")
+        tab.open(as: "Bob")
+        #expect(announce(tab)?.errorCode == .rateLimited, "it is the same person")
+        tab.leaveRoom()
+        tab.open(RoomName("Tea"), as: "Bob")
+        #expect(announce(tab)?.errorCode == .rateLimited, "also in another room")
+        #expect(announce(eve)?.room != nil)
+        bob.leaveRoom()
+        #expect(announce(tab)?.room != nil)
+    }
+
+    /// A slow one holds its space while nothing is stored.
+    @Test func anUploadHasTimeByItsSize() throws {
+        let upload = try upload(bob)
+        ask(upload.id, .begin(upload.secret))
+        stage.pass(.seconds(31))
+        #expect(ask(upload.id, .check(upload.secret))?.errorCode == .notFound)
+        guard case .room(.upload(let large))? = announce(bob, size: 1024 * 1024) else { throw NoUpload() }
+        ask(large.id, .begin(large.secret))
+        stage.pass(.seconds(61))
+        #expect(ask(large.id, .check(large.secret))?.errorCode == nil, "30 s, and 32 s at 32 KiB/s")
+        stage.pass(.seconds(2))
+        #expect(ask(large.id, .check(large.secret))?.errorCode == .notFound)
     }
 
     @Test func namesAndSizesAreChecked() {
@@ -131,6 +154,13 @@ private struct NoUpload: Error {}
         #expect(ask(upload.id, .end(upload.secret, isComplete: true))?.errorCode == .notFound)
     }
 
+    @Test func nobodyDeletesFilesByWritingLongMessages() throws {
+        let id = try send(ada)
+        for _ in 0..<6 { #expect(bob.write(String(repeating: "x", count: 4096))?.type == "ok") }
+        let chat = try #require(stage.arrive().open()?.room?.joined).chat
+        #expect(chat.map(\.file?.id) == [id, nil, nil, nil, nil])
+    }
+
     /// Otherwise it would take space of the room, although who comes later could neither see nor remove it.
     @Test func aFileIsDeletedWhenItsLineLeavesTheChat() throws {
         let id = try send(bob)
@@ -144,7 +174,7 @@ private struct NoUpload: Error {}
         #expect(heard.first?.said?.text == "100")
         #expect(heard.dropFirst() == [.fileRemoved(.init(id: id))])
         #expect(stage.effects.contains(.deleteFile(id)))
-        #expect(stage.hub.roomFigures.storedFileBytes == 0)
+        #expect(stage.hub.roomFileSpace.all.bytes == 0)
         #expect(bob.ask(.room(.removeFile(.init(id: id))))?.errorCode == .notFound)
         #expect(stage.arrive().open()?.room?.joined?.chat.count == 100)
     }
@@ -169,7 +199,7 @@ private struct NoUpload: Error {}
             })
     }
 
-    private var figures: RoomFigures { stage.hub.roomFigures }
+    private var space: RoomFileSpace { stage.hub.roomFileSpace }
 
     /// Otherwise a few promises would reserve the space of everyone, without a byte being sent.
     @Test func anAddressReservesOnlyItsShareInAllRooms() throws {
@@ -185,18 +215,41 @@ private struct NoUpload: Error {}
     /// Otherwise the space would hold any number of small files, each of which takes a block of the disk.
     @Test func aSmallFileTakesABlock() throws {
         _ = announce(bob, size: 1)
-        #expect(figures.storedFileBytes == Self.block)
+        #expect(space.all.bytes == Self.block)
         _ = announce(ada, size: Self.block)
-        #expect(figures.storedFileBytes == 2 * Self.block)
+        #expect(space.all.bytes == 2 * Self.block)
         _ = announce(eve, size: Self.block + 1)
-        #expect(figures.storedFileBytes == 4 * Self.block)
+        #expect(space.all.bytes == 4 * Self.block)
         #expect(announce(bob, size: 1)?.errorCode == .storageFull, "bob has a share left, but the server has no space")
-        #expect(figures.fileBytesPerAddress == ["a": Self.block, "b": Self.block, "e": 2 * Self.block])
+        #expect(space.addresses.mapValues(\.bytes) == ["a": Self.block, "b": Self.block, "e": 2 * Self.block])
+    }
+
+    /// A promise costs nothing. Eight addresses could hold the space of all rooms with promises that they renew.
+    @Test func fewAddressesCannotHoldAllSpaceWithUnfinishedUploads() throws {
+        let block = Self.block
+        let room = try StandUp(
+            Stage {
+                $0.routesMedia = true
+                ($0.unfinishedFileBytes, $0.unfinishedFileBytesPerAddress) = (4 * block, 2 * block)
+                ($0.roomUploads, $0.roomTalk) = (100, .init(perSecond: 100, burst: 100))
+            })
+        let accepted = (0..<5).count { _ in room.bob.ask(.room(.file(.init(name: "x", size: block))))?.room != nil }
+        #expect(accepted == 2)
+        let first = room.ada.ask(.room(.file(.init(name: "x", size: 3 * block))))
+        #expect(first?.errorCode == .rateLimited, "all addresses together have four blocks")
+        guard case .room(.upload(let upload))? = room.ada.ask(.room(.file(.init(name: "x", size: 2 * block)))) else {
+            throw NoUpload()
+        }
+        #expect(room.eve.ask(.room(.file(.init(name: "x", size: 1))))?.errorCode == .rateLimited)
+        for action: RoomFileAction in [.begin(upload.secret), .end(upload.secret, isComplete: true)] {
+            _ = room.stage.operate(.file(.standUp, upload.id, action))
+        }
+        #expect(room.eve.ask(.room(.file(.init(name: "x", size: 1))))?.room != nil, "a stored file is finished")
     }
 
     @Test func theShareComesBackWhenAFileOrAPromiseEnds() throws {
         func expectNone(_ way: String) {
-            #expect(figures.storedFileBytes == 0 && figures.fileBytesPerAddress == [:], "\(way): \(figures)")
+            #expect(space == RoomFileSpace(), "\(way): \(space)")
         }
         _ = try upload(bob)
         stage.pass(.seconds(31))

@@ -71,7 +71,7 @@ import Wire
     }
 
     @Test func capacitiesBeyondTheLimitAreRefused() {
-        for (media, capacity) in [(RoomMedia.mesh, 7), (.mesh, 100), (.routed, 101)] {
+        for (media, capacity) in [(RoomMedia.mesh, 7), (.mesh, 100), (.routed, 101), (.routed, .max)] {
             let answer = ada.open(with: RoomChanges { ($0.media, $0.capacity) = (media, capacity) })
             #expect(answer?.errorCode == .notPermitted)
         }

@@ -209,7 +209,7 @@ extension Stage {
         #expect(guest.open(token: token)?.room?.joined != nil)
     }
 
-    @Test func aBanAndTheCapacityHoldForHoldersToo() {
+    @Test func aBanHoldsForHoldersTooAndTheCapacityForGuests() {
         let host = stage.arrive()
         host.open(token: stage.roomToken(.host))
         let mallory = stage.arrive()
@@ -217,7 +217,8 @@ extension Stage {
         host.remove(mallory, ban: true)
         #expect(mallory.open(token: stage.roomToken(.host))?.errorCode == .roomBanned)
         host.set { $0.capacity = 1 }
-        #expect(stage.arrive().open(token: stage.roomToken(.host))?.errorCode == .roomFull)
+        #expect(stage.arrive().open(token: stage.roomToken(.guest))?.errorCode == .roomFull)
+        #expect(stage.arrive().open(token: stage.roomToken(.host))?.room?.joined?.role == .host)
     }
 
     @Test func aLockStopsGuestsAndNoHosts() {

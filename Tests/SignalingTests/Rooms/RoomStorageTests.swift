@@ -111,6 +111,16 @@ import Wire
         }
     }
 
+    @Test func persistentRoomsLeaveRoomForOthersAlsoIfOnlyTheNumberOfAllRoomsIsSet() {
+        let stage = Stage { ($0.routesMedia, $0.maxRooms) = (true, 4) }
+        let answers = (0..<4).map { number in
+            let persistent = RoomChanges { $0.persistent = true }
+            return stage.arrive(address: "\(number)").open(RoomName("\(number)"), with: persistent)?.errorCode
+        }
+        #expect(answers == [nil, nil, .rateLimited, .rateLimited])
+        #expect(stage.arrive().open(RoomName("other"))?.room?.joined != nil)
+    }
+
     @Test func thePasswordSurvivesAndIsNotStored() throws {
         ada.open(with: RoomChanges { ($0.persistent, $0.password) = (true, "open sesame") })
         let password = try #require(stored?.password)
@@ -197,10 +207,10 @@ import Wire
             Issue.record("the upload was refused")
             return
         }
-        #expect(stage.hub.roomFigures.storedFileBytes == 4096)
+        #expect(stage.hub.roomFileSpace.all.bytes == 4096)
         stage.handle(.roomsNotStored([before.id], [before]))
         #expect(stage.effects.contains(.deleteFile(upload.id)))
-        #expect(stage.hub.roomFigures.storedFileBytes == 0)
+        #expect(stage.hub.roomFileSpace.all.bytes == 0)
     }
 
     @Test func aRoomThatCouldNotBeDeletedExistsAgain() throws {

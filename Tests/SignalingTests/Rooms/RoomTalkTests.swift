@@ -36,16 +36,24 @@ import Wire
             stage.pass(.seconds(1))
         }
         let long = try #require(stage.arrive().open()?.room?.joined).chat
-        #expect(long.count == 3)
+        #expect(long.count == 4)
     }
 
-    @Test func theHistoryIsLimitedInWhatIsSent() throws {
-        for _ in 0..<4 {
-            ada.write(String(repeating: "\u{1}", count: 2048))
-            stage.pass(.seconds(1))
-        }
+    /// JSON writes a control character in six bytes.
+    @Test func oneMessageDoesNotPushOutAllOthers() throws {
+        ada.write("hello")
+        #expect(bob.write(String(repeating: "\u{1}", count: 4096))?.type == "ok")
         let lines = try #require(stage.arrive().open()?.room?.joined).chat
-        #expect(lines.count == 1, "JSON writes a control character in six bytes")
+        #expect(lines.map(\.text.count) == [5, 4096])
+    }
+
+    @Test func aMessageThatIsLargerThanTheWholeHistoryIsRefused() throws {
+        let room = try StandUp(Stage { ($0.routesMedia, $0.roomChatBytes) = (true, 1024) })
+        room.ada.write("hello")
+        #expect(room.bob.write(String(repeating: "x", count: 1025))?.errorCode == .messageTooLarge)
+        #expect(room.bob.write(String(repeating: "x", count: 1019))?.type == "ok")
+        let lines = try #require(room.stage.arrive().open()?.room?.joined).chat
+        #expect(lines.map(\.text.count) == [5, 1019])
     }
 
     @Test func comingBackOrUsingAnotherDeviceDoesNotRefillABudget() {

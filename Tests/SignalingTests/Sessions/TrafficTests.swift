@@ -37,6 +37,14 @@ import Wire
         #expect(guests[0].signal(session, "chat", text)?.type == "ok")
     }
 
+    @Test("counts in the size in which it is sent")
+    func escapedText() {
+        // JSON writes a control character in six bytes.
+        let text = String(repeating: "\u{1}", count: 1000)
+        let answers = (0..<2).map { _ in guests[0].signal(session, "chat", text)?.type }
+        #expect(answers == ["ok", "error"])
+    }
+
     @Test("does not limit another session")
     func others() {
         for _ in 0..<6 { guests[0].signal(session, "chat", String(repeating: "x", count: 1000)) }

@@ -39,11 +39,11 @@ extension Guest {
     /// Asks to join a room and returns the answer.
     @discardableResult func open(
         _ name: RoomName? = .standUp, as displayName: String = "Ada", password: String? = nil, token: String? = nil,
-        with options: RoomChanges? = nil, routedOnly: Bool? = nil
+        with options: RoomChanges? = nil, routedOnly: Bool? = nil, again room: RoomID? = nil
     ) -> ServerMessage? {
         var join = RoomVerb.Join(
             name: name, displayName: displayName, password: password, token: token, options: options)
-        join.routedOnly = routedOnly
+        (join.routedOnly, join.room) = (routedOnly, room)
         return ask(.room(.join(join)))
     }
 

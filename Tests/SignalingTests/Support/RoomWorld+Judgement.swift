@@ -18,10 +18,14 @@ extension RoomWorld {
         if sessions > rooms + remembered {
             fail("\(sessions) sessions of \(rooms) rooms are left, and \(remembered) are remembered")
         }
-        let figures = stage.hub.roomFigures
-        let (bytes, shares) = (figures.storedFileBytes, figures.fileBytesPerAddress.values)
+        let space = stage.hub.roomFileSpace
+        let (bytes, shares) = (space.all.bytes, space.addresses.values.map(\.bytes))
         if shares.contains(where: { $0 <= 0 }) || shares.reduce(0, +) != bytes {
             fail("the shares \(shares) of addresses are not the \(bytes) bytes of files")
+        }
+        let unfinished = space.addresses.values.map(\.unfinished)
+        if unfinished.contains(where: { $0 < 0 }) || unfinished.reduce(0, +) != space.all.unfinished {
+            fail("the unfinished shares \(unfinished) of addresses are not the \(space.all.unfinished) bytes of all")
         }
         if bytes < 0 || (rooms == 0 && bytes > 0) { fail("\(rooms) rooms have \(bytes) bytes of files") }
     }

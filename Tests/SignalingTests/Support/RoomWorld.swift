@@ -74,6 +74,7 @@ struct RoomWorld: RandomWorld {
             // Random people knock and join far more often than real ones. Other tests cover these limits.
             (rules.roomKnocks, rules.roomPasswordGuesses) = (.init(perMinute: 100_000), .init(perMinute: 100_000))
             rules.joins = .init(perSecond: 1000, burst: 1000)
+            (rules.roomReturns, rules.roomReturnsPerAddress, rules.roomAddressShare) = (rules.joins, rules.joins, 100)
         }
         var random = random
         identities = (0..<12).map { _ in .random(using: &random) }
@@ -170,10 +171,16 @@ struct RoomWorld: RandomWorld {
         let isNew = view.people[person.connection] == nil && person.state != .left
         view.people[person.connection] = person.state == .left ? nil : person
         visitor.view = view
-        let (count, capacity) = (view.people.count, view.options.capacity)
+        let (count, capacity) = (view.people.count, Self.places(view.people, view.options))
         if isNew, count > capacity {
             fail("\(person.connection.isPhone ? "a phone" : "a person") came in as number \(count) of \(capacity)")
         }
+    }
+
+    /// How many people may be in a room: its capacity, and hosts beyond it.
+    private static func places(_ people: [ConnectionID: RoomPerson], _ options: RoomOptions) -> Int {
+        let most = options.media == .routed ? Limits.routedRoom : Limits.meshRoom
+        return min(most, options.capacity + people.values.count { $0.role == .host })
     }
 
     private mutating func hear(_ visitor: Visitor, _ joined: RoomNotice.Joined) {
@@ -182,7 +189,8 @@ struct RoomWorld: RandomWorld {
         if joined.re == nil { count("let in") }
         let people = Dictionary(joined.people.map { ($0.connection, $0) }, uniquingKeysWith: { first, _ in first })
         if people[visitor.connection]?.role != joined.role { fail("a person got a role that others do not see") }
-        if people.count > joined.options.capacity { fail("\(people.count) of \(joined.options.capacity) are in") }
+        let places = Self.places(people, joined.options)
+        if people.count > places { fail("\(people.count) of \(places) are in") }
         let options = joined.options
         visitor.view = View(
             name: joined.name, people: people, options: options, admission: joined.admission,

@@ -22,7 +22,7 @@ const passingTime = 5_000;
 /** Settings that need another connection; the others need another publisher. */
 const networkSettings = /** @type {const} */ (['candidates', 'protocol']);
 /** Refusals after which the same join can be tried again with other words. All others end the visit. */
-const correctable = ['room_password', 'rate_limited', 'already_joined', 'invalid_name'];
+const correctable = ['room_password', 'room_no_password', 'rate_limited', 'already_joined', 'invalid_name'];
 
 /** What belongs to one stay in the room. */
 const nothing = {
@@ -198,6 +198,8 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
   if (!correctable.includes(code)) return over(state, code, message);
   const trouble = { code, message, ...(retryAfterMs ? { until: now + retryAfterMs, seconds: Math.ceil(retryAfterMs / 1000) } : {}) };
   const before = { ...state, place: /** @type {Place} */ ({ is: 'before' }), trouble };
+  // The next press joins without a password, after the user has read that.
+  if (code === 'room_no_password') return [{ ...before, asksPassword: false, password: '' }, [{ do: 'focus', on: 'join' }]];
   if (code !== 'room_password') return [before, []];
   const isWrong = state.password !== '';
   return [
@@ -213,7 +215,9 @@ function joinRefused(state, { code, message, retryAfterMs }, now) {
 function over(state, why, message, effects = []) {
   if (state.place.is === 'before' || state.place.is === 'over') return unchanged(state);
   const place = /** @type {Place} */ ({ is: 'over', why, message });
-  return [{ ...state, ...nothing, place, trouble: null, passing: null }, [...effects, { do: 'closeScreen' }, { do: 'focus', on: 'over' }]];
+  // What the user accepted concerned the room that has ended, and not another one with its name.
+  const mesh = state.mesh && why !== 'room_other';
+  return [{ ...state, ...nothing, mesh, place, trouble: null, passing: null }, [...effects, { do: 'closeScreen' }, { do: 'focus', on: 'over' }]];
 }
 
 // ---- Camera and microphone

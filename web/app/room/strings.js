@@ -240,6 +240,7 @@ const en = {
     room_full: ['This room is full', 'Try again when somebody has left, or ask a host for more places.'],
     room_locked: ['This room is locked', 'Ask a host to unlock it, then try again.'],
     room_mesh: ['This room has changed', 'Its members now see each other’s IP addresses. Join again only if you accept that.'],
+    room_other: ['Your room has ended', 'Another room has its name now, and other people may be in it. Join it only if you expect that.'],
     room_refused: ['A host did not let you in', 'You can knock again in a minute.'],
     room_banned: ['You are banned from this room', 'You can open another room.'],
     room_not_found: ['There is no such room', 'Check the link. On this site, only operators create rooms.'],
@@ -255,6 +256,7 @@ const en = {
   // Problems
   troubles: {
     room_mesh: 'In this room, members see each other’s IP addresses. Press Join again if you accept that.',
+    room_no_password: 'This room has no password, so it may be another room than you expect. Everyone who knows its name can join. Press Join to join it anyway.',
     wrong_password: 'This is not the password. Try again.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
     already_joined: 'You are already waiting for this room in another tab. Continue there, or leave it there first.',

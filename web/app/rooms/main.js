@@ -19,9 +19,8 @@ const field = input('name');
 
 /** @param {string} name */
 function go(name) {
-  const mesh = input('mesh').checked;
-  recent.remember(name, mesh);
-  location.assign(roomPath(name, guest, mesh));
+  // The room's page remembers the room once the user is in it.
+  location.assign(roomPath(name, guest, input('mesh').checked));
 }
 
 /** @param {string} text */

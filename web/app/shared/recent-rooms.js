@@ -1,5 +1,6 @@
 // The last rooms of this device, newest first. A guest's are kept in the guest's tab.
 import { shelf } from './memory.js';
+import { isSameRoom } from './same-room.js';
 
 /** Enough to find the usual ones, on one screen of a phone. */
 const maxRooms = 6;
@@ -16,8 +17,7 @@ export function recentRooms(guest) {
     const known = Array.isArray(names) ? names.filter((name) => typeof name === 'string' && name !== '').slice(0, maxRooms) : [];
     return known.map((name) => ({ name, mesh: direct.includes(name) }));
   };
-  // Names that differ only in case name the same room.
-  const others = (/** @type {string} */ name) => recall().filter((one) => one.name.toLowerCase() !== name.toLowerCase());
+  const others = (/** @type {string} */ name) => recall().filter((one) => !isSameRoom(one.name, name));
   const keep = (/** @type {RecentRoom[]} */ rooms) => kept.set({
     names: rooms.map(({ name }) => name), mesh: rooms.filter(({ mesh }) => mesh).map(({ name }) => name),
   });

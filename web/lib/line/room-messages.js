@@ -37,7 +37,7 @@ const ofOneOrAll = { connectionId: optional(string) };
 /** @type {Record<string, Members>} */
 export const clientAboutRooms = {
   'room.join': {
-    name: optional(string), displayName: string, password: optional(string), token: optional(string),
+    name: optional(string), roomId: optional(string), displayName: string, password: optional(string), token: optional(string),
     options: optional(changes), routedOnly: optional(boolean),
   },
   'room.leave': {},
@@ -58,8 +58,8 @@ export const clientAboutRooms = {
 /** @type {Record<string, Members>} */
 export const serverAboutRooms = {
   'room.joined': {
-    re: optional(integer), name: string, sessionId: string, token: string, role, options, people: list(object(person)),
-    chat: list(object(line)), files: optional(object({ path: string, key: string, maxSize: integer })),
+    re: optional(integer), name: string, roomId: optional(string), sessionId: string, token: string, role, options,
+    people: list(object(person)), chat: list(object(line)), files: optional(object({ path: string, key: string, maxSize: integer })),
   },
   'room.waiting': { re: integer, name: string },
   'room.refused': { name: string, code: string, message: string },

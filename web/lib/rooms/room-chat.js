@@ -7,8 +7,11 @@ const maxLines = 100;
 const maxBytes = 16 * 1024;
 
 const encoder = new TextEncoder();
-/** @param {RoomLine} line */
-const sizeOf = ({ displayName, text }) => encoder.encode(displayName + text).length;
+/**
+ * Returns the bytes that count: files do not compete with messages for them.
+ * @param {RoomLine} line
+ */
+const sizeOf = ({ text, file }) => (file ? 0 : encoder.encode(text).length);
 
 export class RoomChat {
   /** @type {RoomLine[]} oldest first */
@@ -19,19 +22,19 @@ export class RoomChat {
   add(line) {
     this.lines.push(line);
     this.#bytes += sizeOf(line);
-    while (this.lines.length > maxLines || this.#bytes > maxBytes) {
-      const first = this.lines.shift();
-      if (!first) return;
-      this.#bytes -= sizeOf(first);
-    }
+    while (this.#bytes > maxBytes) this.#remove(this.lines.findIndex(({ file }) => !file));
+    while (this.lines.length > maxLines) this.#remove(0);
+  }
+
+  /** @param {number} index */
+  #remove(index) {
+    for (const line of this.lines.splice(index, 1)) this.#bytes -= sizeOf(line);
   }
 
   /** @param {string} fileId a file that was deleted */
   removeFile(fileId) {
     const index = this.lines.findIndex(({ file }) => file?.fileId === fileId);
-    if (index < 0) return;
-    this.#bytes -= sizeOf(this.lines[index]);
-    this.lines.splice(index, 1);
+    if (index >= 0) this.#remove(index);
   }
 
   /**

@@ -36,7 +36,7 @@ import { RoomMedia } from './room-media.js';
  * @property {() => void} expelled this place in the room no longer works: join the room again
  * @property {() => void} over the room ended here
  */
-/** @typedef {{name: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[], files?: import('./room-files.js').FileAccess}} Joined */
+/** @typedef {{name: string, roomId?: string, sessionId: string, token: string, role: RoomRole, options: RoomOptions, people: RoomPerson[], chat: RoomLine[], files?: import('./room-files.js').FileAccess}} Joined */
 
 /** How long to wait for `room.ended` after the session ended, before joining the session again (milliseconds). */
 const sessionPauseMs = 1000;
@@ -71,6 +71,8 @@ export class Room extends Emitter {
   /** Sends and fetches the files of the chat. */
   files = new RoomFiles((verb, members) => this.#request(verb, members), () => this.#host);
   name = '';
+  /** @type {string | undefined} the room's id; a later room of the same name has another one */
+  id;
   /** @type {RoomRole} */
   role = 'guest';
   /** @type {RoomOptions} */
@@ -222,9 +224,10 @@ export class Room extends Emitter {
 
   /** @param {Joined} joined */
   async #enter(joined) {
-    const { name, sessionId, token, options, people, chat } = joined;
+    const { name, roomId, sessionId, token, options, people, chat } = joined;
     const isFirst = this.#state === 'joining';
     this.name = name;
+    this.id = roomId;
     this.#token = token;
     this.connectionId = this.#host.client.welcome?.connectionId ?? this.connectionId;
     this.#endMedia(false);

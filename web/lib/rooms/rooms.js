@@ -12,8 +12,9 @@ import { controlOf, Room } from './room.js';
 /**
  * @typedef {object} RoomRequest
  * @property {string} [name] default: a random one
+ * @property {string} [roomId] of a room that this person was in: reject with `room_other` if another room has the name now
  * @property {string} [displayName] default: the server makes one
- * @property {string} [password]
+ * @property {string} [password] reject with `room_no_password` if there is no room with this name that has one
  * @property {string} [token] an application's token for the room, also for joining again
  * @property {RoomChanges} [options] of the room, if this creates it
  * @property {boolean} [routedOnly] reject with `room_mesh` instead of joining a room whose members see each other's addresses
@@ -135,9 +136,9 @@ export class Rooms extends Emitter {
       // Another call has sent it in the meantime.
       if (attempt !== this.#attempt || attempt.phase !== 'idle') return;
       attempt.phase = 'asking';
-      const { name, displayName = '', password, token, options, routedOnly } = attempt.request;
+      const { name, roomId, displayName = '', password, token, options, routedOnly } = attempt.request;
       const answer = this.#client.request(
-        'room.join', { name, displayName, password: password || undefined, token, options, routedOnly });
+        'room.join', { name, roomId, displayName, password: password || undefined, token, options, routedOnly });
       this.#quiet = answer.then(() => {}, () => {});
       await answer;
     } catch (error) {
@@ -243,9 +244,10 @@ export class Rooms extends Emitter {
     /** @type {Attempt} */
     const attempt = {
       request: {
-        name: room.name, displayName: room.me?.displayName, password, token: this.#token,
+        // The room may be gone, and a stranger's room have its name.
+        name: room.name, roomId: room.id, displayName: room.me?.displayName, password, token: this.#token,
         options: { ...options, ...hasPassword ? secrecy : {} },
-        // The room may be gone, and another one have its name, to which the user has not agreed.
+        // The user has not agreed to another kind of room.
         routedOnly: options.media === 'routed' ? true : undefined,
       },
       room,

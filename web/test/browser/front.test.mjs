@@ -55,6 +55,8 @@ test('a guest reaches each way in from the front page, and stays a guest; that p
       assert.deepEqual(await inspectRooms(page), []);
       await makeRoom(page, '?guest=1');
       await page.goto(`${server.url}/rooms?guest=1`);
+      // The two of before, and not the one whose page was only opened.
+      assert.equal(await page.evaluate("document.querySelectorAll('#recent-rooms li').length"), 2);
       await page.click('checkbox', 'Direct between devices (for a few people)');
       await makeRoom(page, '?guest=1&media=mesh');
     }

@@ -58,6 +58,24 @@ test('a password is asked for only if the room has one, and a wrong one is asked
   assert.equal(machine.state.password, '');
 });
 
+test('a password for a room that has none is dropped only after the user has read that', () => {
+  const machine = new RoomMachine().joining().tell('joinRefused', { code: 'room_password', message: '' });
+  machine.tell('password', { password: 'tea' }).tell('join');
+  machine.tell('joinRefused', { code: 'room_no_password', message: '' });
+  assert.deepEqual([machine.state.place.is, machine.state.trouble.code, machine.state.asksPassword], ['before', 'room_no_password', false]);
+  machine.tell('join');
+  assert.equal(joinOf(machine).password, undefined);
+});
+
+test('another room that has the name of the last one is joined only if the user wants it, and is asked about addresses again', () => {
+  const machine = new RoomMachine().joining();
+  machine.tell('joinRefused', { code: 'room_mesh', message: '' }).tell('join');
+  machine.tell('joinRefused', { code: 'room_other', message: '' });
+  assert.deepEqual([machine.state.place.is, machine.state.place.why], ['over', 'room_other']);
+  machine.tell('again');
+  assert.equal(joinOf(machine).routedOnly, true);
+});
+
 test('too many attempts say how long to wait, and keep what was typed', () => {
   const machine = new RoomMachine().joining().tell('joinRefused', { code: 'rate_limited', message: '', retryAfterMs: 4200 });
   assert.equal(machine.state.place.is, 'before');

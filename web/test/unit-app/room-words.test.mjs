@@ -30,7 +30,7 @@ test('the status line follows a visit', () => {
 
 test('every end of a visit has a title, a sentence and a next step', () => {
   const reasons = [
-    'left', 'removed', 'banned', 'closed', 'replaced', 'room_full', 'room_locked', 'room_refused', 'room_banned', 'room_mesh', 'room_not_found',
+    'left', 'removed', 'banned', 'closed', 'replaced', 'room_full', 'room_locked', 'room_refused', 'room_banned', 'room_mesh', 'room_other', 'room_not_found',
     'media_unavailable', 'not_permitted', 'connectionLost', 'something_new',
   ];
   for (const reason of reasons) {

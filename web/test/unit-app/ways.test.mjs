@@ -55,6 +55,9 @@ test('the last rooms are remembered, each once, the newest first', () => {
   const names = (of) => of.recall().map(({ name }) => name);
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'B']) recent.remember(name, false);
   assert.deepEqual(names(recent), ['B', 'g', 'f', 'e', 'd', 'c']);
+  for (const name of ['b\u200d', ' B ', 'b\u{e0020}', 'b\u3164']) recent.remember(name, false);
+  assert.deepEqual(names(recent), ['b\u3164', 'g', 'f', 'e', 'd', 'c'], 'names that look alike are one room');
+  recent.remember('B', false);
   recent.forget('e');
   assert.deepEqual(names(recent), ['B', 'g', 'f', 'd', 'c']);
   recentRooms(true).remember('secret', false);

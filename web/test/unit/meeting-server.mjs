@@ -8,7 +8,7 @@ export const refusal = (code, members) => new ConfabError({ code, message: `No: 
 
 const moderates = (/** @type {any} */ person) => person.role !== 'guest';
 
-/** @typedef {{name: string, sessionId: string, options: any, password: string, people: any[], chat: any[], waiting: any[], banned: Set<string>}} Place */
+/** @typedef {{name: string, roomId: string, sessionId: string, options: any, password: string, people: any[], chat: any[], waiting: any[], banned: Set<string>}} Place */
 
 export class MeetingServer extends FakeRoom {
   /** @type {string[]} names of files that were announced */
@@ -177,9 +177,10 @@ export class MeetingServer extends FakeRoom {
     this.tellAll(place, { type: 'room.person', ...this.seen(person) });
   }
 
-  'room.join'(/** @type {any} */ from, /** @type {any} */ { name = 'abc-defg-hij', displayName, password = '', options = {}, routedOnly }) {
+  'room.join'(/** @type {any} */ from, /** @type {any} */ { name = 'abc-defg-hij', roomId, displayName, password = '', options = {}, routedOnly }) {
     if (this.placeOf(from)) throw refusal('already_joined');
-    const place = this.rooms.get(name.toLowerCase()) ?? this.open(name, options);
+    const place = this.rooms.get(name.toLowerCase()) ?? this.open(name, options, roomId);
+    if (roomId && place.roomId !== roomId) throw refusal('room_other');
     if (place.banned.has(from.device)) throw refusal('room_banned');
     if (place.options.locked) throw refusal('room_locked', { retryable: true });
     if (place.password !== password && place.people.length > 0) throw refusal('room_password', { retryable: true });
@@ -192,12 +193,12 @@ export class MeetingServer extends FakeRoom {
     return { type: 'room.waiting', re: 1, name: place.name };
   }
 
-  /** @param {string} name @param {any} options @returns {Place} */
-  open(name, { password = '', ...options }) {
+  /** @param {string} name @param {any} options @param {string} [formerId] @returns {Place} */
+  open(name, { password = '', ...options }, formerId = undefined) {
     const defaults = { media: 'routed', capacity: 25, locked: false, lobby: false, password: password !== '', chat: true, share: 'all', persistent: false };
     /** @type {Place} */
     const place = {
-      name, sessionId: `2_${name}-${this.made += 1}`, options: { ...defaults, ...options }, password, people: [], chat: [], waiting: [], banned: new Set(),
+      name, roomId: formerId ?? `room-${this.made += 1}`, sessionId: `2_${name}-${this.made += 1}`, options: { ...defaults, ...options }, password, people: [], chat: [], waiting: [], banned: new Set(),
     };
     this.rooms.set(name.toLowerCase(), place);
     return place;
@@ -210,7 +211,7 @@ export class MeetingServer extends FakeRoom {
     this.tellAll(place, { type: 'room.person', ...this.seen(person) }, person.client);
     if (moderates(person)) queueMicrotask(() => { for (const one of place.waiting) this.tellKnock(place, one, true); });
     return {
-      type: 'room.joined', name: place.name, sessionId: place.sessionId, token: 'good', role: person.role, options: place.options,
+      type: 'room.joined', name: place.name, roomId: place.roomId, sessionId: place.sessionId, token: 'good', role: person.role, options: place.options,
       people: place.people.map((one) => this.seen(one)), chat: place.chat, files: { path: '/v1/rooms/r/files', key: 'k1', maxSize: 1000 },
     };
   }

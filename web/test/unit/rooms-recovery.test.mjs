@@ -286,6 +286,20 @@ describe('After a restart of the server', () => {
     assert.deepEqual([password, options.lobby, ben.room.role], ['', true, 'host']);
   });
 
+  test('nobody joins a stranger\'s room that has the name now', async () => {
+    const ann = await inside('ann', { options: { password: 'tea' } });
+    const ben = await inside('ben', { password: 'tea' });
+    server.restart();
+    const eve = await inside('eve');
+    for (const { client } of [ben, ann]) server.reconnect(client);
+    await clock.advance(200_000);
+    for (const one of [ann, ben]) {
+      assert.deepEqual(one.watched.of('ended').map(({ reason }) => reason), ['room_other']);
+      assert.equal(one.client.askedFor('room.join').length, 2, 'it does not pass by itself');
+    }
+    assert.equal(eve.room.people.size, 1);
+  });
+
   test('a second restart while they join again leaves nobody out', async () => {
     const people = [await inside('ann'), await inside('ben'), await inside('eve')];
     server.restart();

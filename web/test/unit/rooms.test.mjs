@@ -1,6 +1,7 @@
 // Joining a room, its people, chat and moderation.
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
+import { RoomChat } from '../../lib/rooms/room-chat.js';
 import { settled } from './fake-clock.mjs';
 import { refusal } from './meeting-server.mjs';
 import { begin, camera, clock, inside, seenBy, server, visitor, watch } from './visitors.mjs';
@@ -312,5 +313,19 @@ describe('In a room', () => {
     assert.equal((await rejection(ben.rooms.join({ name: 'Tea' }))).code, 'room_banned');
     assert.equal((await rejection(again.say('?'))).code, 'not_joined');
     assert.equal(clock.pending, 0);
+  });
+});
+
+describe('The chat that a page keeps', () => {
+  /** @param {string} text @param {any} [file] */
+  const line = (text, file) => ({ connectionId: 'c', displayName: 'Ann', text, at: 1, ...file ? { file } : {} });
+
+  test('counts messages as they were written, and no files', () => {
+    const chat = new RoomChat();
+    chat.add(line('plan.pdf', { fileId: 'f1', size: 5 }));
+    for (let number = 0; number < 6; number += 1) chat.add(line('\u0001'.repeat(4096)));
+    assert.deepEqual(chat.lines.map(({ text }) => text.length), [8, 4096, 4096, 4096, 4096]);
+    for (let number = 0; number < 100; number += 1) chat.add(line('x'));
+    assert.deepEqual([chat.lines.length, chat.lines[0].text], [100, 'x']);
   });
 });

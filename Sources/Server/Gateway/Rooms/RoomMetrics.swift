@@ -17,8 +17,8 @@ struct RoomMetrics: Sendable {
     private static let outcomes =
         ["joined", "waiting", otherOutcome]
         + [
-            WireError.Code.roomNotFound, .roomFull, .roomLocked, .roomPassword, .roomRefused, .roomBanned, .roomMesh,
-            .rateLimited,
+            WireError.Code.roomNotFound, .roomFull, .roomLocked, .roomPassword, .roomNoPassword, .roomOther,
+            .roomRefused, .roomBanned, .roomMesh, .rateLimited,
         ].map(\.rawValue)
 
     init() {
@@ -42,7 +42,7 @@ struct RoomMetrics: Sendable {
         rooms.record(hub.roomCount)
         people.record(figures.people)
         waiting.record(figures.waiting)
-        fileBytes.record(figures.storedFileBytes)
+        fileBytes.record(hub.roomFileSpace.all.bytes)
         var others = 0
         for (outcome, count) in figures.joins {
             if let total = joins[outcome], outcome != Self.otherOutcome {

@@ -1,0 +1,112 @@
+import Wire
+
+/// The space that the files of all rooms take, and who takes it. Rooms share it, because they share a disk.
+///
+/// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes are
+/// stored.
+public struct RoomFileSpace: Equatable, Sendable {
+    public struct Share: Equatable, Sendable {
+        /// Bytes of files, including unfinished ones.
+        public fileprivate(set) var bytes = 0
+        /// Bytes of files that are promised or being sent.
+        public fileprivate(set) var unfinished = 0
+
+        fileprivate mutating func add(_ space: Int, unfinished: Int) {
+            bytes += space
+            self.unfinished += unfinished
+        }
+    }
+
+    /// What one file takes.
+    struct Claim: Equatable, Sendable {
+        let space: Int
+        let sender: IdentityID
+        /// The address from which the sender joined the room.
+        let address: String
+    }
+
+    public private(set) var all = Share()
+    /// The shares of addresses that have files.
+    public private(set) var addresses: [String: Share] = [:]
+    /// The number of unfinished files of each person who has some, on all devices and in all rooms.
+    private var uploads: [IdentityID: Int] = [:]
+
+    public init() {}
+
+    /// Throws if there is no space for this file.
+    ///
+    /// Unfinished files have limits of their own: a promise costs its sender nothing, and a slow upload little. Without these
+    /// limits, few addresses could hold all the space without sending anything.
+    func permit(_ claim: Claim, _ rules: Rules) throws(WireError) {
+        guard uploads[claim.sender] ?? 0 < rules.roomUploads else { throw .uploadsBusy(rules) }
+        let share = addresses[claim.address] ?? Share()
+        // Before the limit of all, so that people who have used up their own share learn what helps.
+        guard share.bytes + claim.space <= rules.fileBytesPerAddress else {
+            throw WireError(
+                .storageQuota,
+                "Rooms keep too many files from your network. Remove some that you sent, or send a link.",
+                retryable: true)
+        }
+        guard all.bytes + claim.space <= rules.fileBytes else {
+            throw WireError(
+                .storageFull, "The server has no space for this file. Try again later, or send a link.",
+                retryable: true)
+        }
+        guard Self.fits(claim, share, rules.unfinishedFileBytesPerAddress) else { throw .networkBusy(rules) }
+        guard Self.fits(claim, all, rules.unfinishedFileBytes) else { throw .serverBusy(rules) }
+    }
+
+    /// One file always fits: an operator may allow files that are larger than the limit of unfinished ones.
+    private static func fits(_ claim: Claim, _ share: Share, _ limit: Int) -> Bool {
+        share.unfinished == 0 || share.unfinished + claim.space <= limit
+    }
+
+    /// Counts a promised file. It must be released once.
+    mutating func reserve(_ claim: Claim) {
+        change(claim, claim.space, unfinished: claim.space)
+        uploads[claim.sender, default: 0] += 1
+    }
+
+    /// All bytes of the file are stored.
+    mutating func finish(_ claim: Claim) {
+        change(claim, 0, unfinished: -claim.space)
+        endUpload(of: claim.sender)
+    }
+
+    mutating func release(_ claim: Claim, isFinished: Bool) {
+        change(claim, -claim.space, unfinished: isFinished ? 0 : -claim.space)
+        if !isFinished { endUpload(of: claim.sender) }
+    }
+
+    private mutating func change(_ claim: Claim, _ space: Int, unfinished: Int) {
+        all.add(space, unfinished: unfinished)
+        addresses[claim.address, default: Share()].add(space, unfinished: unfinished)
+        if addresses[claim.address]?.bytes == 0 { addresses[claim.address] = nil }
+    }
+
+    private mutating func endUpload(of sender: IdentityID) {
+        let left = (uploads[sender] ?? 1) - 1
+        uploads[sender] = left > 0 ? left : nil
+    }
+}
+
+extension WireError {
+    /// When an unfinished upload may be over: a promise that is not used ends by then.
+    private static func busy(_ message: String, _ rules: Rules) -> WireError {
+        WireError(.rateLimited, message, retryable: true, retryAfter: rules.roomUploadStart)
+    }
+
+    fileprivate static func networkBusy(_ rules: Rules) -> WireError {
+        busy("People in your network are sending many files. Try again when some are complete.", rules)
+    }
+
+    fileprivate static func serverBusy(_ rules: Rules) -> WireError {
+        busy("Many people are sending files. Try again when some are complete.", rules)
+    }
+
+    fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {
+        WireError(
+            .rateLimited, "You are sending \(rules.roomUploads) files. Wait until one is complete.", retryable: true,
+            retryAfter: .seconds(1))
+    }
+}
