@@ -144,7 +144,8 @@ public struct ConfabServer: Sendable {
         let live = LiveConfiguration(configuration)
         let application = application(gateway, readiness, lan, live, certificates, group)
         var services: [any Service] = [
-            application, BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
+            application, ClockWatch(clock: clock, logger: logger),
+            BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
             Retention(storage: storage, clock: clock, live: live, logger: logger),
             DiskWatch(
                 gateway: gateway, disk: disk, mark: configuration.storage.lowSpace, logger: logger),
@@ -186,7 +187,7 @@ public struct ConfabServer: Sendable {
     private func makePushes(_ endpoints: StoredPushDirectory, clock: ServerClock) throws -> PushSender {
         let keys = try PushKeys.open(configuration)
         for warning in keys.warnings { logger.warning("\(warning)") }
-        return PushSender(configuration, keys: keys, directory: endpoints, logger: logger) { clock.now }
+        return PushSender(configuration, keys: keys, directory: endpoints, logger: logger) { clock.wallNow }
     }
 
     private func makeGateway(
@@ -236,7 +237,7 @@ public struct ConfabServer: Sendable {
     private func restoreCalls(to gateway: NIOLoopBound<Gateway>) async throws {
         let calls = try await storage.openCalls()
         guard !calls.isEmpty else { return }
-        let now = try await gateway.eventLoop.submit { gateway.value.runner.now }.get()
+        let now = try await gateway.eventLoop.submit { gateway.value.runner.wallNow }.get()
         var inputs: [Input] = []
         for call in calls {
             let (caller, callee) = (
@@ -263,8 +264,8 @@ public struct ConfabServer: Sendable {
 
     /// Restores revoked tokens and mutes before anyone can join a session.
     private func restoreModeration(to gateway: NIOLoopBound<Gateway>) async throws {
-        let now = try await gateway.eventLoop.submit { gateway.value.runner.now }.get()
-        let sessions = try await storage.moderation(at: now)
+        // Of all times: which tokens have expired is judged later, when the clock is known to be right.
+        let sessions = try await storage.moderation(at: .distantPast)
         try await gateway.eventLoop.submit {
             for session in sessions { gateway.value.runner.submit(.moderated(session)) }
         }.get()

@@ -64,32 +64,43 @@ struct BanWatch: Service {
 
     private func reload() async throws {
         let gateway = gateway
-        let now = try await gateway.eventLoop.submit { gateway.value.runner.now }.get()
-        let bans = try await storage.bans(at: now)
+        // Of all times: which bans have ended is judged when they are applied, by a clock that may be corrected later.
+        let bans = try await storage.bans(at: .distantPast)
         try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
     }
 }
 
-/// Deletes records older than the configured retention, once per hour.
+/// Deletes records older than the configured retention, once per hour, while the clock is confirmed (``WallClockJudge``).
 struct Retention: Service {
     let storage: any Storage
     let clock: ServerClock
     let live: LiveConfiguration
     let logger: Logger
 
+    /// How often to look whether the clock is confirmed, while it is not.
+    private static let pause: Duration = .seconds(60)
+
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                let now = clock.now
-                let retention = live.current.retention
-                await delete(.reports, "reports", olderThan: now - retention.reports)
-                await delete(.calls, "calls", olderThan: now - retention.calls)
-                await delete(.audit, "audit entries", olderThan: now - retention.audit)
-                await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
-                await delete(.profiles, "profiles", olderThan: now - retention.profiles)
-                try? await Task.sleep(for: .seconds(3600))
+                let pause = await deleteOld() ? .seconds(3600) : Self.pause
+                try? await Task.sleep(for: pause)
             }
         }
+    }
+
+    /// - Returns: false if nothing may be deleted, because the clock is not confirmed.
+    func deleteOld() async -> Bool {
+        guard let now = clock.moment.confirmedWall else { return false }
+        let retention = live.current.retention
+        await delete(.reports, "reports", olderThan: now - retention.reports)
+        await delete(.calls, "calls", olderThan: now - retention.calls)
+        await delete(.audit, "audit entries", olderThan: now - retention.audit)
+        await delete(.pushEndpoints, "push endpoints", olderThan: now - retention.pushEndpoints)
+        await delete(.profiles, "profiles", olderThan: now - retention.profiles)
+        await delete(.bans, "bans that have ended", olderThan: now)
+        await delete(.revokedTokens, "revoked tokens that have expired", olderThan: now)
+        return true
     }
 
     private func delete(_ records: OldRecords, _ what: String, olderThan moment: Timestamp) async {
@@ -99,5 +110,43 @@ struct Retention: Service {
         } catch {
             logger.error("Deleting old \(what) failed", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+/// Compares the clocks regularly, and tells the operator about jumps.
+struct ClockWatch: Service {
+    let clock: ServerClock
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                // By the clock that stops while the machine sleeps, as the looks are counted.
+                try? await Task.sleep(for: WallClockJudge.lookInterval, clock: .suspending)
+                if let event = clock.look() { report(event) }
+            }
+        }
+    }
+
+    private func report(_ event: WallClockJudge.Event) {
+        switch event {
+        case .jumped(let difference):
+            logger.warning(
+                """
+                The system's clock has jumped. Timers are not affected. Tokens and bans are judged by the time before until the \
+                new one has lasted for \(WallClockJudge.adoptionTime.roundedText).
+                """, metadata: Self.metadata(difference))
+        case .returned: logger.notice("The system's clock is back at the time that the server uses.")
+        case .adopted(let difference):
+            logger.notice(
+                """
+                The server now uses the system's corrected clock. Nothing is deleted because of its age for the next \
+                \(WallClockJudge.confirmationTime.roundedText).
+                """, metadata: Self.metadata(difference))
+        }
+    }
+
+    private static func metadata(_ difference: Duration) -> Logger.Metadata {
+        ["seconds": "\(difference.components.seconds)"]
     }
 }

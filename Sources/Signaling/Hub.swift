@@ -33,8 +33,8 @@ public struct Hub: Sendable {
     // MARK: Events
 
     /// - Parameter permit: what this input may cause to be stored.
-    public mutating func handle(_ input: Input, now: Timestamp, permit: StoragePermit = .all) -> [Effect] {
-        turn.now = now
+    public mutating func handle(_ input: Input, at moment: Moment, permit: StoragePermit = .all) -> [Effect] {
+        turn.moment = moment
         turn.permit = permit
         receive(input)
         deliverAll()
@@ -42,28 +42,37 @@ public struct Hub: Sendable {
         return turn.takeEffects()
     }
 
+    /// Handles an input while both clocks show the same time.
+    public mutating func handle(_ input: Input, now: Timestamp, permit: StoragePermit = .all) -> [Effect] {
+        handle(input, at: Moment(now: now), permit: permit)
+    }
+
     public var nextTimeout: Timestamp? { timers.next }
 
     /// Wakes the machine whose timer is due first.
     ///
     /// - Returns: nil if no timer is due.
-    public mutating func handleNextTimeout(now: Timestamp) -> [Effect]? {
-        turn.now = now
-        guard let timer = timers.take(until: now) else { return nil }
+    public mutating func handleNextTimeout(at moment: Moment) -> [Effect]? {
+        turn.moment = moment
+        guard let timer = timers.take(until: moment.now) else { return nil }
         timers.schedule(timer.address, wake(timer))
         deliverAll()
         return turn.takeEffects()
     }
 
+    public mutating func handleNextTimeout(now: Timestamp) -> [Effect]? { handleNextTimeout(at: Moment(now: now)) }
+
     /// Wakes all machines whose timers are due.
-    public mutating func handleTimeout(now: Timestamp) -> [Effect] {
-        turn.now = now
-        while let timer = timers.take(until: now) {
+    public mutating func handleTimeout(at moment: Moment) -> [Effect] {
+        turn.moment = moment
+        while let timer = timers.take(until: moment.now) {
             timers.schedule(timer.address, wake(timer))
             deliverAll()
         }
         return turn.takeEffects()
     }
+
+    public mutating func handleTimeout(now: Timestamp) -> [Effect] { handleTimeout(at: Moment(now: now)) }
 
     // MARK: Delivering
 

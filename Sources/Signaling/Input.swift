@@ -92,7 +92,8 @@ extension Hub {
         case .roomsNotStored(let ids, let stored): reloadRooms(ids, stored)
         case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
         case .settingsChanged(let settings): turn.adopt(settings)
-        case .restored(let call, let caller, let callee):
+        case .restored(let stored, let caller, let callee):
+            let call = stored.restored(at: turn.moment, rules: turn.rules)
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {
                 turn.tell(.person(identity, .lookedUp(record)))
                 turn.tell(.person(identity, .call(.restored(call))))

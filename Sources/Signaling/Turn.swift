@@ -13,7 +13,14 @@ public struct Turn: Sendable {
     private static let maxKeptLetters = 4096
 
     /// The current time. It stays the same for everything that one input causes.
-    package var now = Timestamp(milliseconds: 0)
+    package var moment = Moment(now: Timestamp(milliseconds: 0))
+    /// The time for timers and budgets.
+    package var now: Timestamp {
+        get { moment.now }
+        set { moment = Moment(now: newValue) }
+    }
+    /// The time of day, for tokens, bans, and all times that are stored or sent.
+    var wallNow: Timestamp { moment.wall }
     /// What the input that is being handled may cause to be stored.
     package var permit = StoragePermit.all
     private(set) var rules: Rules
@@ -103,7 +110,12 @@ public struct Turn: Sendable {
     mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
     mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func inquire(_ question: Question) { effects.append(.inquire(question)) }
-    mutating func push(_ identity: IdentityID, _ notice: PushNotice) { effects.append(.push(identity, notice)) }
+    /// - Parameter notice: expires at a time of the timers' clock. The push services get it by the wall clock.
+    mutating func push(_ identity: IdentityID, _ notice: PushNotice) {
+        var notice = notice
+        notice.expires = moment.wall(at: notice.expires)
+        effects.append(.push(identity, notice))
+    }
 
     mutating func close(_ socket: SocketID, _ code: CloseCode, _ reason: String) {
         effects.append(.close(socket, code, reason))
@@ -121,7 +133,7 @@ extension Turn {
     {
         let claims = SessionTokenClaims(
             session: session, role: role, match: match, identity: identity, lifetime: rules.matchTokenLifetime)
-        let token = project.makeSessionToken(claims, now: now, using: &random)
+        let token = project.makeSessionToken(claims, now: wallNow, using: &random)
         return Admission(session: session, token: token)
     }
 }

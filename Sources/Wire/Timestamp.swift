@@ -1,8 +1,8 @@
 /// A point in time, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The state machines take the current time as the argument `now: Timestamp` and read no clock. The server's clock starts with
-/// the wall clock's time and then advances with the monotonic clock. Time therefore never goes backwards while a server runs,
-/// and a stored time means the same instant after a restart.
+/// The state machines take the current time as the argument `now: Timestamp` and read no clock. A server has two of them: one for
+/// timers, which begins at the wall clock's time and then advances with the monotonic clock, and the time of day for what is
+/// stored or sent.
 public struct Timestamp: Hashable, Comparable, Sendable {
     /// Milliseconds since the epoch; negative for earlier times.
     public var milliseconds: Int64
@@ -10,6 +10,9 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     public init(milliseconds: Int64) {
         self.milliseconds = milliseconds
     }
+
+    /// The earliest time that can be represented.
+    public static let distantPast = Timestamp(milliseconds: .min)
 
     /// Whole seconds since the epoch, rounded down, as in the `NumericDate` claims of a JWT.
     public var seconds: Int64 {

@@ -122,13 +122,13 @@ import Wire
 }
 
 @Suite("Failures of the storage") struct StorageTroubleTests {
-    private let start = ContinuousClock.now
+    private let start = SuspendingClock.now
 
     /// A reference, because `#expect` cannot mutate values.
     private final class Trouble {
         private var trouble = StorageTrouble(busyLimit: .seconds(60), faultLimit: .seconds(10))
         var isUnavailable: Bool { trouble.isUnavailable }
-        func failed(_ error: StorageError, at now: ContinuousClock.Instant) -> StorageTrouble.Decision {
+        func failed(_ error: StorageError, at now: SuspendingClock.Instant) -> StorageTrouble.Decision {
             trouble.failed(error, at: now)
         }
         func succeeded() { trouble.succeeded() }

@@ -101,6 +101,18 @@ import X509
         let late = try material(directory, [], now: now + 3640 * day)
         #expect(late.authorityPEM != first.authorityPEM)
         #expect(late.expires > now + 4000 * day)
+        let kept = try String(contentsOfFile: directory.path + "/lan/authority-expired.pem", encoding: .utf8)
+        #expect(kept.contains(first.authorityPEM), "the clock may be wrong")
+    }
+
+    @Test func aClockThatIsBehindTheAuthorityDoesNotMakeACertificateOfThePast() throws {
+        let directory = Directory()
+        let first = try material(directory, addresses("192.168.1.20"))
+        let early = Date(timeIntervalSince1970: 60)
+        #expect(try material(directory, addresses("192.168.1.20"), now: early) == first)
+        let moved = try Certificate(
+            pemEncoded: material(directory, addresses("192.168.1.21"), now: early).certificatePEM)
+        #expect(moved.notValidBefore <= now && moved.notValidAfter > now + 300 * day)
     }
 
     @Test func onlyTheOwnerCanReadKeys() throws {

@@ -85,6 +85,11 @@ import Wire
             try makeOld(directory)
             try await open(directory, at(1_800_000_000)).close()
             #expect(try copies(directory) == [earlier[1], "confab-v2-20270115T080000Z.sqlite"])
+            // A clock that is behind.
+            let last = "confab-v3-19700101T000100Z.sqlite"
+            #expect(FileManager.default.createFile(atPath: directory + "/" + last, contents: nil))
+            try MigrationSafety.deleteOldCopies(beside: directory + "/" + last)
+            #expect(try copies(directory) == [last, "confab-v2-20270115T080000Z.sqlite"])
             let names = try FileManager.default.contentsOfDirectory(atPath: directory)
             #expect(Set(others).isSubset(of: names))
         }

@@ -17,7 +17,7 @@ import Testing
 
     @Test("a media loop that owes an answer for too long has stopped, and is asked only once")
     func pulse() {
-        let start = ContinuousClock.now
+        let start = SuspendingClock.now
         var pulse = MediaPulse()
         #expect(pulse.isResponsive(at: start))
         let (first, second) = (pulse.ask(at: start), pulse.ask(at: start + .seconds(4)))

@@ -30,6 +30,21 @@ import Wire
     }
 
     @Test(
+        "revoked tokens are deleted by time only, whatever the clock of a new removal shows",
+        arguments: StorageKind.allCases)
+    func expiredTokens(_ kind: StorageKind) async throws {
+        try await kind.withStorage { storage in
+            var late = revocation(2, until: now + .seconds(400 * 86400))
+            late.at = now + .seconds(366 * 86400)
+            try await storage.commit([.revoked(revocation(1, until: now + .seconds(10))), .revoked(late)])
+            #expect(try await storage.moderation(at: .distantPast).first?.revoked.count == 2)
+            #expect(try await storage.deleteOld(.revokedTokens, olderThan: now + .seconds(10)) == 0)
+            #expect(try await storage.deleteOld(.revokedTokens, olderThan: now + .seconds(11)) == 1)
+            #expect(try await storage.moderation(at: .distantPast).first?.revoked.count == 1)
+        }
+    }
+
+    @Test(
         "the audit log has what moderators did, newest first, and forgets what is old", arguments: StorageKind.allCases)
     func audit(_ kind: StorageKind) async throws {
         try await kind.withStorage { storage in

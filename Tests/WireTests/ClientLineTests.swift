@@ -210,6 +210,42 @@ import Wire
         #expect(script.line.handleTimeout(now: script.now).said == [Envelope(message: .ping)])
     }
 
+    @Test func aDeviceThatSleptBetweenPingAndPongPingsAgain() {
+        var script = LineScript()
+        script.connect()
+        #expect(script.wait(.seconds(10)).said == [Envelope(message: .ping)])
+        // While the device sleeps, no timer fires and nothing is read.
+        script.now = script.now + .seconds(3600)
+        let woken = script.line.handleTimeout(now: script.now)
+        #expect(woken.said == [Envelope(message: .ping)])
+        #expect(!woken.closes(.dropped))
+        #expect(script.wait(.milliseconds(9999)) == [])
+        #expect(script.hear(.pong) == [])
+        #expect(script.wait(.milliseconds(9999)) == [])
+        #expect(script.wait(.milliseconds(1)).said == [Envelope(message: .ping)], "the connection lives")
+        #expect(script.wait(.seconds(10)).closes(.dropped), "without a sleep one silence is enough")
+    }
+
+    @Test func aConnectionThatIsDeadAfterASleepIsGivenUp() {
+        var script = LineScript()
+        script.connect()
+        script.wait(.seconds(10))
+        script.now = script.now + .seconds(3600)
+        #expect(script.line.handleTimeout(now: script.now).said == [Envelope(message: .ping)])
+        #expect(script.wait(.seconds(10)).closes(.dropped))
+    }
+
+    @Test func timersThatAlwaysComeLateDoNotKeepADeadConnection() {
+        var script = LineScript()
+        script.connect()
+        var checks = 0
+        while !script.line.handleTimeout(now: script.now).closes(.dropped), checks < 100 {
+            script.now = script.now + .seconds(60)
+            checks += 1
+        }
+        #expect(checks <= 5)
+    }
+
     @Test func aNetworkChangeReconnectsImmediately() {
         var script = LineScript()
         script.connect()

@@ -51,7 +51,7 @@ extension Gateway {
             case .room: if !hasRoom(for: address) { throw point.tooManyConnections }
             case .origin: if !configuration.allows(origin: origin) { throw .forbiddenOrigin }
             case .draining: if isDraining { throw point.draining }
-            case .ban: if let ban = ban(of: address) { throw .banned(ban, now: runner.now) }
+            case .ban: if let ban = ban(of: address) { throw .banned(ban, now: runner.wallNow) }
             case .rate: if let wait = delay(of: address, at: point) { throw point.tooOften(retryAfter: wait) }
             }
         }

@@ -205,7 +205,7 @@ final class Gateway {
     /// The key by which the rules count queue entries per address.
     func limitingText(_ address: IPAddress) -> String { limited(address).description }
 
-    func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.now) }
+    func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.wallNow) }
 
     /// Replaces the bans in force. `confab ban`, a separate process, may have changed them.
     func update(bans: [Ban]) {
@@ -218,13 +218,13 @@ final class Gateway {
         for identity in difference.lifted { runner.submit(.unbanned(identity)) }
         for ban in difference.added { runner.submit(.banned(ban)) }
         for connection in connections.flatMap(\.values) {
-            if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.now), .forbidden) }
+            if let ban = ban(of: connection.address) { connection.expel(.banned(ban, now: runner.wallNow), .forbidden) }
         }
     }
 
     /// Returns an active ban of a person or of the person's device, which may be newer than the record from storage.
     func ban(of identities: [IdentityID], _ record: PersonRecord) -> Ban? {
-        identityBans.active(stored: record.ban, identities, at: runner.now)
+        identityBans.active(stored: record.ban, identities, at: runner.wallNow)
     }
 
     // MARK: Draining

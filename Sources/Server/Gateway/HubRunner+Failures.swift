@@ -42,7 +42,7 @@ extension HubRunner {
             socket.flush()
             socket.close(.serviceRestart, WireError.Code.storageFailed.rawValue)
         }
-        carryOut(hub.handle(.storageFailed(failure.people), now: clock.now), from: .none)
+        carryOut(hub.handle(.storageFailed(failure.people), at: clock.moment), from: .none)
         if !failure.rooms.isEmpty { reload(failure.rooms) }
     }
 

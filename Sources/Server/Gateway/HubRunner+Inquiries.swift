@@ -20,7 +20,7 @@ extension HubRunner {
     /// Runs a query. All earlier changes are already committed, so the result includes them.
     func inquire(_ question: Question) {
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
-        let (handler, now, eventLoop) = (inquiryHandler, clock.now, eventLoop)
+        let (handler, now, eventLoop) = (inquiryHandler, clock.wallNow, eventLoop)
         Task {
             let finding = await handler.finding(for: question, now: now)
             eventLoop.execute {

@@ -74,6 +74,7 @@ final class HubRunner {
 
     var hubSettings: HubSettings { hub.hubSettings }
     var now: Timestamp { clock.now }
+    var wallNow: Timestamp { clock.wallNow }
 
     // MARK: Sockets
 
@@ -140,7 +141,7 @@ final class HubRunner {
 
     /// Handles each due timer as a separate event, so that its changes are committed or fail independently.
     private func handleTimers() {
-        while let effects = hub.handleNextTimeout(now: clock.now) { carryOut(effects, from: .none) }
+        while let effects = hub.handleNextTimeout(at: clock.moment) { carryOut(effects, from: .none) }
     }
 
     /// Calls `first` and handles all queued inputs. Flushing may close sockets and thereby queue more inputs, so this repeats
@@ -161,7 +162,7 @@ final class HubRunner {
     private func handle(_ input: Input) {
         guard !isOutOfDate(input) else { return }
         let origin = origin(of: input)
-        let effects = hub.handle(input, now: clock.now, permit: permit(for: input))
+        let effects = hub.handle(input, at: clock.moment, permit: permit(for: input))
         // Do this before the effects, because messages that a resume repeats must wait for the same commits as before.
         if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
             sockets.identify(arrival.socket, as: person)

@@ -141,7 +141,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         var generator = SystemRandomNumberGenerator()
         let guest: Reception.Guest
         do throws(WireError) {
-            guest = try gateway.reception.admit(hello, now: gateway.runner.now, using: &generator)
+            guest = try gateway.reception.admit(hello, now: gateway.runner.wallNow, using: &generator)
         } catch {
             gateway.metrics.refusedHellos.increment()
             return fail(error, error.code.isToken ? .token : .malformed)
@@ -153,7 +153,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     /// Looks up the person that the device's secret belongs to.
     private func lookUp(_ guest: Reception.Guest) {
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
-        let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.now, gateway.eventLoop, logger)
+        let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.wallNow, gateway.eventLoop, logger)
         let lookupStart = gateway.runner.lookupStart
         Task {
             do {
@@ -192,7 +192,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         if let refusal = refusal(at: .welcome) { return refuse(refusal) }
         if let ban = gateway.ban(of: [guest.identity.id, guest.device], record) {
             gateway.metrics.refusedHellos.increment()
-            return fail(.banned(ban, now: gateway.runner.now), .forbidden)
+            return fail(.banned(ban, now: gateway.runner.wallNow), .forbidden)
         }
         let id = gateway.runner.register(self)
         state = .open(id)

@@ -52,7 +52,7 @@ struct PersonExport: Sendable {
     private func export(_ headers: HTTPHeaders, _ context: Context) async throws(WireError) -> [UInt8] {
         let address = configuration.clientAddress(headers, from: context.peer)
         let access = try await gateway.admit(address, at: .export) {
-            (reception: $0.reception, storage: $0.storage, now: $0.runner.now)
+            (reception: $0.reception, storage: $0.storage, now: $0.runner.wallNow)
         }
         guard let token = headers.bearerToken else {
             throw WireError(

@@ -1,3 +1,4 @@
+import Signaling
 import Synchronization
 import Wire
 
@@ -7,60 +8,136 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The only place where the server reads the time.
+/// The only place where the server reads the time (`docs/decisions/0027-clocks.md`).
 final class ServerClock: Sendable {
-    private let start = ContinuousClock.now
-    private let follower: Mutex<WallClockFollower>
+    private let source: ClockSource
+    private let start: ClockReading
+    private let judge: Mutex<WallClockJudge>
 
-    init() {
-        follower = Mutex(WallClockFollower(wall: Self.wall, monotonic: .zero))
+    init(source: ClockSource = .system) {
+        self.source = source
+        start = source.reading
+        judge = Mutex(WallClockJudge(start))
     }
 
-    /// The time of day in milliseconds. Never goes back while the server runs.
-    var now: Timestamp {
-        let wall = Self.wall
-        return follower.withLock { $0.advance(wall: wall, monotonic: ContinuousClock.now - start) }
+    /// The time for timers, budgets and everything else that lives in memory only. Never jumps and never goes back.
+    var now: Timestamp { start.wall + (source.awake() - start.awake) }
+
+    /// The time of day: for tokens, bans, and all times that are stored or sent.
+    var wallNow: Timestamp { moment.wall }
+
+    /// Both, as the rules need them.
+    var moment: Moment {
+        let (awake, total) = (source.awake(), source.total())
+        return judge.withLock { judge in
+            Moment(
+                now: start.wall + (awake - start.awake), wall: judge.wall(total: total),
+                isConfirmed: judge.isConfirmed(awake: awake))
+        }
     }
 
-    private static var wall: Timestamp { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) }
+    /// Compares the system's clock with this one. Call it every ``WallClockJudge/lookInterval``.
+    ///
+    /// - Returns: what the operator should know.
+    func look() -> WallClockJudge.Event? {
+        let reading = source.reading
+        return judge.withLock { $0.look(reading) }
+    }
 }
 
-/// A clock that follows the wall clock but never goes back.
+/// The system's clocks at one time.
+struct ClockReading: Equatable, Sendable {
+    /// The time of day, which the operator and NTP may set.
+    var wall: Timestamp
+    /// The time since some fixed moment, without the time in which the machine slept. Timers run by this clock.
+    var awake: Duration
+    /// The same with the time in which the machine slept.
+    var total: Duration
+}
+
+/// Reads the system's clocks.
+struct ClockSource: Sendable {
+    var wall: @Sendable () -> Timestamp
+    var awake: @Sendable () -> Duration
+    var total: @Sendable () -> Duration
+
+    var reading: ClockReading { ClockReading(wall: wall(), awake: awake(), total: total()) }
+
+    static let system: ClockSource = {
+        // Any moment will do.
+        let (awake, total) = (SuspendingClock.now, ContinuousClock.now)
+        return ClockSource(
+            wall: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) },
+            awake: { SuspendingClock.now - awake }, total: { ContinuousClock.now - total })
+    }()
+}
+
+/// Decides which time of day the server believes.
 ///
-/// Timers and deadlines need a clock that only moves forward. Tokens, TURN credentials and stored deadlines need the time of
-/// day, which an operator or NTP may correct while the server runs. This clock therefore keeps its own time and moves it toward
-/// the wall clock. If it is behind, it gains at most one extra second per second. If it is ahead, it runs at half speed. A
-/// forward correction of more than ``step`` is applied immediately, because tokens could not be verified until a slow
-/// correction had caught up. Timers in the skipped time then fire immediately.
-struct WallClockFollower: Equatable, Sendable {
-    static let step: Duration = .seconds(60)
+/// The believed time runs by the clock that nobody can set, plus a correction. The system's wall clock changes the correction:
+/// a difference of at most ``tolerance`` at once, because NTP corrects clocks in small steps all the time, and a larger one
+/// after it has lasted for ``adoptionTime``. A clock that is wrong for a few seconds thus changes nothing. Stored data is deleted
+/// for its age only after no jump for ``confirmationTime``.
+struct WallClockJudge: Equatable, Sendable {
+    /// How often to compare the clocks.
+    static let lookInterval: Duration = .seconds(5)
+    /// The largest difference that is no jump. Tokens are accepted from clocks that differ by more.
+    static let tolerance: Duration = .seconds(1)
+    /// How long a jump must last until it is believed. Longer than a mistake that is corrected at once. Short, because good tokens
+    /// are rejected until then if the clock was wrong before.
+    static let adoptionTime: Duration = .seconds(30)
+    /// How long the clock must have been right until stored data may be deleted for its age. A machine without a battery clock
+    /// gets the time from the network within minutes.
+    static let confirmationTime: Duration = .seconds(3600)
 
-    /// The time since 1970. It is a `Duration`, because readings less than a millisecond apart must add up.
-    private var time: Duration
-    private var monotonic: Duration
-
-    /// - Parameters:
-    ///   - wall: the time of day.
-    ///   - monotonic: the time since any fixed moment.
-    init(wall: Timestamp, monotonic: Duration) {
-        time = .milliseconds(wall.milliseconds)
-        self.monotonic = monotonic
+    enum Event: Equatable, Sendable {
+        /// The system's clock differs by this much from the believed one, which stays for now.
+        case jumped(Duration)
+        /// The system's clock is back.
+        case returned
+        /// The believed clock has been corrected by this much.
+        case adopted(Duration)
     }
 
-    /// Returns the time for these readings of the two clocks. Never returns less than before.
-    mutating func advance(wall: Timestamp, monotonic: Duration) -> Timestamp {
-        let elapsed = max(.zero, monotonic - self.monotonic)
-        self.monotonic += elapsed
-        time += elapsed
-        let difference = .milliseconds(wall.milliseconds) - time
-        if difference > Self.step {
-            time += difference
-        } else if difference > .milliseconds(1) {
-            // The wall clock was read in whole milliseconds, so ignore a difference below one millisecond.
-            time += min(difference, elapsed)
-        } else if difference < .milliseconds(-1) {
-            time -= min(.zero - difference, elapsed / 2)
+    private struct Jump: Equatable, Sendable {
+        var correction: Duration
+        var since: Duration
+    }
+
+    private let start: ClockReading
+    /// What to add to the time that has passed since the start.
+    private var correction: Duration = .zero
+    private var jump: Jump?
+    /// Since when the believed clock has had no jump.
+    private var steadySince: Duration
+
+    init(_ start: ClockReading) { (self.start, steadySince) = (start, start.awake) }
+
+    /// Returns the believed time of day.
+    func wall(total: Duration) -> Timestamp { start.wall + (total - start.total + correction) }
+
+    /// Whether the believed time is certain enough to delete stored data.
+    func isConfirmed(awake: Duration) -> Bool { jump == nil && awake - steadySince >= Self.confirmationTime }
+
+    mutating func look(_ reading: ClockReading) -> Event? {
+        let measured = (reading.wall - start.wall) - (reading.total - start.total)
+        let difference = measured - correction
+        guard difference.magnitude > Self.tolerance else {
+            // Readings are whole milliseconds, so a smaller difference says nothing.
+            if difference.magnitude > .milliseconds(1) { correction = measured }
+            defer { jump = nil }
+            return jump == nil ? nil : .returned
         }
-        return Timestamp(milliseconds: time.wholeMilliseconds)
+        guard let jump, (measured - jump.correction).magnitude <= Self.tolerance else {
+            jump = Jump(correction: measured, since: reading.awake)
+            return .jumped(difference)
+        }
+        guard reading.awake - jump.since >= Self.adoptionTime else { return nil }
+        (correction, self.jump, steadySince) = (measured, nil, reading.awake)
+        return .adopted(difference)
     }
+}
+
+extension Duration {
+    fileprivate var magnitude: Duration { self < .zero ? .zero - self : self }
 }

@@ -60,6 +60,8 @@ public struct LocalCertificateAuthority: Sendable {
     ) throws(DataDirectoryError) -> Material {
         try PrivateFiles.makeDirectory(directory)
         let authority = try openAuthority(hostName: hostName, now: now)
+        // A clock that is behind the authority's creation is wrong. It must not make the certificate one of the past.
+        let now = max(now, authority.certificate.notValidBefore + Self.backdating)
         let subjects = Self.subjects(addresses: addresses, hostName: hostName)
         let path = directory + "/server.pem"
         var certificate: SigningIdentity?
@@ -115,7 +117,7 @@ public struct LocalCertificateAuthority: Sendable {
             }
             if kept.certificate.notValidAfter > now + Self.renewal { return kept }
             // Replace an expired authority. People must then install the new one on their phones.
-            unlinkExpired(path)
+            try setAside(path)
         }
         do {
             let made = try Self.makeAuthority(hostName: hostName, now: now)
@@ -133,8 +135,15 @@ public struct LocalCertificateAuthority: Sendable {
         return kept
     }
 
-    private func unlinkExpired(_ path: String) {
-        try? FileManager.default.removeItem(atPath: path)
+    /// Keeps an expired authority under another name. If only the machine's clock was wrong, the operator can restore it.
+    private func setAside(_ path: String) throws(DataDirectoryError) {
+        let kept = directory + "/authority-expired.pem"
+        do {
+            try? FileManager.default.removeItem(atPath: kept)
+            try FileManager.default.moveItem(atPath: path, toPath: kept)
+        } catch {
+            throw DataDirectoryError("\(path) has expired and cannot be renamed to \(kept): \(error)")
+        }
     }
 
     private static func suffix() -> String { String(UInt64.random(in: 0 ... .max)) }

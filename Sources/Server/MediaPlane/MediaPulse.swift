@@ -5,10 +5,10 @@ struct MediaPulse: Equatable, Sendable {
     static let limit: Duration = .seconds(5)
 
     /// When the open question was asked.
-    private var askedAt: ContinuousClock.Instant?
+    private var askedAt: SuspendingClock.Instant?
 
     /// Opens a question. Returns false if there is one already: a loop that has stopped must not collect them.
-    mutating func ask(at now: ContinuousClock.Instant) -> Bool {
+    mutating func ask(at now: SuspendingClock.Instant) -> Bool {
         guard askedAt == nil else { return false }
         askedAt = now
         return true
@@ -16,7 +16,7 @@ struct MediaPulse: Equatable, Sendable {
 
     mutating func answered() { askedAt = nil }
 
-    func isResponsive(at now: ContinuousClock.Instant) -> Bool {
+    func isResponsive(at now: SuspendingClock.Instant) -> Bool {
         askedAt.map { now - $0 < Self.limit } ?? true
     }
 }

@@ -63,7 +63,12 @@ struct VAPIDTokens {
     ///
     /// - Parameter origin: the origin of the service, `https://host[:port]`.
     mutating func authorization(for origin: String, now: Timestamp) throws -> String {
-        if let kept = tokens[origin], now + Self.margin < kept.expires { return header(kept.text) }
+        // A token that lasts too long was made before the clock was set back.
+        if let kept = tokens[origin], now + Self.margin < kept.expires,
+            kept.expires <= now + Self.lifetime + Self.margin
+        {
+            return header(kept.text)
+        }
         if tokens.count >= Self.maxCached { tokens.removeAll() }
         let expires = now + Self.lifetime
         var claims: [(String, ES256.Claim)] = [("aud", .text(origin)), ("exp", .seconds(expires.seconds))]
@@ -89,7 +94,7 @@ struct APNSToken {
     init(key: APNSKey) { self.key = key }
 
     mutating func token(now: Timestamp) throws -> String {
-        if let current, now - current.made < Self.lifetime { return current.text }
+        if let current, (.zero..<Self.lifetime).contains(now - current.made) { return current.text }
         return try make(now)
     }
 
@@ -97,7 +102,7 @@ struct APNSToken {
     /// replaced; this machine's clock is then wrong.
     mutating func replacement(for refused: String, now: Timestamp) throws -> String? {
         guard let current, current.text == refused else { return try token(now: now) }
-        return now - current.made < Self.minRenewalInterval ? nil : try make(now)
+        return (.zero..<Self.minRenewalInterval).contains(now - current.made) ? nil : try make(now)
     }
 
     private mutating func make(_ now: Timestamp) throws -> String {

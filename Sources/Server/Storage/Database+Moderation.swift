@@ -6,7 +6,6 @@ import Wire
 /// Statements for revoked tokens, muted sessions and the audit log.
 extension Database {
     func revoke(_ revocation: Revocation) throws {
-        try run("DELETE FROM revokedToken WHERE expiresAt <= ?", [revocation.at.milliseconds])
         try run(
             "INSERT OR REPLACE INTO revokedToken (session, fingerprint, expiresAt) VALUES (?, ?, ?)",
             [revocation.session.text, Data(revocation.fingerprint), revocation.expiresAt.milliseconds])
@@ -59,11 +58,18 @@ extension Database {
         case .calls: (table, column) = ("callLog", "at")
         case .audit: (table, column) = ("audit", "at")
         case .pushEndpoints: (table, column) = ("pushEndpoint", "createdAt")
+        case .bans: (table, column) = ("ban", "expiresAt")
+        case .revokedTokens: (table, column) = ("revokedToken", "expiresAt")
         case .profiles: return try deleteUnusedProfiles(since: moment, limit: limit)
         }
-        // The table `callLog` has no row number.
-        let key = records == .calls ? "(owner, call)" : "id"
-        let columns = records == .calls ? "owner, call" : "id"
+        // Some tables have no row number.
+        let columns =
+            switch records {
+            case .calls: "owner, call"
+            case .revokedTokens: "session, fingerprint"
+            case .reports, .audit, .pushEndpoints, .profiles, .bans: "id"
+            }
+        let key = "(\(columns))"
         try run(
             "DELETE FROM \(table) WHERE \(key) IN (SELECT \(columns) FROM \(table) WHERE \(column) < ? ORDER BY \(column) LIMIT ?)",
             [moment.milliseconds, limit])
@@ -96,6 +102,10 @@ public enum OldRecords: CaseIterable, Sendable {
     case audit
     /// Push endpoints that their devices have not registered again in the meantime.
     case pushEndpoints
+    /// Bans that ended before the moment. Bans without an end stay.
+    case bans
+    /// Revoked tokens that expired before the moment, and could not be used anyway.
+    case revokedTokens
     /// Profiles of people who have not been online in the meantime and who have no contacts, linked devices and push endpoints.
     case profiles
 }

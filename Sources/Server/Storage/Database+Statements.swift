@@ -123,7 +123,6 @@ extension Database {
     }
 
     func addBan(_ ban: Ban) throws {
-        try run("DELETE FROM ban WHERE expiresAt <= ?", [ban.createdAt.milliseconds])
         // Delete and insert instead of updating, so that the newest ban is the last in the list.
         try removeBan(ban.subject)
         let (identity, address): (Data?, String?) =

@@ -112,7 +112,7 @@ public actor MemoryStorage: Storage {
         try checkOpen()
         var ban = ban
         ban.reason = ban.reason.withoutNUL
-        bans.removeAll { $0.subject == ban.subject || !$0.isActive(at: ban.createdAt) }
+        bans.removeAll { $0.subject == ban.subject }
         bans.append(ban)
         banChanges += 1
         if let entry { entries.append(entry) }
@@ -166,6 +166,19 @@ public actor MemoryStorage: Storage {
             return before - entries.count
         case .pushEndpoints: return people.deleteEndpoints(olderThan: moment)
         case .profiles: return people.deleteUnusedProfiles(since: moment)
+        case .bans:
+            let before = bans.count
+            bans.removeAll { ban in ban.expiresAt.map { $0 < moment } ?? false }
+            return before - bans.count
+        case .revokedTokens:
+            func count() -> Int { moderated.values.reduce(0) { $0 + $1.revoked.count } }
+            let before = count()
+            moderated = moderated.mapValues { moderation in
+                var moderation = moderation
+                moderation.revoked = moderation.revoked.filter { $0.value >= moment }
+                return moderation
+            }
+            return before - count()
         }
     }
 

@@ -54,9 +54,12 @@ struct MigrationSafety: Sendable {
 
     /// Deletes all copies but the last ones. Call it after the migration has succeeded: until then, an older copy may be the one
     /// that an operator needs.
-    static func deleteOldCopies(beside database: String) throws {
-        let directory = (database as NSString).deletingLastPathComponent
-        for old in try copies(in: directory).dropLast(keptCopies) { remove(directory + "/" + old) }
+    ///
+    /// - Parameter last: the copy that was made last. It stays even if its name has an earlier time, from a clock that was wrong.
+    static func deleteOldCopies(beside last: String) throws {
+        let (directory, name) = ((last as NSString).deletingLastPathComponent, (last as NSString).lastPathComponent)
+        let others = try copies(in: directory).filter { $0 != name }
+        for old in others.dropLast(keptCopies - 1) { remove(directory + "/" + old) }
     }
 
     private static func size(_ db: Database) throws -> Int {

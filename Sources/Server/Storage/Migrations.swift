@@ -49,7 +49,7 @@ enum Migrations {
         let isComplete = migrator.migrations.allSatisfy(applied.contains)
         let copy = isComplete || applied.isEmpty ? nil : try safety.copy(pool, version: version(of: applied))
         try migrator.migrate(pool)
-        if copy != nil { try MigrationSafety.deleteOldCopies(beside: pool.path) }
+        if let copy { try MigrationSafety.deleteOldCopies(beside: copy) }
         return copy
     }
 

@@ -21,8 +21,8 @@ struct StorageTrouble: Equatable {
     let busyLimit: Duration
     /// How long a full disk or an I/O error is retried.
     let faultLimit: Duration
-    private var busySince: ContinuousClock.Instant?
-    private var faultySince: ContinuousClock.Instant?
+    private var busySince: SuspendingClock.Instant?
+    private var faultySince: SuspendingClock.Instant?
 
     /// Whether storage has failed in a way that concerns everything. The server is not ready then.
     var isUnavailable: Bool { faultySince != nil }
@@ -33,7 +33,7 @@ struct StorageTrouble: Equatable {
 
     mutating func succeeded() { (busySince, faultySince) = (nil, nil) }
 
-    mutating func failed(_ error: StorageError, at now: ContinuousClock.Instant) -> Decision {
+    mutating func failed(_ error: StorageError, at now: SuspendingClock.Instant) -> Decision {
         guard error.concernsEverything else { return .giveUp }
         // The server closed the storage itself.
         if error.code == .closed { return .giveUp }

@@ -37,6 +37,7 @@ struct Call: Machine, Equatable, Sendable {
     private var callee = Side.nobody
     private var session = SessionID.unset
     private var video = true
+    /// By the wall clock, for the call log.
     private var placedAt = Timestamp(milliseconds: 0)
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.
@@ -124,8 +125,9 @@ struct Call: Machine, Equatable, Sendable {
         let person = turn.project.personID(of: attempt.callee)
         let party = Counterpart(identity: attempt.callee, person: person, name: "", isOnline: false)
         callee = Side(party: party, hasVideo: attempt.video)
-        session = turn.project.makeSessionID(mediaMode: turn.rules.callSessionMode, now: turn.now, using: &turn.random)
-        (video, placedAt, ringsUntil) = (attempt.video, turn.now, turn.now + turn.rules.ringTimeout)
+        session = turn.project.makeSessionID(
+            mediaMode: turn.rules.callSessionMode, now: turn.wallNow, using: &turn.random)
+        (video, placedAt, ringsUntil) = (attempt.video, turn.wallNow, turn.now + turn.rules.ringTimeout)
         state = .asking(Request(attempt.client, attempt.re))
         turn.tell(.person(attempt.callee, .call(.asked(offer(from: caller)))))
     }
@@ -156,7 +158,7 @@ struct Call: Machine, Equatable, Sendable {
     private mutating func place(_ party: Counterpart, _ request: Request, isStored: Bool = true, _ turn: inout Turn) {
         callee.party = party
         self.isStored = isStored
-        if isStored { turn.persist(.callPlaced(stored)) }
+        if isStored { turn.persist(.callPlaced(stored(turn.moment))) }
         state = .ringing(devices: 0)
         turn.tell(.person(caller.party.identity, .call(.placed(offer(from: callee), request.client, re: request.re))))
     }
@@ -167,11 +169,11 @@ struct Call: Machine, Equatable, Sendable {
         turn.tell(.person(caller.party.identity, .call(.notPlaced(request.client, re: request.re, error))))
     }
 
-    private var stored: StoredCall {
+    private func stored(_ moment: Moment) -> StoredCall {
         StoredCall(
             id: id, session: session, caller: caller.party.identity, callee: callee.party.identity,
             callerName: caller.party.name, calleeName: callee.party.name, video: video, placedAt: placedAt,
-            ringsUntil: ringsUntil
+            ringsUntil: moment.wall(at: ringsUntil)
         )
     }
 
@@ -191,7 +193,7 @@ struct Call: Machine, Equatable, Sendable {
     private mutating func accept(_ video: Bool, _ turn: inout Turn) {
         callee.hasVideo = video
         state = .joining(since: turn.now, until: turn.now + turn.rules.joinTimeout)
-        turn.persist(.callAccepted(id, at: turn.now, people: people))
+        turn.persist(.callAccepted(id, at: turn.wallNow, people: people))
         turn.tell(.session(session, .matchOpened(id.binding, places: 2, of: id)))
         for place in [CallDirection.incoming, .outgoing] {
             admit(place, since: turn.now, &turn)
@@ -201,7 +203,7 @@ struct Call: Machine, Equatable, Sendable {
 
     private func admit(_ place: CallDirection, since: Timestamp, _ turn: inout Turn) {
         let agreement = CallAgreement(
-            call: id, withVideo: self[place.other].hasVideo, since: since,
+            call: id, withVideo: self[place.other].hasVideo, since: turn.moment.wall(at: since),
             admission: turn.admission(
                 to: session, .publisher, match: id.binding, for: self[place].party.identity),
             mediaMode: turn.project.mediaMode(of: session) ?? turn.rules.callSessionMode
@@ -274,8 +276,8 @@ struct Call: Machine, Equatable, Sendable {
 
     // MARK: Restart
 
-    /// Restores a stored call after a server restart. No device is connected yet. The stored deadlines are absolute times, so
-    /// they still apply.
+    /// Restores a stored call after a server restart. No device is connected yet. Its deadline and the time since which it is
+    /// active have been converted to this server's clock (`StoredCall.restored`).
     private mutating func restore(_ stored: StoredCall, _ turn: inout Turn) {
         guard state == .new else { return }
         func side(_ identity: IdentityID, _ name: String) -> Side {

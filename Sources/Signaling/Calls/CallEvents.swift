@@ -94,7 +94,9 @@ public struct CallOffer: Equatable, Sendable {
     public var call: CallID
     public var other: Counterpart
     public var video: Bool
+    /// By the wall clock.
     public var placedAt: Timestamp
+    /// By the clock of the timers.
     public var ringsUntil: Timestamp
 }
 

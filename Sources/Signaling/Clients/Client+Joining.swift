@@ -21,7 +21,7 @@ extension Client {
     mutating func join(_ join: SessionVerb.Join, re: UInt64, _ turn: inout Turn) {
         let grant: SessionGrant
         do throws(WireError) {
-            grant = try turn.project.verifySessionToken(join.token, for: join.session, now: turn.now)
+            grant = try turn.project.verifySessionToken(join.token, for: join.session, now: turn.wallNow)
         } catch {
             return refuseJoin(re: re, error, match: nil, &turn)
         }

@@ -41,7 +41,7 @@ extension Client {
     /// Verifies the token for the room, if the client sent one. The room checks whether it still holds.
     private func grant(of join: RoomVerb.Join, _ turn: Turn) throws(WireError) -> RoomGrant? {
         guard let token = join.token else { return nil }
-        let grant = try turn.project.verifyRoomToken(token, now: turn.now)
+        let grant = try turn.project.verifyRoomToken(token, now: turn.wallNow)
         guard join.name == nil || join.name == grant.room else {
             throw WireError(.tokenRoom, "The token is for another room. Use it for that one, or leave out the name.")
         }

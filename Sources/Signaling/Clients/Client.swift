@@ -91,7 +91,7 @@ public struct Client: Machine, Equatable, Sendable {
         welcome.received = link.received
         welcome.resume = .init(secret: secret, grace: turn.rules.resumeGrace)
         welcome.ping = turn.rules.pingInterval
-        welcome.ice = turn.ice.configuration(for: id, now: turn.now)
+        welcome.ice = turn.ice.configuration(for: id, now: turn.wallNow)
         welcome.media = turn.rules.routesMedia ? Welcome.Media(roulette: turn.rules.matchMediaMode) : nil
         welcome.limits.message = turn.rules.messageSize
         welcome.limits.description = turn.rules.descriptionSize
@@ -340,7 +340,7 @@ public struct Client: Machine, Equatable, Sendable {
             fail(WireError(.malformed, "hello was already sent on this connection."), re: re, &turn)
         case .session(let verb): perform(verb, re: re, &turn)
         case .iceServers:
-            let ice = turn.ice.configuration(for: id, now: turn.now)
+            let ice = turn.ice.configuration(for: id, now: turn.wallNow)
             deliver(.iceServers(.init(re: re, ice: ice)), &turn)
         case .media(.offer(let offer)):
             guard turn.rules.routesMedia else {

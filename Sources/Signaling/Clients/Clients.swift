@@ -62,9 +62,9 @@ struct Clients: Sendable {
 
     /// Disconnects the clients on a banned device that is linked to another identity's person.
     func banned(device: IdentityID, _ ban: Ban, _ turn: inout Turn) {
-        guard ban.isActive(at: turn.now) else { return }
+        guard ban.isActive(at: turn.wallNow) else { return }
         for client in (linked[device] ?? []).sorted() {
-            turn.tell(.client(client, .expel(.banned(ban, now: turn.now), .forbidden)))
+            turn.tell(.client(client, .expel(.banned(ban, now: turn.wallNow), .forbidden)))
         }
     }
 

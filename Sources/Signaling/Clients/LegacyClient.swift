@@ -37,7 +37,7 @@ public struct LegacyClient: Machine, Equatable, Sendable {
         socket = arrival.socket
         binding = MatchID.random(using: &turn.random)
         home = turn.project.makeSessionID(
-            mediaMode: turn.rules.matchMediaMode, now: turn.now, using: &turn.random)
+            mediaMode: turn.rules.matchMediaMode, now: turn.wallNow, using: &turn.random)
         turn.tell(.session(home, .homeOpened(binding)))
         transmit(.initial(turn.admission(to: home, .publisher, match: binding)), &turn)
         turn.tell(

@@ -211,7 +211,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         state = .running
         tag = Self.makeTag(using: &turn.random)
         deadline = isConnected ? nil : turn.now + turn.rules.resourceConnect
-        let ice = turn.ice.configuration(for: id, now: turn.now)
+        let ice = turn.ice.configuration(for: id, now: turn.wallNow)
         turn.reply(socket, .created(sdp: answer, tag: tag, ice))
         watchNewest(&turn)
     }
@@ -304,7 +304,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
                 .rateLimited, "Too many requests. Try again in \(wait.roundedText).", retryable: true, retryAfter: wait)
         }
         guard !constantTimeEquals(token, Array(request.token.utf8)) else { return }
-        _ = try turn.project.verifyResourceToken(request.token, for: session, purpose, now: turn.now)
+        _ = try turn.project.verifyResourceToken(request.token, for: session, purpose, now: turn.wallNow)
     }
 
     private func check(_ condition: ResourceRequest.Condition) throws(WireError) {

@@ -161,7 +161,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
 
     private mutating func join(_ admission: Admission, _ turn: inout Turn) {
         do throws(WireError) {
-            let grant = try turn.project.verifySessionToken(admission.token, for: admission.session, now: turn.now)
+            let grant = try turn.project.verifySessionToken(admission.token, for: admission.session, now: turn.wallNow)
             state = .joining(admission.session)
             turn.tell(.session(admission.session, .join(id, identity, grant, re: Step.session.rawValue)))
         } catch {

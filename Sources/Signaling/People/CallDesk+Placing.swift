@@ -5,7 +5,7 @@ extension CallDesk {
     // MARK: Placing
 
     mutating func start(_ start: CallVerb.Start, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
-        if let error = facts.banError(turn.now) ?? obstacle(facts) { return turn.fail(error, request) }
+        if let error = facts.banError(turn.wallNow) ?? obstacle(facts) { return turn.fail(error, request) }
         guard start.person != facts.persona.id else { return callsItself(request, &turn) }
         guard facts.devices.hasAppeared(request.client) else {
             let error = WireError(.notPresent, "Send presence.appear first; the callee must see who is calling.")
@@ -39,7 +39,7 @@ extension CallDesk {
         }
         // If two people call each other, connect them immediately, even if other calls are ringing.
         let isMutual = parts.contains { $0.offer.other.identity == other }
-        var error = facts.banError(turn.now) ?? obstacle(facts)
+        var error = facts.banError(turn.wallNow) ?? obstacle(facts)
         if error == nil, !isMutual, parts.count >= Self.maxCalls {
             error = WireError(.elsewhere, "Two calls are already ringing. Answer or decline one first.")
         }
@@ -102,7 +102,7 @@ extension CallDesk {
         to offer: CallOffer, isContact: Bool, _ facts: Facts, _ turn: Turn
     ) -> CallAnswer {
         let caller = offer.other.identity
-        guard !facts.blocks.contains(caller), facts.banError(turn.now) == nil else {
+        guard !facts.blocks.contains(caller), facts.banError(turn.wallNow) == nil else {
             return absentAnswer(isContact: isContact, facts)
         }
         for part in parts where part.direction == .outgoing && part.offer.other.identity == caller {

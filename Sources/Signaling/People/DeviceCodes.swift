@@ -103,7 +103,7 @@ struct DeviceCodes: Machine {
             return turn.fail(error, request)
         }
         withdraw(code.owner)
-        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: turn.now)
+        let linked = LinkedDevice(identity: device, label: verb.label ?? "", linkedAt: turn.wallNow)
         turn.tell(.person(code.owner, .presence(.linked(linked, request.client, re: request.re))))
     }
 }

@@ -198,7 +198,7 @@ struct DeviceList: Equatable, Sendable {
 
     mutating func add(_ device: LinkedDevice, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         codeUntil = nil
-        if let error = facts.banError(turn.now) { return turn.fail(error, request) }
+        if let error = facts.banError(turn.wallNow) { return turn.fail(error, request) }
         guard count < turn.rules.devicesPerPerson else { return tooMany(request, &turn) }
         linked.append(device)
         turn.persist(.linked(device, to: facts.id))

@@ -163,7 +163,7 @@ extension Person {
 
     private mutating func agree(with other: Counterpart, _ meeting: MeetingReference, _ turn: inout Turn) {
         let own = facts.acquaintance
-        turn.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: turn.now))
+        turn.persist(.keptInTouch(id, other.identity, names: [own.name, other.name], at: turn.wallNow))
         add(other, meeting, &turn)
         turn.tell(.person(other.identity, .contact(.agreed(meeting, with: own))))
     }
@@ -217,7 +217,7 @@ extension Person {
     /// could become contacts.
     mutating func block(_ other: IdentityID, _ turn: inout Turn) {
         if blocks.add(other, of: id, &turn) {
-            turn.persist(.block(owner: id, blocked: other, at: turn.now))
+            turn.persist(.block(owner: id, blocked: other, at: turn.wallNow))
         }
         endAll(with: other, &turn)
     }

@@ -192,8 +192,8 @@ public struct Person: Machine, Equatable, Sendable {
     // MARK: Ban and deletion
 
     private mutating func banned(_ ban: Ban, _ turn: inout Turn) {
-        self.ban = ban.isActive(at: turn.now) ? ban : nil
-        guard let error = facts.banError(turn.now) else { return }
+        self.ban = ban.isActive(at: turn.wallNow) ? ban : nil
+        guard let error = facts.banError(turn.wallNow) else { return }
         roulette.stop(.banned, notifies: true, facts, &turn)
         calls.endAll(.hungUp, facts, &turn)
         for client in devices.clients { turn.tell(.client(client, .expel(error, .forbidden))) }

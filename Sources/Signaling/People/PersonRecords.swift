@@ -58,6 +58,15 @@ public struct StoredCall: Hashable, Sendable {
         (self.callerName, self.calleeName, self.video) = (callerName, calleeName, video)
         (self.placedAt, self.ringsUntil, self.acceptedAt) = (placedAt, ringsUntil, acceptedAt)
     }
+
+    /// Returns the call with `ringsUntil` and `acceptedAt` by the clock of the timers. Storage has them by the wall clock, which
+    /// may be wrong when the server starts: a call then rings no longer than a new one, and is not accepted in the future.
+    func restored(at moment: Moment, rules: Rules) -> StoredCall {
+        var call = self
+        call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)
+        call.acceptedAt = acceptedAt.map { min(moment.time(atWall: $0), moment.now) }
+        return call
+    }
 }
 
 /// A call in one person's call log.

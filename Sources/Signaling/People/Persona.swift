@@ -45,7 +45,7 @@ struct Persona: Equatable, Sendable {
     mutating func become(_ wanted: Profile, of identity: IdentityID, _ turn: inout Turn) -> Bool {
         let hasChanged = wanted != profile
         profile = wanted
-        if hasChanged || !isKnown || (isUseUnrecorded(turn.now) && turn.permit == .all) {
+        if hasChanged || !isKnown || (isUseUnrecorded(turn.wallNow) && turn.permit == .all) {
             store(identity, &turn)
         }
         return hasChanged
@@ -56,8 +56,10 @@ struct Persona: Equatable, Sendable {
     private mutating func store(_ identity: IdentityID, _ turn: inout Turn) {
         // From now on, other people can find this person by public id.
         isKnown = true
-        usedAt = turn.now
-        turn.persist(.profile(identity, id, profile, at: turn.now))
+        // Not earlier than before: a clock that is behind for a while must not make the profile look unused.
+        let now = max(usedAt ?? turn.wallNow, turn.wallNow)
+        usedAt = now
+        turn.persist(.profile(identity, id, profile, at: now))
     }
 
     /// Stores a profile for a person who has so far only used the roulette. From now on, anyone who knows the public id can

@@ -88,7 +88,7 @@ struct RouletteSeat: Equatable, Sendable {
     private func search(
         _ start: RouletteVerb.Start, _ client: ConnectionID, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> Search {
-        if let error = facts.banError(turn.now) { throw error }
+        if let error = facts.banError(turn.wallNow) { throw error }
         guard !facts.isCalling else { throw WireError(.elsewhere, "You are in a call. End it first.") }
         let limit = turn.rules.maxInterests
         guard let interests = Interests.normalized(start.interests ?? [], limit: limit) else {
@@ -143,7 +143,7 @@ struct RouletteSeat: Equatable, Sendable {
 
     mutating func reserve(_ match: MatchID, with partner: IdentityID, _ facts: Facts, _ turn: inout Turn) {
         guard case .waiting(let search) = activity, !facts.blocks.contains(partner), partner != facts.id,
-            facts.banError(turn.now) == nil
+            facts.banError(turn.wallNow) == nil
         else { return turn.tell(.pool(.refused(match, facts.id))) }
         activity = .reserved(search, match)
         turn.tell(.pool(.reserved(match, facts.id)))
@@ -293,7 +293,8 @@ extension RouletteSeat {
         }
         markReported(chat.match)
         let report = Report(
-            match: chat.match, by: facts.id, against: chat.partner, reason: verb.reason, lines: [], createdAt: turn.now,
+            match: chat.match, by: facts.id, against: chat.partner, reason: verb.reason, lines: [],
+            createdAt: turn.wallNow,
             byAddress: facts.devices[request.client]?.address ?? "", againstAddress: chat.partnerAddress)
         turn.tell(.session(chat.session, .report(report, by: request.client, re: request.re)))
     }

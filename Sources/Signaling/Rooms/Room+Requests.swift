@@ -27,7 +27,7 @@ extension Room {
         case .say(let verb): try say(verb.text, by: member, &turn)
         case .hand(let verb):
             try takeGesture(member, turn)
-            guard roster.setHand(verb.raised, member.client, now: turn.now) else { return }
+            guard roster.setHand(verb.raised, member.client, now: turn.wallNow) else { return }
             guard let changed = roster[member.client] else { return }
             broadcast(.person(changed.person), &turn)
         case .react(let verb):
@@ -50,7 +50,7 @@ extension Room {
         let wait = talk.take(member.identity, turn.rules.roomTalk, now: turn.now)
         if let wait { throw .tooFast(wait) }
         let line = RoomLine(
-            connection: member.client, displayName: member.person.displayName, text: text, at: turn.now)
+            connection: member.client, displayName: member.person.displayName, text: text, at: turn.wallNow)
         try RoomChat.permit(line, turn.rules)
         // What is sent counts, in which JSON writes a control character in six bytes.
         try charge(textSize: line.encodedSize, turn)

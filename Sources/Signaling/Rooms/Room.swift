@@ -14,7 +14,8 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// Nobody is in the room, which ends at this time. It wakes up at `checkAt` to see whether it is that late.
+        /// Nobody is in the room, which ends at this time, unless it is kept longer (`keptUntil`). It wakes up at `checkAt` to
+        /// see whether it is that late.
         case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }
@@ -52,6 +53,9 @@ public struct Room: Machine, Equatable, Sendable {
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
+    /// When the retention of a room that nobody has used since a restart ends, by the wall clock. The room itself measures how
+    /// long it has been empty while the server runs, but not before.
+    private var keptUntil: Timestamp?
     /// After a restart, until when people who become host because the creator is not back yet only stand in for the creator.
     private(set) var standInsUntil: Timestamp?
     /// The budget for what one person makes the server send to all; nil if it is full.
@@ -98,12 +102,22 @@ public struct Room: Machine, Equatable, Sendable {
         expireFiles(&turn)
         guard case .empty(let until, let checkAt) = state, checkAt <= turn.now else { return }
         let before = (roster.count, lobby.waiting.count)
-        if until <= turn.now { end(&turn) } else { waitForPeople(until: until, turn) }
+        if until <= turn.now, isRetentionOver(turn) { end(&turn) } else { waitForPeople(until: until, turn) }
         count(since: before, &turn)
     }
 
     private mutating func waitForPeople(until: Timestamp, _ turn: Turn) {
-        state = .empty(until: until, checkAt: min(until, turn.now + Self.longestTimer))
+        var checkAt = min(until, turn.now + Self.longestTimer)
+        if let keptUntil, until <= turn.now || keptUntil > turn.moment.wall(at: until) {
+            checkAt = turn.moment.look(forWall: keptUntil)
+        }
+        state = .empty(until: until, checkAt: checkAt)
+    }
+
+    /// Whether a restored room is too old. Only a confirmed clock counts: one that is a year ahead would end every room.
+    private func isRetentionOver(_ turn: Turn) -> Bool {
+        guard let keptUntil else { return true }
+        return turn.moment.confirmedWall.map { keptUntil <= $0 } ?? false
     }
 
     /// Notes whether anyone is in the room.
@@ -111,6 +125,7 @@ public struct Room: Machine, Equatable, Sendable {
         guard state != .over else { return }
         if roster.isEmpty {
             if case .empty = state { return }
+            keptUntil = nil
             waitForPeople(until: turn.now + emptyTime(turn), turn)
         } else {
             if state == .open { return }
@@ -168,7 +183,7 @@ public struct Room: Machine, Equatable, Sendable {
     private mutating func open(_ creator: IdentityID?, _ turn: inout Turn) {
         guard state == .new else { return }
         self.creator = creator
-        (id, createdAt) = (RoomID.random(using: &turn.random), turn.now)
+        (id, createdAt) = (RoomID.random(using: &turn.random), turn.wallNow)
         makeSession(&turn)
         updateState(&turn)
         store(&turn)
@@ -183,13 +198,14 @@ public struct Room: Machine, Equatable, Sendable {
         // The people who were in the room when the server stopped need time to return, however old the last use is.
         let earliest = turn.now + turn.rules.roomEmptyGrace
         standInsUntil = earliest
-        waitForPeople(until: max(earliest, stored.usedAt + turn.rules.roomRetention), turn)
+        keptUntil = stored.usedAt + turn.rules.roomRetention
+        waitForPeople(until: earliest, turn)
     }
 
     private mutating func makeSession(_ turn: inout Turn) {
         session = turn.project.makeSessionID(
             mediaMode: options.media == .routed ? .routed : .relayed, relayedOnly: options.media == .mesh,
-            now: turn.now, using: &turn.random)
+            now: turn.wallNow, using: &turn.random)
     }
 
     // MARK: Storing
@@ -201,13 +217,15 @@ public struct Room: Machine, Equatable, Sendable {
     mutating func store(_ turn: inout Turn) {
         if options.persistent, state != .over {
             if storedAt == nil { turn.tell(.roomRegister(.persistence(name, true))) }
-            storedAt = turn.now
+            // Not earlier than before: a clock that is behind for a while must not make the room look unused.
+            let usedAt = max(storedAt ?? turn.wallNow, turn.wallNow)
+            storedAt = usedAt
             turn.persist(
                 .roomStored(
                     StoredRoom(
                         id: id, name: name, options: options, password: settings.password, creator: creator,
                         hasHostTokens: hasHostTokens, bans: bans.people, revokedTokens: bans.tokens,
-                        createdAt: createdAt, usedAt: turn.now)))
+                        createdAt: createdAt, usedAt: usedAt)))
         } else if storedAt != nil {
             storedAt = nil
             turn.tell(.roomRegister(.persistence(name, false)))
@@ -218,7 +236,7 @@ public struct Room: Machine, Equatable, Sendable {
     private mutating func storeUse(_ turn: inout Turn) {
         // A shorter retention, as in tests, needs a more exact time.
         let interval = min(Self.useInterval, turn.rules.roomRetention / 10)
-        if let storedAt, storedAt + interval <= turn.now { store(&turn) }
+        if let storedAt, storedAt + interval <= turn.wallNow { store(&turn) }
     }
 
     /// The options changed. An empty room that has become persistent, or no longer is, ends at another time.
@@ -226,6 +244,7 @@ public struct Room: Machine, Equatable, Sendable {
         store(&turn)
         let isSame = options.persistent == before.persistent && options.password == before.password
         guard case .empty = state, !isSame else { return }
+        keptUntil = nil
         waitForPeople(until: turn.now + emptyTime(turn), turn)
     }
 

@@ -244,7 +244,7 @@ extension Room {
         }
         let entry = try files.finish(id, secret, &turn)
         let line = RoomLine(
-            connection: member.client, displayName: member.person.displayName, text: entry.name, at: turn.now,
+            connection: member.client, displayName: member.person.displayName, text: entry.name, at: turn.wallNow,
             file: RoomFile(id: id, size: entry.size))
         // What is sent counts, in which JSON writes a control character in six bytes.
         do throws(WireError) { try charge(textSize: line.encodedSize, turn) } catch {

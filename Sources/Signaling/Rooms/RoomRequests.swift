@@ -84,9 +84,9 @@ extension Room {
         let lifetime = wish.lifetime.map { Duration.seconds($0) } ?? turn.rules.matchTokenLifetime
         let claims = RoomTokenClaims(
             room: name, id: id, role: wish.role, displayName: displayName, lifetime: lifetime)
-        let token = turn.project.makeRoomToken(claims, now: turn.now, using: &turn.random)
+        let token = turn.project.makeRoomToken(claims, now: turn.wallNow, using: &turn.random)
         return RoomToken(
-            token: token, expiresAt: turn.now + lifetime, path: "/room/\(name.pathComponent)#token=\(token)")
+            token: token, expiresAt: turn.wallNow + lifetime, path: "/room/\(name.pathComponent)#token=\(token)")
     }
 
     var summary: RoomSummary {

@@ -44,7 +44,7 @@ struct RoomRoster: Equatable, Sendable {
     ) -> Member {
         var person = RoomPerson()
         (person.connection, person.displayName, person.role) = (applicant.client, applicant.name, role)
-        person.since = turn.now
+        person.since = turn.wallNow
         person.state = applicant.isAway ? .reconnecting : .connected
         let member = Member(
             client: applicant.client, identity: applicant.identity, address: applicant.address, binding: binding,

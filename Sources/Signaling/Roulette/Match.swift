@@ -62,7 +62,7 @@ public struct Match: Machine, Equatable, Sendable {
 
     private mutating func begin(_ mode: ChatMode, _ first: PoolEntry, _ second: PoolEntry, _ turn: inout Turn) {
         let new = turn.project.makeSessionID(
-            mediaMode: turn.rules.matchMediaMode, now: turn.now, using: &turn.random
+            mediaMode: turn.rules.matchMediaMode, now: turn.wallNow, using: &turn.random
         )
         // Two native clients share one session. A legacy client always publishes in its home session. In a match with a legacy
         // client, each client therefore publishes in a separate session and subscribes in the other's.

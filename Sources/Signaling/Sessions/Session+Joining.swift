@@ -64,7 +64,7 @@ extension Session {
         leavePlace(former(of: client, identity, grant), &turn)
         mediaMode = hasFallenBack ? .routed : grant.mediaMode
         isRelayedOnly = grant.isRelayedOnly
-        let connection = ConnectionInfo(id: client, createdAt: turn.now, data: grant.data)
+        let connection = ConnectionInfo(id: client, createdAt: turn.wallNow, data: grant.data)
         let size = connection.encodedSize
         lastNumber += 1
         let page = page(after: 0, for: client, reserved: size, turn)

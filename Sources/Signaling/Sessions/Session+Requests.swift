@@ -55,7 +55,7 @@ extension Session {
         var stream = StreamInfo()
         stream.id = .random(using: &turn.random)
         stream.connection = client
-        stream.createdAt = turn.now
+        stream.createdAt = turn.wallNow
         stream.name = verb.name ?? ""
         // After a mute of all members, new publishers are muted too. In a routed session the server enforces this.
         stream.hasAudio = verb.hasAudio && !(isRouted && isMuted)

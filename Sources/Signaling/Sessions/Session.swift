@@ -139,6 +139,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// are stored, so they survive a restart.
     var revoked: [[UInt8]: Timestamp] = [:]
     private static let maxRevoked = 4096
+    /// When to look whether some of them have expired.
+    private var revokedCheckAt: Timestamp?
     /// When to delete the chat lines of a match that has ended. They are kept for a while in case of a report.
     private var transcriptUntil: Timestamp?
 
@@ -171,14 +173,14 @@ public struct Session: Machine, Equatable, Sendable {
     }
 
     var nextTimeout: Timestamp? {
-        return [transcriptUntil, revoked.values.min(), muteUntil, waits.first?.until, announceAt].compactMap { $0 }
+        return [transcriptUntil, revokedCheckAt, muteUntil, waits.first?.until, announceAt].compactMap { $0 }
             .min()
     }
 
     mutating func handleTimeout(_ turn: inout Turn) {
         checkWaits(&turn)
         announceChanges(&turn)
-        revoked = revoked.filter { $0.value > turn.now }
+        if let at = revokedCheckAt, at <= turn.now { forgetExpiredTokens(turn) }
         if let until = muteUntil, until <= turn.now { endMute(&turn) }
         guard let until = transcriptUntil, until <= turn.now else { return }
         transcriptUntil = nil
@@ -216,7 +218,8 @@ public struct Session: Machine, Equatable, Sendable {
         case .homeClosed(let home): close(home, &turn)
         case .room(let event): handle(event, &turn)
         case .moderated(let moderation):
-            revoked = moderation.revoked.filter { $0.value > turn.now }
+            revoked = moderation.revoked
+            forgetExpiredTokens(turn)
             isMuted = moderation.isMuted
             muteUntil = isMuted ? turn.now + turn.rules.muteGrace : nil
         case .report(var report, let client, let re):
@@ -241,16 +244,23 @@ public struct Session: Machine, Equatable, Sendable {
         if revoked.count > Self.maxRevoked, let first = revoked.min(by: { $0.value < $1.value }) {
             revoked[first.key] = nil
         }
+        revokedCheckAt = revoked.values.min().map { turn.moment.look(forWall: $0) }
         let revocation = Revocation(
             session: id, fingerprint: token.fingerprint, expiresAt: token.expiresAt, by: moderator, of: member.identity,
-            at: turn.now)
+            at: turn.wallNow)
         turn.persist(.revoked(revocation))
+    }
+
+    /// Only a confirmed clock counts. If it was wrong, a removed member could come back with the token once it is corrected.
+    private mutating func forgetExpiredTokens(_ turn: Turn) {
+        if let wall = turn.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
+        revokedCheckAt = revoked.values.min().map { turn.moment.look(forWall: $0) }
     }
 
     mutating func setMuted(_ isMuted: Bool, by moderator: IdentityID?, _ turn: inout Turn) {
         guard self.isMuted != isMuted else { return }
         self.isMuted = isMuted
-        turn.persist(.muted(id, isMuted, by: moderator, at: turn.now))
+        turn.persist(.muted(id, isMuted, by: moderator, at: turn.wallNow))
     }
 
     private mutating func endMute(_ turn: inout Turn) {
@@ -351,6 +361,6 @@ public struct Session: Machine, Equatable, Sendable {
         // Limit the number of bytes rather than characters, because a single character can consist of thousands of combining
         // marks.
         let kept = String(decoding: text.utf8.prefix(1000), as: UTF8.self)
-        lines.append(ChatLine(from: identity, text: kept, at: turn.now))
+        lines.append(ChatLine(from: identity, text: kept, at: turn.wallNow))
     }
 }

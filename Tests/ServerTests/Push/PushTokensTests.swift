@@ -109,6 +109,20 @@ import Wire
             try tokens.replacement(for: first, now: start + .seconds(1201)) == second, "a late rejection")
     }
 
+    @Test("tokens that were made before the clock was set back are replaced at once")
+    func setBack() throws {
+        let year = Duration.seconds(366 * 86400)
+        var apns = APNSToken(key: PushSamples.apnsKey())
+        let wrong = try apns.token(now: start + year)
+        #expect(try apns.token(now: start) != wrong)
+        var other = APNSToken(key: PushSamples.apnsKey())
+        let refused = try other.token(now: start + year)
+        #expect(try other.replacement(for: refused, now: start) != nil)
+        var vapid = VAPIDTokens(key: P256.Signing.PrivateKey(), contact: nil)
+        let late = try vapid.authorization(for: "https://push.example.org", now: start + year)
+        #expect(try vapid.authorization(for: "https://push.example.org", now: start) != late)
+    }
+
     @Test("the first start creates a private key file, and later starts read it")
     func keys() throws {
         let certificate = try TestCertificate(["localhost"])

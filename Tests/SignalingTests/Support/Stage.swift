@@ -16,6 +16,10 @@ final class Stage {
     let rules: Rules
     private(set) var hub: Hub
     private(set) var now = Timestamp(milliseconds: 1_790_000_000_000)
+    /// How far the wall clock is ahead of the clock of the timers.
+    var wallOffset: Duration = .zero
+    /// Whether the wall clock is known to be right.
+    var isClockConfirmed = true
     var generator: SeededGenerator
     /// Changes sent to storage so far.
     private(set) var changes: [Change] = []
@@ -57,13 +61,15 @@ final class Stage {
 
     // MARK: Time
 
+    private var moment: Moment { Moment(now: now, wall: now + wallOffset, isConfirmed: isClockConfirmed) }
+
     /// Passes time, and fires every timer at the time when it is due.
     func pass(_ duration: Duration) {
         let end = now + duration
         media = []
         while let next = hub.nextTimeout, next <= end {
             now = max(now, next)
-            carryOut(hub.handleTimeout(now: now))
+            carryOut(hub.handleTimeout(at: moment))
         }
         now = end
     }
@@ -72,11 +78,11 @@ final class Stage {
 
     func handle(_ input: Input) {
         media = []
-        carryOut(hub.handle(input, now: now, permit: permit))
+        carryOut(hub.handle(input, at: moment, permit: permit))
         var all = effects
         // Some work is scheduled on a timer that is due immediately.
         while let next = hub.nextTimeout, next <= now {
-            carryOut(hub.handleTimeout(now: now))
+            carryOut(hub.handleTimeout(at: moment))
             all += effects
         }
         effects = all
@@ -111,14 +117,14 @@ final class Stage {
         }
         for (socket, code) in closing
         where forget(socket) {
-            carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), now: now))
+            carryOutMore(hub.handle(.closed(socket, leaving: code.isLeaving), at: moment))
         }
         for question in questions {
             let finding = archive.answer(question)
             if isStorageSlow {
                 unheard.append((question, finding))
             } else {
-                carryOutMore(hub.handle(.answered(question, finding), now: now))
+                carryOutMore(hub.handle(.answered(question, finding), at: moment))
             }
         }
         for guest in Set(guests.values) where guest.owesAcknowledgement { guest.acknowledge() }

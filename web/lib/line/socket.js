@@ -13,6 +13,11 @@ const openingMs = 10_000;
 /** After how long a silence to ping (milliseconds), until the welcome sends another value. */
 const silenceMs = 10_000;
 
+/** A check that is later than this does not count. Timers of a device that is awake are less late. */
+const lateMs = 1000;
+/** Maximum checks in a row that do not count. Browsers delay the timers of hidden pages by a minute again and again. */
+const maxLateChecks = 3;
+
 /** The code that browsers report for a broken connection, used here too. */
 export const abnormal = 1006;
 
@@ -122,9 +127,11 @@ export class Socket {
 
 /**
  * Checks that the server is alive (protocol §1): after a silence it pings, after another silence it gives up. Only received
- * data counts, so a timer that a background tab delayed by a minute does not close a socket that received data meanwhile.
+ * data counts, so a timer that a background tab delayed by a minute does not close a socket that received data meanwhile. A check
+ * that comes late shows that this device was asleep, or too busy to read what has arrived: it pings again and does not give up.
  */
 export class Liveness {
+  #lateChecks = 0;
   #heardAt;
   #silenceMs;
   /** @type {number | null} */
@@ -140,13 +147,18 @@ export class Liveness {
   heard(now) {
     this.#heardAt = now;
     this.#askedAt = null;
+    this.#lateChecks = 0;
   }
 
   /** @param {number} now @returns {'ask' | 'dead' | null} */
   check(now) {
-    if (this.#askedAt !== null) return now - this.#askedAt >= this.#silenceMs ? 'dead' : null;
-    if (now - this.#heardAt < this.#silenceMs) return null;
-    this.ask(now);
+    const late = now - this.deadline;
+    if (late < 0) return null;
+    if (this.#askedAt !== null) {
+      if (late <= lateMs || this.#lateChecks >= maxLateChecks) return 'dead';
+      this.#lateChecks += 1;
+    }
+    this.#askedAt = now;
     return 'ask';
   }
 

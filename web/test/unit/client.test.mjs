@@ -264,6 +264,23 @@ describe('A client whose socket drops', () => {
 });
 
 describe('A client that receives nothing', () => {
+  test('keeps its socket if the device sleeps between ping and pong', async () => {
+    await client.connect();
+    server.socket.isDeaf = true;
+    await clock.advance(10_000);
+    clock.sleep(3_600_000);
+    server.socket.isDeaf = false;
+    await clock.advance(9_000);
+    assert.equal(server.sockets.length, 1);
+    assert.equal(client.state, 'connected');
+    assert.equal(server.heardOf('ping').length, 1, 'the first was not heard');
+    await clock.advance(60_000);
+    assert.equal(server.sockets.length, 1);
+    server.socket.isDeaf = true;
+    await clock.advance(20_000);
+    assert.equal(server.sockets[0].closedWith, 4000, 'without a sleep one silence is enough');
+  });
+
   test('pings after 10 s and opens a new socket 10 s later', async () => {
     await client.connect();
     await clock.advance(10_000);

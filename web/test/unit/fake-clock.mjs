@@ -32,6 +32,14 @@ export class FakeClock {
     return this.#timers.size;
   }
 
+  /**
+   * The device sleeps: time passes, and no timer fires until the next `advance`.
+   * @param {number} ms
+   */
+  sleep(ms) {
+    this.#now += ms;
+  }
+
   /** @param {number} ms */
   async advance(ms) {
     const end = this.#now + ms;

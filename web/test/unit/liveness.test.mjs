@@ -28,6 +28,21 @@ describe('Liveness', () => {
     liveness.heard(11);
     assert.equal(liveness.check(71), 'ask');
   });
+
+  test('pings again after a sleep between ping and pong, and waits for a whole silence', () => {
+    const liveness = new Liveness(0, 10_000);
+    assert.equal(liveness.check(10_000), 'ask');
+    assert.equal(liveness.check(3_610_000), 'ask');
+    assert.equal(liveness.check(3_619_999), null);
+    assert.equal(liveness.check(3_620_000), 'dead');
+  });
+
+  test('gives up a dead connection even if every check comes late', () => {
+    const liveness = new Liveness(0, 10_000);
+    let checks = 0;
+    while (liveness.check((checks + 1) * 60_000) !== 'dead' && checks < 100) checks += 1;
+    assert.ok(checks <= 4, `${checks} checks`);
+  });
 });
 
 describe('Backoff', () => {

@@ -60,7 +60,7 @@ final class PerchDirectory {
             envelope: .flat, domain: domain, application: application, room: fields["room"] ?? "default", user: user)
     }
 
-    func servers() -> [ICEServer] { gateway.runner.hub.perchServers(now: gateway.runner.now).servers }
+    func servers() -> [ICEServer] { gateway.runner.hub.perchServers(now: gateway.runner.wallNow).servers }
 
     // MARK: WebSockets
 

@@ -59,7 +59,7 @@ struct RoomsEndpoint: Sendable {
         let refusal = try await gateway.admit(address, at: .operation) { gateway -> WireError? in
             do throws(WireError) {
                 guard let token else { throw .requestTokenMissing }
-                try gateway.reception.project.verifyRequestToken(token, now: gateway.runner.now)
+                try gateway.reception.project.verifyRequestToken(token, now: gateway.runner.wallNow)
                 return nil
             } catch {
                 guard let wait = gateway.helloDelay(address) else { return error }
@@ -157,7 +157,7 @@ struct RoomsEndpoint: Sendable {
         let gateway = gateway
         do {
             let (storage, now) = try await gateway.eventLoop.submit {
-                (gateway.value.storage, gateway.value.runner.now)
+                (gateway.value.storage, gateway.value.runner.wallNow)
             }.get()
             try await storage.record(
                 AuditEntry(at: now, actor: AuditEntry.operatorActor, action: name, subject: subject.text))

@@ -24,7 +24,7 @@ final class WHIPDirectory {
         respond: @escaping (EndpointAnswer) -> Void
     ) throws(WireError) -> WHIPResource {
         try gateway.admit(address, at: .resource)
-        let grant = try gateway.reception.admit(token, session, purpose, now: gateway.runner.now)
+        let grant = try gateway.reception.admit(token, session, purpose, now: gateway.runner.wallNow)
         let offer = try WHIPBody.offer(body, for: purpose)
         var generator = SystemRandomNumberGenerator()
         // 128 random bits make the URL unguessable, although requests to it need the token as well.

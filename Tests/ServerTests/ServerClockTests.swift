@@ -1,0 +1,229 @@
+import Logging
+import Signaling
+import Synchronization
+import Testing
+import Wire
+
+@testable import Server
+
+/// The clocks of a machine, under a test's control.
+private final class MachineClocks: Sendable {
+    static let start = Timestamp(milliseconds: 1_790_000_000_000)
+
+    private let state = Mutex(ClockReading(wall: start, awake: .seconds(100), total: .seconds(5000)))
+
+    var source: ClockSource {
+        ClockSource(
+            wall: { self.state.withLock { $0.wall } }, awake: { self.state.withLock { $0.awake } },
+            total: { self.state.withLock { $0.total } })
+    }
+
+    func pass(_ duration: Duration) {
+        state.withLock {
+            ($0.wall, $0.awake, $0.total) = ($0.wall + duration, $0.awake + duration, $0.total + duration)
+        }
+    }
+
+    /// Sets the wall clock forward or back.
+    func jump(_ duration: Duration) { state.withLock { $0.wall = $0.wall + duration } }
+
+    func sleep(_ duration: Duration) {
+        state.withLock { ($0.wall, $0.total) = ($0.wall + duration, $0.total + duration) }
+    }
+}
+
+@Suite("The server's clock") struct ServerClockTests {
+    private static let jumps: [Duration] = [5, -5, 3600, -3600, 366 * 86400, -366 * 86400].map { .seconds($0) }
+
+    private let machine = MachineClocks()
+    private let clock: ServerClock
+
+    init() { clock = ServerClock(source: machine.source) }
+
+    /// Passes time as a running server does, which looks at the clocks regularly.
+    ///
+    /// - Returns: what it found.
+    @discardableResult
+    private func run(for duration: Duration) -> [WallClockJudge.Event] {
+        var (left, events) = (duration, [WallClockJudge.Event]())
+        while left > .zero {
+            let step = min(left, WallClockJudge.lookInterval)
+            machine.pass(step)
+            left -= step
+            if let event = clock.look() { events.append(event) }
+        }
+        return events
+    }
+
+    @Test("timers run at the same speed whatever the wall clock shows", arguments: jumps)
+    func timersIgnoreJumps(_ jump: Duration) {
+        run(for: .seconds(10))
+        machine.jump(jump)
+        #expect(clock.now == MachineClocks.start + .seconds(10))
+        run(for: .seconds(120))
+        #expect(clock.now == MachineClocks.start + .seconds(130), "after it was adopted too")
+        machine.jump(.zero - jump)
+        run(for: .seconds(120))
+        #expect(clock.now == MachineClocks.start + .seconds(250))
+    }
+
+    @Test("a wall clock that is wrong for seconds changes nothing", arguments: jumps)
+    func wrongForSeconds(_ jump: Duration) {
+        run(for: .seconds(10))
+        machine.jump(jump)
+        #expect(run(for: .seconds(25)) == [.jumped(jump)])
+        #expect(clock.wallNow == MachineClocks.start + .seconds(35))
+        machine.jump(.zero - jump)
+        #expect(run(for: .seconds(300)) == [.returned])
+        #expect(clock.wallNow == MachineClocks.start + .seconds(335))
+    }
+
+    @Test("a correction is adopted after it has lasted", arguments: jumps)
+    func corrected(_ jump: Duration) {
+        run(for: .seconds(10))
+        machine.jump(jump)
+        #expect(run(for: .seconds(40)) == [.jumped(jump), .adopted(jump)])
+        #expect(clock.wallNow == MachineClocks.start + .seconds(50) + jump)
+        #expect(run(for: .seconds(300)) == [])
+    }
+
+    @Test("a clock that jumps again and again is never adopted")
+    func restless() {
+        for _ in 0..<20 {
+            machine.jump(.seconds(3600))
+            run(for: .seconds(20))
+        }
+        #expect(clock.wallNow == MachineClocks.start + .seconds(400))
+    }
+
+    @Test("small corrections by NTP are followed without a word, and do not add up to a jump")
+    func slewing() {
+        var events: [WallClockJudge.Event] = []
+        for _ in 0..<1000 {
+            machine.jump(.milliseconds(5))
+            events += run(for: .seconds(10))
+        }
+        #expect(events == [])
+        #expect(clock.wallNow == MachineClocks.start + .seconds(10_005))
+        #expect(clock.now == MachineClocks.start + .seconds(10_000))
+        #expect(clock.moment.isConfirmed)
+    }
+
+    @Test("while the machine sleeps no timer runs, and the time of day is right at once when it wakes")
+    func sleep() {
+        run(for: .seconds(10))
+        machine.sleep(.seconds(3600))
+        #expect(clock.now == MachineClocks.start + .seconds(10))
+        #expect(clock.wallNow == MachineClocks.start + .seconds(3610))
+        #expect(run(for: .seconds(60)) == [], "this is no jump")
+        #expect(!clock.moment.isConfirmed, "the sleep proves nothing about the clock")
+    }
+
+    @Test("the clock is confirmed an hour after the start or after a correction, and not during a jump")
+    func confirmation() {
+        run(for: .seconds(3590))
+        #expect(!clock.moment.isConfirmed)
+        run(for: .seconds(10))
+        #expect(clock.moment.isConfirmed)
+        machine.jump(.seconds(366 * 86400))
+        run(for: .seconds(5))
+        #expect(clock.moment.confirmedWall == nil)
+        machine.jump(.seconds(-366 * 86400))
+        run(for: .seconds(5))
+        #expect(clock.moment.confirmedWall == MachineClocks.start + .seconds(3610), "it was right all the time")
+        machine.jump(.seconds(366 * 86400))
+        run(for: .seconds(3600))
+        #expect(!clock.moment.isConfirmed)
+        run(for: .seconds(60))
+        #expect(clock.moment.isConfirmed)
+    }
+
+    @Test("a server that starts with a wrong clock uses the right one soon after it was corrected")
+    func wrongAtStart() throws {
+        let project = try #require(
+            Project(apiKey: "45000001", secret: String(repeating: "0", count: 48)))
+        let right = MachineClocks.start + .seconds(56 * 365 * 86400)
+        func isAccepted() -> Bool {
+            let token = project.makeUserToken(user: "ada", name: nil, now: right, lifetime: .seconds(600))
+            return (try? project.verifyUserToken(token, now: clock.wallNow)) != nil
+        }
+        #expect(!isAccepted())
+        machine.jump(right - MachineClocks.start)
+        run(for: .seconds(40))
+        #expect(isAccepted())
+    }
+}
+
+/// The deletion of old records, with a clock under the test's control.
+@Suite("Retention") struct RetentionTests: StorageFixtures {
+    private let machine = MachineClocks()
+
+    private func pass(_ duration: Duration, _ clock: ServerClock) {
+        for _ in 0..<Int(duration / WallClockJudge.lookInterval) {
+            machine.pass(WallClockJudge.lookInterval)
+            _ = clock.look()
+        }
+    }
+
+    private func storage() async throws -> MemoryStorage {
+        let (storage, start) = (MemoryStorage(), MachineClocks.start)
+        var report = report()
+        report.createdAt = start
+        let revocation = Revocation(
+            session: SessionID("1_session")!, fingerprint: [1], expiresAt: start + .seconds(86400), by: alice, of: bob,
+            at: start)
+        try await storage.commit([.report(report), .revoked(revocation)])
+        try await storage.addBan(
+            Ban(subject: .identity(bob), reason: "", createdAt: start, expiresAt: start + .seconds(86400)),
+            recording: nil)
+        return storage
+    }
+
+    /// The numbers of records: reports, bans, sessions with revoked tokens.
+    private func counts(_ storage: MemoryStorage) async throws -> [Int] {
+        let reports = try await storage.reports(includingClosed: true, limit: 10).count
+        let bans = try await storage.bans(at: .distantPast).count
+        return [reports, bans, try await storage.moderation(at: .distantPast).count]
+    }
+
+    private func retention(_ storage: MemoryStorage, _ clock: ServerClock) -> Retention {
+        Retention(
+            storage: storage, clock: clock, live: LiveConfiguration(ConfabConfiguration()),
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+    }
+
+    @Test("a clock that is a year ahead, at the start or for a while, deletes nothing")
+    func wrongClock() async throws {
+        let storage = try await storage()
+        machine.jump(.seconds(366 * 86400))
+        let clock = ServerClock(source: machine.source)
+        let retention = retention(storage, clock)
+        #expect(await !retention.deleteOld())
+        pass(.seconds(600), clock)
+        #expect(await !retention.deleteOld())
+        machine.jump(.seconds(-366 * 86400))
+        pass(.seconds(4000), clock)
+        #expect(await retention.deleteOld())
+        machine.jump(.seconds(366 * 86400))
+        pass(.seconds(3000), clock)
+        #expect(await !retention.deleteOld(), "adopted, but not confirmed")
+        machine.jump(.seconds(-366 * 86400))
+        pass(.seconds(4000), clock)
+        #expect(await retention.deleteOld())
+        #expect(try await counts(storage) == [1, 1, 1])
+    }
+
+    @Test("what is old is deleted, an hour after the start")
+    func old() async throws {
+        let storage = try await storage()
+        machine.jump(.seconds(2 * 86400))
+        let clock = ServerClock(source: machine.source)
+        pass(.seconds(3600), clock)
+        #expect(await retention(storage, clock).deleteOld())
+        #expect(try await counts(storage) == [1, 0, 0])
+        machine.jump(.seconds(366 * 86400))
+        pass(.seconds(3700), clock)
+        #expect(await retention(storage, clock).deleteOld())
+        #expect(try await counts(storage) == [0, 0, 0])
+    }
+}
