@@ -4,7 +4,9 @@ import Wire
 extension Room {
     /// Throws if such a client may not come in.
     func permitPerch(_ identity: IdentityID, now: Timestamp) throws(WireError) {
-        guard !bans.people.contains(identity) else { throw .roomBanned }
+        guard !bans.lasting.people.contains(identity), !bans.temporary.people.contains(identity) else {
+            throw .roomBanned
+        }
         guard options.media == .mesh else {
             throw WireError(.mediaUnavailable, "This room sends media through the server. Join it with a browser.")
         }
