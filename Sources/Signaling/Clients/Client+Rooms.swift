@@ -61,8 +61,9 @@ extension Client {
         if let place = seat?.place { crossings.remember(place.binding) }
     }
 
-    /// Leaves the room too if a moderator removed the client from the room's session.
-    func leaveRoom(of session: SessionID, _ turn: inout Turn) {
-        if let room, room.place?.session == session { turn.tell(.room(room.name, .leftSession(id))) }
+    /// Leaves the room too if the client is no longer in the room's session.
+    func leaveRoom(of session: SessionID, by moderator: ConnectionID?, _ turn: inout Turn) {
+        guard let room, room.place?.session == session else { return }
+        turn.tell(.room(room.name, .leftSession(id, by: moderator)))
     }
 }

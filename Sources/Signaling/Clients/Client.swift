@@ -133,10 +133,10 @@ public struct Client: Machine, Equatable, Sendable {
             if !withhold(broadcast.message, &turn) { send(&turn) { seq, ack in broadcast.encode(seq: seq, ack: ack) } }
         case .joinRefused(let re, let error, let match):
             refuseJoin(re: re, error, match: match, &turn)
-        case .leftSession(let session, let reason):
+        case .leftSession(let session, let reason, let moderator):
             forget(session)
             deliver(.session(.left(.init(session: session, reason: reason))), &turn)
-            leaveRoom(of: session, &turn)
+            leaveRoom(of: session, by: moderator, &turn)
         case .roulette(let state):
             roulette = state
             if let match = state.match { crossings.remember(match) }

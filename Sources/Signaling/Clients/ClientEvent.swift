@@ -20,7 +20,8 @@ public enum ClientEvent: Equatable, Sendable {
     /// A message to send that other clients get too.
     case deliverBroadcast(BroadcastMessage)
     case joinRefused(re: UInt64, WireError, match: MatchID?)
-    case leftSession(SessionID, GoneReason)
+    /// - `by`: the moderator who removed the client from the session, if one did.
+    case leftSession(SessionID, GoneReason, by: ConnectionID? = nil)
     case roulette(Snapshot.Roulette)
     /// The call in progress on this device, if any.
     case call(Snapshot.Call?)

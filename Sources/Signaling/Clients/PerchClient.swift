@@ -104,7 +104,8 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case .room(let seat): room = seat
         case .joinRefused(_, let error, _): refuse(error, .forbidden, &turn)
         // The room then tells this client why.
-        case .leftSession: if let room { turn.tell(.room(room.name, .leftSession(id))) }
+        case .leftSession(_, _, let moderator):
+            if let room { turn.tell(.room(room.name, .leftSession(id, by: moderator))) }
         case .closed(let socket, let leaving):
             if socket == self.socket { depart(leaving ? .clientDisconnected : .networkDisconnected, &turn) }
         case .expel(let error, let code, _): refuse(error, code, &turn)

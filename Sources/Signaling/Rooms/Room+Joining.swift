@@ -42,17 +42,22 @@ extension Room {
 
     private func isCreator(_ applicant: RoomApplicant) -> Bool { applicant.identity == creator }
 
+    /// Whether this person is host whenever they come in.
+    private func isOwner(_ applicant: RoomApplicant) -> Bool {
+        isCreator(applicant) || applicant.grant?.role == .host
+    }
+
     private func permit(_ application: RoomApplication, _ turn: inout Turn) throws(WireError) {
         let applicant = application.applicant
         // First, because nothing else that this room says concerns a person who looks for another one.
         try permitReturn(application.join)
-        guard !bans.people.contains(applicant.identity) else { throw .roomBanned }
+        guard !isBanned(applicant) else { throw .roomBanned }
         // After a restart with other settings.
         guard turn.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
-        if let grant = applicant.grant { try check(grant) }
+        if let grant = applicant.grant { try check(grant, of: applicant) }
         let isReturning = application.join.room != nil
         // A token of the application stands for the password and for a host who admits its holder.
-        guard !isCreator(applicant), applicant.grant?.role.moderates != true else { return }
+        guard !passes(applicant) else { return }
         guard !options.locked else {
             throw WireError(
                 .roomLocked, "This room is locked. Ask a person who is in it to unlock it.", retryable: true)
@@ -70,11 +75,27 @@ extension Room {
         throw WireError(.roomPassword, "This is not the room's password. Ask for it and try again.", retryable: true)
     }
 
-    private func check(_ grant: RoomGrant) throws(WireError) {
+    /// Whether locks, passwords, and what stand-ins decided do not stop this person.
+    private func passes(_ applicant: RoomApplicant) -> Bool {
+        isCreator(applicant) || applicant.grant?.role.moderates == true
+    }
+
+    /// The creator is never banned: a ban of theirs ends that they are the creator.
+    private func isBanned(_ applicant: RoomApplicant) -> Bool {
+        if bans.lasting.people.contains(applicant.identity) { return !isCreator(applicant) }
+        return bans.temporary.people.contains(applicant.identity) && !passes(applicant)
+    }
+
+    private func isRevoked(_ grant: RoomGrant, of applicant: RoomApplicant) -> Bool {
+        if bans.lasting.tokens.contains(grant.fingerprint) { return true }
+        return bans.temporary.tokens.contains(grant.fingerprint) && !passes(applicant)
+    }
+
+    private func check(_ grant: RoomGrant, of applicant: RoomApplicant) throws(WireError) {
         guard grant.id == id else {
             throw WireError(.roomNotFound, "The room that this token was made for has ended. Ask for a new link.")
         }
-        guard !bans.tokens.contains(grant.fingerprint) else {
+        guard !isRevoked(grant, of: applicant) else {
             throw WireError(.tokenRevoked, "This token was revoked: its holder was removed from the room.")
         }
     }
@@ -104,15 +125,18 @@ extension Room {
 
     /// - Parameter re: the request that this answers; nil after waiting.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ turn: inout Turn) {
-        let isHostByRight = isCreator(applicant) || applicant.grant?.role == .host
-        if isHostByRight { ownersAddress = applicant.address }
-        let role: RoomRole = needsHost(applicant) || isHostByRight ? .host : applicant.grant?.role ?? .guest
+        let isOwner = isOwner(applicant)
+        if isOwner { ownersAddress = applicant.address }
+        var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
+        if needsHost(applicant) { rights.standIn() }
+        let role = rights.role
+        // Before this person is one of them.
+        let former = isOwner ? roster.endStandIns() : []
         turn.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &turn.random)
-        let member = roster.insert(applicant, as: role, binding, &turn)
-        if role == .host, !isHostByRight, standsIn(applicant, turn) { roster.standIn(applicant.client) }
+        let member = roster.insert(applicant, with: rights, binding, &turn)
         updateState(&turn)
-        turn.tell(.session(session, .room(.place(binding, role))))
+        turn.tell(.session(session, .room(.place(binding, rights))))
         turn.tell(.session(session, .room(.screens(onlyOfHosts: options.share == .hosts))))
         let place = RoomSeat.Place(session: session, binding: binding)
         turn.tell(.client(applicant.client, .room(RoomSeat(name: name, place: place))))
@@ -126,24 +150,16 @@ extension Room {
         turn.send(.room(.joined(joined)), to: applicant.client)
         broadcast(.person(member.person), except: applicant.client, &turn)
         if role.moderates { sendKnocks(to: applicant.client, &turn) }
-        guard isHostByRight else { return }
-        // Those who stood in for a host get the role of their token.
-        for former in roster.endStandIns(except: applicant.client) { roleChanged(of: former, &turn) }
-    }
-
-    /// Whether a person who becomes host does so only because they came back from a restart before the creator did.
-    private func standsIn(_ applicant: RoomApplicant, _ turn: Turn) -> Bool {
-        guard applicant.grant == nil, creator != nil, let standInsUntil else { return false }
-        return turn.now < standInsUntil
+        for member in former { roleChanged(of: member, &turn) }
     }
 
     /// Lets in those who wait for a room that no longer has a lobby, as many as it has places. If everyone has left a room
-    /// that no creator can open, the first who waits opens it, as `mustWait` allows those who come then.
+    /// that no owner can open, the first who waits opens it, as `mustWait` allows those who come then.
     mutating func admitWaiting(_ turn: inout Turn) {
         guard state != .over, !options.locked else { return }
         let rules = turn.rules
         while let next = lobby.waiting.first(where: { hasPlace(for: $0) && isWithinShare($0, rules) }) {
-            guard !options.lobby || !hasPeople && creator == nil else { return }
+            guard !options.lobby || !hasPeople && creator == nil && !hasHostTokens else { return }
             admit(next, &turn)
         }
     }

@@ -3,9 +3,7 @@ import Wire
 /// What hosts and cohosts do.
 extension Room {
     mutating func moderate(_ verb: RoomVerb, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
-        guard member.role.moderates else {
-            throw WireError(.notPermitted, "Only hosts and cohosts of the room may do this. Ask one of them.")
-        }
+        try member.rights.permit(.moderate)
         try chargeModeration(turn)
         switch verb {
         case .admit(let verb):
@@ -14,8 +12,10 @@ extension Room {
             admit(applicant, &turn)
         case .deny(let verb): sendAway(try applicant(verb.connection), .roomRefused, &turn)
         case .set(let verb):
-            try permitStoring(verb.options, turn)
-            try change(verb.options, &turn)
+            try member.rights.permit(.change(verb.options, from: options))
+            let lasts = member.rights.actsForOwners
+            if lasts { try permitStoring(verb.options, turn) }
+            try change(verb.options, lasts: lasts, &turn)
         case .mute(let verb):
             turn.tell(.session(session, .room(.mute(try target(verb, by: member)))))
         case .stopShare(let verb):
@@ -60,12 +60,14 @@ extension Room {
         if let error = turn.permit.refusal(of: use) { throw error }
     }
 
-    mutating func change(_ changes: RoomChanges, _ turn: inout Turn) throws(WireError) {
-        let before = options
-        try settings.apply(changes, &turn)
+    /// - Parameter lasts: whether the change remains when the room is empty.
+    mutating func change(_ changes: RoomChanges, lasts: Bool, _ turn: inout Turn) throws(WireError) {
+        let former = settings
+        let before = former.options
+        try settings.apply(changes, lasts: lasts, &turn)
         // The password may have changed, although the room had one before.
-        guard options != before || changes.password != nil else { return }
-        optionsChanged(from: before, &turn)
+        guard settings != former else { return }
+        if lasts { optionsChanged(from: before, &turn) }
         guard options != before else { return }
         broadcast(.changed(.init(options: options)), &turn)
         if options.share != before.share {
@@ -77,17 +79,20 @@ extension Room {
     private mutating func setRole(_ verb: RoomVerb.Role, by member: RoomRoster.Member, _ turn: inout Turn)
         throws(WireError)
     {
-        guard member.role == .host else {
-            throw WireError(.notPermitted, "Only hosts may change roles. Ask one of them.")
-        }
         let former = try person(verb.connection)
+        try member.rights.permit(.setRole(former.rights, of: subject(former, verb.role, by: member)))
         guard former.role != verb.role else { return }
-        guard !roster.isLastHost(verb.connection) else {
-            throw WireError(.notPermitted, "A room needs a host. Make someone else host first.")
-        }
-        roster.setRole(verb.role, of: verb.connection)
+        roster.giveRole(verb.role, to: former.client, by: member.rights)
         if verb.role != .host, former.identity == creator { setCreator(nil, &turn) }
         if let changed = roster[verb.connection] { roleChanged(of: changed, &turn) }
+    }
+
+    private func subject(
+        _ target: RoomRoster.Member, _ role: RoomRole, by member: RoomRoster.Member
+    ) -> RoomRights.Subject {
+        if role != .host, roster.isLastHost(target.client) { return .lastHost }
+        if target.client == member.client { return .themself }
+        return role != .host && target.identity == creator && target.identity == member.identity ? .ownDevice : .other
     }
 
     // MARK: Removing
@@ -109,8 +114,8 @@ extension Room {
         let target = try person(verb.connection)
         guard target.client != member.client else { throw .removesItself }
         if isBan { return try ban(target.identity, by: member, &turn) }
-        try permitRemoval(of: [target], by: member)
-        remove(target.client, .removed, by: member.identity, &turn)
+        try member.rights.permit(.remove(target.rights))
+        remove(target.client, .removed, by: member, &turn)
     }
 
     /// Bans a person, with all their connections.
@@ -119,17 +124,12 @@ extension Room {
     {
         guard identity != member.identity else { throw .removesItself }
         let targets = roster.members.filter { $0.identity == identity }
-        try permitRemoval(of: targets, by: member)
-        if options.persistent, let error = turn.permit.refusal(of: .essential) { throw error }
-        ban(identity, &turn)
+        for target in targets { try member.rights.permit(.remove(target.rights)) }
+        let lasts = member.rights.actsForOwners
+        if lasts, options.persistent, let error = turn.permit.refusal(of: .essential) { throw error }
+        ban(identity, by: member.rights, &turn)
         for applicant in lobby.waiting where applicant.identity == identity { sendAway(applicant, .roomBanned, &turn) }
-        for target in targets { remove(target.client, .banned, &turn) }
-    }
-
-    private func permitRemoval(of targets: [RoomRoster.Member], by member: RoomRoster.Member) throws(WireError) {
-        guard member.role == .host || !targets.contains(where: \.role.moderates) else {
-            throw WireError(.notPermitted, "Cohosts may remove only guests. Ask a host.")
-        }
+        for target in targets { remove(target.client, .banned, by: member, &turn) }
     }
 }
 

@@ -4,7 +4,10 @@ import Wire
 extension Room {
     /// Throws if such a client may not come in.
     func permitPerch(_ applicant: RoomApplicant, _ rules: Rules, now: Timestamp) throws(WireError) {
-        guard !bans.people.contains(applicant.identity) else { throw .roomBanned }
+        let identity = applicant.identity
+        guard !bans.lasting.people.contains(identity), !bans.temporary.people.contains(identity) else {
+            throw .roomBanned
+        }
         guard options.media == .mesh else {
             throw WireError(.mediaUnavailable, "This room sends media through the server. Join it with a browser.")
         }

@@ -12,7 +12,7 @@ extension Room {
     }
 
     private func hasOwnPlace(_ member: RoomRoster.Member) -> Bool {
-        member.role == .host && (member.identity == creator || member.token != nil)
+        member.rights.lasting == .host && (member.identity == creator || member.token != nil)
     }
 
     /// Whether anyone could come who has a place of their own.

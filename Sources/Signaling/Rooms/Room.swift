@@ -5,8 +5,9 @@ import Wire
 /// Decides who may come in, who is host, and what hosts may do. The session owns streams and media; the room gives each person
 /// a place there, with a token that is bound to it.
 /// Invariants: while anyone is in the room, someone is host. A person comes in only if fewer people are in it than its capacity,
-/// or as a host by their own right; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person came in by the rules of `join` or was admitted. A banned person is never in it, and nobody who left can
-/// use their token.
+/// or as an owner; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person came in by the
+/// rules of `join` or was admitted. A banned person is never in it, and nobody who left can use their token. What a stand-in
+/// does ends when the room is empty, and the roles that they give end when an owner comes (`RoomRights`).
 public struct Room: Machine, Equatable, Sendable {
     typealias ID = RoomName
 
@@ -31,8 +32,8 @@ public struct Room: Machine, Equatable, Sendable {
     private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
     private(set) var session = SessionID.unset
-    /// The person who always comes in, and is host: who created the room. Nil for a room of the operators, and after another
-    /// host removed this person or changed their role.
+    /// The person who always comes in, and is host: who created the room. Nil for a room of the operators, after this person
+    /// gave up the role of a host, and after another host whom an owner chose removed them or changed their role.
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
@@ -56,8 +57,6 @@ public struct Room: Machine, Equatable, Sendable {
     /// When the retention of a room that nobody has used since a restart ends, by the wall clock. The room itself measures how
     /// long it has been empty while the server runs, but not before.
     private var keptUntil: Timestamp?
-    /// After a restart, until when people who become host because the creator is not back yet only stand in for the creator.
-    private(set) var standInsUntil: Timestamp?
     /// The budget for what one person makes the server send to all; nil if it is full.
     private var traffic: Budget?
     /// The budget for what hosts and cohosts do. It is another one, so that guests who write much cannot keep a host from
@@ -126,6 +125,8 @@ public struct Room: Machine, Equatable, Sendable {
         if roster.isEmpty {
             if case .empty = state { return }
             keptUntil = nil
+            settings.endTemporary()
+            bans.endTemporary()
             waitForPeople(until: turn.now + emptyTime(turn), turn)
         } else {
             if state == .open { return }
@@ -174,7 +175,8 @@ public struct Room: Machine, Equatable, Sendable {
             // The client itself too: it may have come in, or seen its own state, while it was away.
             broadcast(.person(member.person), &turn)
         case .gone(let client): leave(client, &turn)
-        case .leftSession(let client): remove(client, .removed, &turn)
+        case .leftSession(let client, let moderator):
+            remove(client, .removed, by: moderator.flatMap { roster[$0] }, &turn)
         case .close: end(&turn)
         case .notStored(let stored): reload(stored, &turn)
         }
@@ -197,7 +199,6 @@ public struct Room: Machine, Equatable, Sendable {
         makeSession(&turn)
         // The people who were in the room when the server stopped need time to return, however old the last use is.
         let earliest = turn.now + turn.rules.roomEmptyGrace
-        standInsUntil = earliest
         keptUntil = stored.usedAt + turn.rules.roomRetention
         waitForPeople(until: earliest, turn)
     }
@@ -223,8 +224,8 @@ public struct Room: Machine, Equatable, Sendable {
             turn.persist(
                 .roomStored(
                     StoredRoom(
-                        id: id, name: name, options: options, password: settings.password, creator: creator,
-                        hasHostTokens: hasHostTokens, bans: bans.people, revokedTokens: bans.tokens,
+                        id: id, name: name, options: settings.lasting, password: settings.password, creator: creator,
+                        hasHostTokens: hasHostTokens, bans: bans.lasting.people, revokedTokens: bans.lasting.tokens,
                         createdAt: createdAt, usedAt: usedAt)))
         } else if storedAt != nil {
             storedAt = nil
@@ -239,19 +240,26 @@ public struct Room: Machine, Equatable, Sendable {
         if let storedAt, storedAt + interval <= turn.wallNow { store(&turn) }
     }
 
-    /// The options changed. An empty room that has become persistent, or no longer is, ends at another time.
+    /// The options changed. An empty room that has become persistent, or can be opened again, ends at another time.
     mutating func optionsChanged(from before: RoomOptions, _ turn: inout Turn) {
         store(&turn)
-        let isSame = options.persistent == before.persistent && options.password == before.password
-        guard case .empty = state, !isSame else { return }
-        keptUntil = nil
-        waitForPeople(until: turn.now + emptyTime(turn), turn)
+        let isSame =
+            options.persistent == before.persistent && options.locked == before.locked
+            && options.password == before.password
+        if !isSame { updateEnd(turn) }
     }
 
     mutating func noteHostToken(_ turn: inout Turn) {
         guard !hasHostTokens else { return }
         hasHostTokens = true
         store(&turn)
+        updateEnd(turn)
+    }
+
+    private mutating func updateEnd(_ turn: Turn) {
+        guard case .empty = state else { return }
+        keptUntil = nil
+        waitForPeople(until: turn.now + emptyTime(turn), turn)
     }
 
     mutating func setCreator(_ identity: IdentityID?, _ turn: inout Turn) {
@@ -273,22 +281,27 @@ public struct Room: Machine, Equatable, Sendable {
 
     /// Removes someone who did not leave.
     ///
-    /// - Parameter moderator: the person who decided it, if known. Creators who remove a device of their own stay creators.
+    /// - Parameter moderator: the person who decided it; nil if nobody did.
     mutating func remove(
-        _ client: ConnectionID, _ reason: RoomEndReason, by moderator: IdentityID? = nil, _ turn: inout Turn
+        _ client: ConnectionID, _ reason: RoomEndReason, by moderator: RoomRoster.Member? = nil, _ turn: inout Turn
     ) {
         guard let member = roster.remove(client) else { return }
         // PerchRTC's clients join again by themselves when they lose their connection.
         if member.isPerch, reason == .removed { lobby.sendAway(member.identity, turn) }
-        if reason != .replaced { withdraw(member, by: moderator, &turn) }
+        if let moderator { withdraw(member, by: moderator, &turn) }
         turn.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)
     }
 
-    /// A removed person can come back, but not as creator, and not with their token.
-    private mutating func withdraw(_ member: RoomRoster.Member, by moderator: IdentityID?, _ turn: inout Turn) {
-        if let token = member.token { bans.revoke(token, turn.rules) }
-        let losesRoom = member.identity == creator && member.identity != moderator
+    /// A removed person can come back, but not as creator, and not with their token. Creators who remove a device of their own
+    /// stay creators.
+    private mutating func withdraw(
+        _ member: RoomRoster.Member, by moderator: RoomRoster.Member, _ turn: inout Turn
+    ) {
+        let lasts = moderator.rights.actsForOwners
+        if let token = member.token { bans.revoke(token, lasts: lasts, turn.rules) }
+        guard lasts else { return }
+        let losesRoom = member.identity == creator && member.identity != moderator.identity
         if losesRoom { creator = nil } else if member.token == nil { return }
         store(&turn)
     }
@@ -341,8 +354,9 @@ public struct Room: Machine, Equatable, Sendable {
         if let stored { turn.tell(.roomRegister(.restore(stored))) }
     }
 
-    mutating func ban(_ identity: IdentityID, _ turn: inout Turn) {
-        if bans.ban(identity, turn.rules) { store(&turn) }
+    mutating func ban(_ identity: IdentityID, by moderator: RoomRights, _ turn: inout Turn) {
+        let isChanged = bans.ban(identity, lasts: moderator.actsForOwners, turn.rules)
+        if isChanged, moderator.actsForOwners { store(&turn) }
     }
 
     // MARK: Telling
@@ -368,7 +382,7 @@ public struct Room: Machine, Equatable, Sendable {
 
     /// Tells everyone of a person's new role, the session what it allows, and the person who waits in the lobby.
     func roleChanged(of member: RoomRoster.Member, _ turn: inout Turn) {
-        turn.tell(.session(session, .room(.place(member.binding, member.role))))
+        turn.tell(.session(session, .room(.place(member.binding, member.rights))))
         broadcast(.person(member.person), &turn)
         if member.role.moderates { sendKnocks(to: member.client, &turn) }
     }

@@ -17,8 +17,8 @@ public enum RoomEvent: Equatable, Sendable {
     case away(ConnectionID, Bool)
     /// The client connection ended.
     case gone(ConnectionID)
-    /// The client was removed from the room's session by a moderator.
-    case leftSession(ConnectionID)
+    /// The client is no longer in the room's session: this moderator removed it, or nil if it lost its place there.
+    case leftSession(ConnectionID, by: ConnectionID?)
     /// An operator ends the room.
     case close
     /// A change of this room could not be stored. This is the room as storage has it; nil if it has none.

@@ -17,6 +17,8 @@ struct RoomFiles: Equatable, Sendable {
         let size: Int
         /// The person who sends it, and their place in the room.
         let sender: ConnectionID
+        /// Whether the sender acts for the room's owners. Then a stand-in may not remove the file.
+        let isOwners: Bool
         /// What is reserved for the file. No overflow: a size is at most `Limits.roomFile`.
         let claim: RoomFileSpace.Claim
         let secret: RoomFileKey
@@ -60,7 +62,8 @@ struct RoomFiles: Equatable, Sendable {
         let until = turn.now + rules.roomUploadStart
         let entry = Entry(
             id: .random(using: &turn.random), name: verb.name, size: verb.size, sender: member.client,
-            claim: claim, secret: .random(using: &turn.random), until: until, checkAt: until)
+            isOwners: member.rights.actsForOwners, claim: claim, secret: .random(using: &turn.random), until: until,
+            checkAt: until)
         entries.append(entry)
         turn.fileSpace.reserve(claim)
         return entry
@@ -181,9 +184,7 @@ extension Room {
 
     mutating func removeFile(_ id: RoomFileID, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
         guard let entry = files[id] else { throw .noFile }
-        guard entry.sender == member.client || member.role.moderates else {
-            throw WireError(.notPermitted, "Only hosts, cohosts and the person who sent a file may remove it.")
-        }
+        try member.rights.permit(.removeFile(isOwn: entry.sender == member.client, isOwners: entry.isOwners))
         if member.role.moderates { try chargeModeration(turn) } else { try charge(turn) }
         removeFile(entry, &turn)
     }

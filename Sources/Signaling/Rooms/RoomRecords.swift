@@ -55,25 +55,44 @@ public struct RoomPassword: Hashable, Sendable {
     }
 }
 
-/// The people and tokens that a room no longer admits. Beyond `Rules.roomBans` of each, the oldest go.
+/// The people and tokens that a room no longer admits.
 struct RoomBans: Equatable, Sendable {
-    private(set) var people: [IdentityID] = []
-    private(set) var tokens: [[UInt8]] = []
+    /// Beyond `Rules.roomBans` of each, the oldest go.
+    struct Entries: Equatable, Sendable {
+        fileprivate(set) var people: [IdentityID] = []
+        fileprivate(set) var tokens: [[UInt8]] = []
+
+        /// - Returns: false if this changes nothing.
+        fileprivate mutating func ban(_ identity: IdentityID, _ rules: Rules) -> Bool {
+            guard !people.contains(identity) else { return false }
+            people = Array((people + [identity]).suffix(rules.roomBans))
+            return true
+        }
+
+        fileprivate mutating func revoke(_ token: [UInt8], _ rules: Rules) {
+            guard !tokens.contains(token) else { return }
+            tokens = Array((tokens + [token]).suffix(rules.roomBans))
+        }
+    }
+
+    /// What owners, and hosts and cohosts whom they chose, decided. It holds as long as the room exists.
+    private(set) var lasting = Entries()
+    /// What stand-ins decided. It holds until the room is empty, and does not stop owners.
+    private(set) var temporary = Entries()
 
     init() {}
-    init(_ stored: StoredRoom) { (people, tokens) = (stored.bans, stored.revokedTokens) }
+    init(_ stored: StoredRoom) { (lasting.people, lasting.tokens) = (stored.bans, stored.revokedTokens) }
 
     /// - Returns: false if this changes nothing.
-    mutating func ban(_ identity: IdentityID, _ rules: Rules) -> Bool {
-        guard !people.contains(identity) else { return false }
-        people = Array((people + [identity]).suffix(rules.roomBans))
-        return true
+    mutating func ban(_ identity: IdentityID, lasts: Bool, _ rules: Rules) -> Bool {
+        lasts ? lasting.ban(identity, rules) : temporary.ban(identity, rules)
     }
 
-    mutating func revoke(_ token: [UInt8], _ rules: Rules) {
-        guard !tokens.contains(token) else { return }
-        tokens = Array((tokens + [token]).suffix(rules.roomBans))
+    mutating func revoke(_ token: [UInt8], lasts: Bool, _ rules: Rules) {
+        if lasts { lasting.revoke(token, rules) } else { temporary.revoke(token, rules) }
     }
+
+    mutating func endTemporary() { temporary = Entries() }
 }
 
 extension Hub {

@@ -66,7 +66,7 @@ extension Room {
 
     private mutating func reply(to action: RoomRequest.Action, _ turn: inout Turn) throws(WireError) -> RoomReply {
         switch action {
-        case .change(_, let changes): try change(changes, &turn)
+        case .change(_, let changes): try change(changes, lasts: true, &turn)
         case .token(_, let wish): return .token(try makeToken(wish, &turn))
         case .file(_, let id, let action): return try perform(action, id, &turn)
         case .close:

@@ -15,14 +15,14 @@ struct RoomRoster: Equatable, Sendable {
         let fileKey: RoomFileKey
         /// Identifies the token with which an application let the person in; nil without one.
         let token: [UInt8]?
-        /// The role in that token; nil without one, or after a host chose the role.
-        fileprivate var granted: RoomRole?
-        /// What the others see.
+        /// What the person may do.
+        fileprivate(set) var rights: RoomRights { didSet { person.role = rights.role } }
+        /// What the others see. The role is that of `rights`.
         fileprivate(set) var person: RoomPerson
         /// Whether this is a client of PerchRTC's protocol, which cannot moderate.
         var isPerch: Bool { client.isPerch }
 
-        var role: RoomRole { person.role }
+        var role: RoomRole { rights.role }
         var isDropped: Bool { person.state == .reconnecting }
     }
 
@@ -40,39 +40,32 @@ struct RoomRoster: Equatable, Sendable {
     // MARK: Joining and leaving
 
     mutating func insert(
-        _ applicant: RoomApplicant, as role: RoomRole, _ binding: MatchID, _ turn: inout Turn
+        _ applicant: RoomApplicant, with rights: RoomRights, _ binding: MatchID, _ turn: inout Turn
     ) -> Member {
         var person = RoomPerson()
-        (person.connection, person.displayName, person.role) = (applicant.client, applicant.name, role)
+        (person.connection, person.displayName, person.role) = (applicant.client, applicant.name, rights.role)
         person.since = turn.wallNow
         person.state = applicant.isAway ? .reconnecting : .connected
         let member = Member(
             client: applicant.client, identity: applicant.identity, address: applicant.address, binding: binding,
-            fileKey: .random(using: &turn.random), token: applicant.grant?.fingerprint, granted: applicant.grant?.role,
-            person: person)
+            fileKey: .random(using: &turn.random), token: applicant.grant?.fingerprint, rights: rights, person: person)
         members.append(member)
         return member
-    }
-
-    /// Notes that a person is host only until a host by right comes, and then a guest.
-    mutating func standIn(_ client: ConnectionID) {
-        if let index = index(client) { members[index].granted = .guest }
     }
 
     mutating func remove(_ client: ConnectionID) -> Member? { index(client).map { members.remove(at: $0) } }
 
     /// Makes someone host if nobody is: the cohost who has been there longest, otherwise the guest. People whose connection
-    /// dropped come after the others of the same role.
+    /// dropped come after the others of the same role. They are host until an owner comes.
     ///
     /// - Returns: the new host; nil if nobody was missing.
     mutating func appointHost() -> Member? {
         // A client of PerchRTC's protocol is host only as long as nobody else is there.
         let canModerate = members.filter { !$0.isPerch }
         guard !(canModerate.isEmpty ? members : canModerate).contains(where: { $0.role == .host }) else { return nil }
-        let order = members.indices.min { rank($0) < rank($1) }
-        guard let order else { return nil }
-        members[order].person.role = .host
-        return members[order]
+        guard let index = members.indices.min(by: { rank($0) < rank($1) }) else { return nil }
+        members[index].rights.standIn()
+        return members[index]
     }
 
     private func rank(_ index: Int) -> (Int, Int, Int, Int) {
@@ -87,20 +80,17 @@ struct RoomRoster: Equatable, Sendable {
             && !members.contains { $0.role == .host && !$0.isPerch && $0.client != client }
     }
 
-    mutating func setRole(_ role: RoomRole, of client: ConnectionID) {
-        guard let index = index(client) else { return }
-        members[index].person.role = role
-        members[index].granted = nil
+    mutating func giveRole(_ role: RoomRole, to client: ConnectionID, by giver: RoomRights) {
+        if let index = index(client) { members[index].rights.give(role, by: giver) }
     }
 
-    /// Ends that people are host only because nobody else was: their tokens give them another role.
+    /// An owner has come: everyone gets the role that a token or an owner gave them.
     ///
-    /// - Returns: these people, with the role of their token.
-    mutating func endStandIns(except client: ConnectionID) -> [Member] {
+    /// - Returns: the people whose role has changed.
+    mutating func endStandIns() -> [Member] {
         var changed: [Member] = []
-        for index in members.indices where members[index].client != client && members[index].role == .host {
-            guard let granted = members[index].granted, granted != .host else { continue }
-            members[index].person.role = granted
+        for index in members.indices where members[index].rights.isTemporary {
+            members[index].rights.endStandIn()
             changed.append(members[index])
         }
         return changed

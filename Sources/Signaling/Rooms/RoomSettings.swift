@@ -1,8 +1,13 @@
 import Wire
 
 /// The options of a room, with its password.
+///
+/// Invariant: what stand-ins may not change (`RoomRights`) is the same in `options` and `lasting`.
 public struct RoomSettings: Equatable, Sendable {
+    /// The options in effect.
     private(set) var options: RoomOptions
+    /// The options as the owners left them. They are what is stored, and what an empty room returns to.
+    private(set) var lasting: RoomOptions
     private(set) var password: RoomPassword?
 
     /// Creates the settings of a new room.
@@ -13,17 +18,21 @@ public struct RoomSettings: Equatable, Sendable {
             throw WireError(.mediaUnavailable, "This server does not route media. Create a mesh room.")
         }
         options.capacity = options.media == .routed ? turn.rules.roomCapacity : turn.rules.meshRoomCapacity
-        if let changes { try apply(changes, &turn) }
+        lasting = options
+        if let changes { try apply(changes, lasts: true, &turn) }
     }
 
     /// Restores the settings of a stored room.
     init(_ stored: StoredRoom) {
         (options, password) = (stored.options, stored.password)
         options.password = password != nil
+        lasting = options
     }
 
     /// Changes options. Changes nothing if it throws.
-    mutating func apply(_ changes: RoomChanges, _ turn: inout Turn) throws(WireError) {
+    ///
+    /// - Parameter lasts: whether the change remains when the room is empty.
+    mutating func apply(_ changes: RoomChanges, lasts: Bool, _ turn: inout Turn) throws(WireError) {
         guard changes.media.map({ $0 == options.media }) ?? true else {
             throw WireError(.notPermitted, "How media travels is fixed when a room is created. Create another room.")
         }
@@ -31,20 +40,31 @@ public struct RoomSettings: Equatable, Sendable {
         guard changes.capacity.map({ $0 <= limit }) ?? true else {
             throw WireError(.notPermitted, "A \(options.media) room can have at most \(limit) people.")
         }
-        options.capacity = changes.capacity ?? options.capacity
-        options.locked = changes.locked ?? options.locked
-        options.lobby = changes.lobby ?? options.lobby
-        options.chat = changes.chat ?? options.chat
-        options.share = changes.share ?? options.share
-        options.persistent = changes.persistent ?? options.persistent
-        guard let text = changes.password else { return }
-        password = text.isEmpty ? nil : RoomPassword(text, turn.project.serverKey, using: &turn.random)
-        options.password = password != nil
+        if let text = changes.password {
+            password = text.isEmpty ? nil : RoomPassword(text, turn.project.serverKey, using: &turn.random)
+        }
+        options.apply(changes, hasPassword: password != nil)
+        if lasts { lasting.apply(changes, hasPassword: password != nil) }
     }
+
+    /// Undoes what stand-ins changed.
+    mutating func endTemporary() { options = lasting }
 
     /// Returns true if the room has no password, or this one.
     func accepts(_ text: String?, _ key: ServerKey) -> Bool {
         guard let password else { return true }
         return text.map { password.matches($0, key) } ?? false
+    }
+}
+
+extension RoomOptions {
+    fileprivate mutating func apply(_ changes: RoomChanges, hasPassword: Bool) {
+        capacity = changes.capacity ?? capacity
+        locked = changes.locked ?? locked
+        lobby = changes.lobby ?? lobby
+        chat = changes.chat ?? chat
+        share = changes.share ?? share
+        persistent = changes.persistent ?? persistent
+        password = hasPassword
     }
 }

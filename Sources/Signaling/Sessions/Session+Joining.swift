@@ -69,7 +69,7 @@ extension Session {
         lastNumber += 1
         let page = page(after: 0, for: client, reserved: size, turn)
         // In a room, a person's role can change after the token was made.
-        let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.role?.sessionRole } ?? grant.role)
+        let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.rights?.role.sessionRole } ?? grant.role)
         var joined = SessionNotice.Joined()
         (joined.re, joined.session, joined.connection) = (request.re, id, connection)
         (joined.mediaMode, joined.capabilities) = (mediaMode, capabilities)

@@ -239,10 +239,13 @@ extension Session {
         guard let removed = members[target] else {
             throw WireError.noConnection
         }
+        try permitRemoval(of: removed, by: member)
         revoke(removed, by: member.identity, &turn)
         // A token can be shared: everyone who joined with it leaves.
         let holders = order.filter { members[$0]?.token.fingerprint == removed.token.fingerprint }
-        for holder in holders { turn.tell(.client(holder, .leftSession(id, .forceDisconnected))) }
+        for holder in holders {
+            turn.tell(.client(holder, .leftSession(id, .forceDisconnected, by: member.connection.id)))
+        }
         remove(holders, .forceDisconnected, &turn)
     }
 

@@ -2,8 +2,8 @@ import Wire
 
 /// What a room tells its session.
 public enum RoomSessionEvent: Equatable, Sendable {
-    /// A person is in the room with this role, and may join the session with a token that is bound to this id.
-    case place(MatchID, RoomRole)
+    /// A person is in the room with these rights, and may join the session with a token that is bound to this id.
+    case place(MatchID, RoomRights)
     /// The person is no longer in the room, so the token becomes invalid.
     case placeClosed(MatchID, GoneReason)
     /// Mutes all streams of these people, once.
@@ -31,10 +31,10 @@ public enum RoomTarget: Equatable, Sendable {
 extension Session {
     mutating func handle(_ event: RoomSessionEvent, _ turn: inout Turn) {
         switch event {
-        case .place(let place, let role):
-            bindings[place, default: Binding(places: 1)].role = role
+        case .place(let place, let rights):
+            bindings[place, default: Binding(places: 1)].rights = rights
             for client in order where members[client]?.match == place {
-                members[client]?.capabilities = Capabilities(role.sessionRole)
+                members[client]?.capabilities = Capabilities(rights.role.sessionRole)
             }
             endForbiddenScreens(&turn)
         case .placeClosed(let place, let reason): close(place, as: reason, &turn)
@@ -56,8 +56,16 @@ extension Session {
     }
 
     private func mayShareScreen(_ member: Member) -> Bool {
-        !hasScreensOnlyOfHosts || member.match.flatMap { bindings[$0]?.role?.moderates } ?? false
+        !hasScreensOnlyOfHosts || member.match.flatMap { bindings[$0]?.rights?.role.moderates } ?? false
     }
+
+    /// Throws if the room does not let this moderator remove this person.
+    func permitRemoval(of member: Member, by moderator: Member) throws(WireError) {
+        guard let rights = roomRights(of: moderator), let others = roomRights(of: member) else { return }
+        try rights.permit(.remove(others))
+    }
+
+    private func roomRights(of member: Member) -> RoomRights? { member.match.flatMap { bindings[$0]?.rights } }
 
     private mutating func endForbiddenScreens(_ turn: inout Turn) {
         guard hasScreensOnlyOfHosts else { return }

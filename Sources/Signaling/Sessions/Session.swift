@@ -94,8 +94,8 @@ public struct Session: Machine, Equatable, Sendable {
         var places: Int
         /// The call to notify of each join.
         var call: CallID?
-        /// The role of a person in a room. It takes precedence over the token's.
-        var role: RoomRole?
+        /// The rights of a person in a room. Their role takes precedence over the token's.
+        var rights: RoomRights?
     }
 
     let id: SessionID

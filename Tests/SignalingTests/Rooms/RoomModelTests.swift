@@ -1,3 +1,4 @@
+import Foundation
 import Signaling
 import TestSupport
 import Testing
@@ -5,6 +6,15 @@ import Wire
 
 /// Random events in rooms. All invariants are checked after each event.
 @Suite struct RoomModelTests {
+    /// So that the page, the judges and the server say the same.
+    @Test(arguments: RoomSentence.allCases) func thePageAboutRightsHasEverySentence(sentence: RoomSentence) throws {
+        var folder = URL(filePath: #filePath).resolvingSymlinksInPath()
+        for _ in 0..<4 { folder.deleteLastPathComponent() }
+        let page = try String(contentsOf: folder.appending(path: "docs/threat-model.md"), encoding: .utf8)
+        let text = page.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(text.contains(sentence.rawValue))
+    }
+
     /// Fewer events than in the other models by default, because each is checked by everyone in the room.
     @Test func everyRuleOfRoomsHoldsAfterEveryEvent() {
         let events = ModelRun.isChosen ? ModelRun.events : 20_000
@@ -28,6 +38,11 @@ import Wire
             "room.stopShare: ok", "muted itself", "unmuted by the owner", "unpublished", "streams compared",
             "session.forceMute: ok",
             "session.forceMute: not_permitted", "session.forceUnpublish: ok", "session.forceDisconnect: ok",
-        ] { #expect(world.figures[kind, default: 0] > 0 || events < 10_000, "\(kind) never happened") }
+            "created by an application", "changed by an application", "token for a host", "an owner came in",
+            "an owner came in with a token", "an owner is away", "banned by an owner", "banned by a stand-in",
+            "a stand-in did room.set", "a stand-in did room.role", "a stand-in did room.remove",
+        ] + RoomSentence.allCases.map({ "judged \($0)" }) {
+            #expect(world.figures[kind, default: 0] > 0 || events < 10_000, "\(kind) never happened")
+        }
     }
 }

@@ -98,6 +98,19 @@ extension Stage {
         #expect(stage.archive.rooms.isEmpty)
     }
 
+    @Test func aLockedRoomStaysOnceSomebodyCanOpenIt() {
+        let locked = RoomChanges { $0.locked = true }
+        stage.create(.standUp, locked)
+        stage.create(RoomName("other"), locked)
+        #expect(!stage.roomToken(.host).isEmpty)
+        stage.operate(.change(RoomName("other") ?? .unset, RoomChanges { $0.locked = false }))
+        stage.pass(.seconds(3600))
+        #expect(stage.hub.roomCount == 2)
+        stage.operate(.change(RoomName("other") ?? .unset, locked))
+        stage.pass(.seconds(61))
+        #expect(stage.hub.roomCount == 1, "nobody could open it")
+    }
+
     @Test func theListHasPagesOldestFirst() throws {
         for number in 0..<7 {
             stage.create(RoomName("room \(number)"))

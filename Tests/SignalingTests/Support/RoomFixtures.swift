@@ -34,6 +34,23 @@ extension RoomChanges {
     }
 }
 
+extension Stage {
+    /// Comes into the room of most tests, with a token of the application for this role or without one.
+    @discardableResult func come(_ guest: Guest, _ token: RoomRole? = nil) -> RoomNotice.Joined? {
+        let joined = guest.open(as: "", token: token.map { roomToken($0) })?.room?.joined
+        if joined != nil { guest.enter(joined) }
+        return joined
+    }
+
+    /// The role of a person in that room, as an application sees it.
+    func role(of guest: Guest) -> RoomRole? {
+        operate(.describe(.standUp))?.room?.people.first { $0.connection == guest.connection }?.role
+    }
+
+    /// The persistent room that storage has.
+    var storedRoom: StoredRoom? { archive.rooms.values.first }
+}
+
 // Shortcuts for common steps of tests about rooms.
 extension Guest {
     /// Asks to join a room and returns the answer.

@@ -25,6 +25,7 @@ extension RoomWorld {
         case 617..<670: enterSession()
         case 670..<780: media()
         case 780..<840: file()
+        case 840..<870: operate()
         default: request()
         }
         settle()
@@ -112,12 +113,17 @@ extension RoomWorld {
         let isNew = !stage.hub.hasRoom(name)
         if isNew { (creators[name], known[name]) = (visitor.guest.identity, nil) }
         let password = chance(50) ? (chance(80) ? Self.password : "wrong") : nil
-        let answer = visitor.guest.open(name, as: Self.displayName, password: password, with: options)
+        visitor.token = chance(40) && !isNew ? ledgers[name]?.tokens.randomElement(using: &random) : nil
+        let answer = visitor.guest.open(
+            name, as: Self.displayName, password: password, token: visitor.token?.text, with: options)
         count("join: \(answer?.errorCode?.rawValue ?? answer?.type ?? "nothing")")
+        judgeAnswer(answer, to: visitor, name, isNew: isNew)
+        if !visitor.isLive { forget(visitor) }
         guard let notice = answer?.room else { return }
+        let isCreator = ledgers[name]?.creator == visitor.guest.identity
         hear(visitor, notice)
-        let isCreator = creators[name] == visitor.guest.identity
-        if let joined = notice.joined, joined.options.password, password != Self.password, !isCreator {
+        let passes = isCreator || visitor.token != nil
+        if let joined = notice.joined, joined.options.password, password != Self.password, !passes {
             fail("a person came in without the password")
         }
     }
@@ -132,6 +138,7 @@ extension RoomWorld {
     private mutating func closeRoom() {
         guard let name = Self.names.randomElement(using: &random) else { return }
         stage.handle(.closeRoom(name))
+        ledgers[name] = nil
         count("closed")
     }
 
@@ -143,8 +150,10 @@ extension RoomWorld {
         switch (Int.random(in: 0..<4, using: &random), shown) {
         case (0, let id?): download(id, visitor, view)
         case (1, let id?):
-            let answer = visitor.guest.ask(.room(.removeFile(.init(id: id))))
+            let verb = RoomVerb.removeFile(.init(id: id))
+            let answer = visitor.guest.ask(.room(verb))
             count("room.removeFile: \(answer?.errorCode?.rawValue ?? "ok")")
+            if let answer { judgeRights(verb, by: visitor, in: view, answer) }
             if answer?.errorCode == .notFound { fail("the chat shows a file that does not exist") }
         default: upload(visitor, view)
         }
@@ -156,6 +165,8 @@ extension RoomWorld {
         let answer = visitor.guest.ask(.room(.file(.init(name: "a.txt", size: size))))
         count("room.file: \(answer?.errorCode?.rawValue ?? "ok")")
         guard case .room(.upload(let upload))? = answer, chance(80) else { return }
+        let isOwners = ledgers[view.name]?.people[visitor.connection]?.isChosen ?? false
+        ledgers[view.name]?.files[upload.id] = (visitor.connection, isOwners)
         let began = stage.operate(.file(view.name, upload.id, .begin(upload.secret)))
         if began != .file(RoomFileFacts(name: "a.txt", size: size)) { return fail("an upload could not begin") }
         guard chance(80) else { return }
@@ -186,14 +197,11 @@ extension RoomWorld {
         let role = view.people[visitor.connection]?.role ?? .guest
         guard let answer = visitor.guest.ask(.room(verb)) else { return fail("\(verb) was not answered") }
         count("\(ClientMessage.room(verb).type): \(answer.errorCode?.rawValue ?? "ok")")
+        judgeRights(verb, by: visitor, in: view, answer)
         guard answer.type == "ok" else { return }
         judge(verb, by: role)
         hear()
         judgeEffect(of: verb, by: visitor, in: view)
-        if case .remove(let remove) = verb, remove.ban == true, !target.isPhone {
-            banned[view.name, default: []].insert(other.guest.identity)
-            count("banned")
-        }
     }
 
     private mutating func verb(about connection: ConnectionID) -> RoomVerb {
@@ -215,7 +223,7 @@ extension RoomWorld {
         }
     }
 
-    private mutating func changes() -> RoomChanges {
+    mutating func changes() -> RoomChanges {
         var changes = RoomChanges()
         switch Int.random(in: 0..<7, using: &random) {
         case 0: changes.locked = chance(30)

@@ -5,6 +5,7 @@ import Wire
 extension RoomWorld {
     mutating func judge() {
         noteChanges()
+        judgeRights()
         forgetEndedRooms()
         for visitor in visitors where visitor.isLive { judge(visitor) }
         for name in Self.names {
@@ -34,9 +35,6 @@ extension RoomWorld {
         if visitor.guest.openRequests > 0 { fail("a request has no answer") }
         let own = [visitor.view?.admission.session].compactMap { $0 }
         if !visitor.guest.places.isSubset(of: own) { fail("a person is in the session of a room that they are not in") }
-        if let name = visitor.view?.name, banned[name]?.contains(visitor.guest.identity) == true {
-            fail("a banned person is in \(name)")
-        }
     }
 
     private mutating func judge(_ name: RoomName) {
@@ -53,7 +51,7 @@ extension RoomWorld {
         let inRoom = phones.count { $0.room == name && $0.isIn }
         let seen = first.people.keys.count(where: \.isPhone)
         if seen != inRoom { fail("people of \(name) see \(seen) of \(inRoom) phones") }
-        known[name] = first.options
+        if known[name] != first.options { fail("people of \(name) see other options than an application") }
         judgeSession(first, inside)
     }
 
@@ -72,10 +70,10 @@ extension RoomWorld {
         }
     }
 
-    /// A room that ends is forgotten with its bans.
+    /// A room that ends is forgotten.
     private mutating func forgetEndedRooms() {
         for name in Self.names where !stage.hub.hasRoom(name) {
-            (banned[name], creators[name], known[name]) = (nil, nil, nil)
+            (creators[name], known[name]) = (nil, nil)
         }
     }
 }

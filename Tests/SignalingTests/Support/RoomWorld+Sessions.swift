@@ -122,6 +122,11 @@ extension RoomWorld {
         let answer = visitor.guest.ask(.session(verb))
         count("\(ClientMessage.session(verb).type): \(answer?.errorCode?.rawValue ?? "ok")")
         let isHost = view.people[visitor.connection]?.role == .host
-        if (answer?.type == "ok") != isHost { fail("a session let a \(isHost ? "host not" : "guest") do \(verb)") }
+        let isDone = answer?.type == "ok"
+        var isAllowed = isHost
+        if case .forceDisconnect(let target) = verb {
+            isAllowed = judgeDisconnection(of: target.connection, by: visitor, in: view, isDone: isDone) && isHost
+        }
+        if isDone != isAllowed { fail("a \(isHost ? "host" : "guest") may\(isDone ? "" : " not") do \(verb)") }
     }
 }

@@ -23,6 +23,8 @@ struct RoomWorld: RandomWorld {
         let guest: Guest
         var view: View?
         var waitsFor: RoomName?
+        /// The application's token with which it asked to come in.
+        var token: RoomLedger.Token?
         var droppedAt: Timestamp?
         /// Tokens of places that are over.
         var dead: [Admission] = []
@@ -52,10 +54,11 @@ struct RoomWorld: RandomWorld {
     let identities: [IdentityID]
     var figures: [String: Int] = [:]
     private var found: String?
-    /// The people who were banned from each room, and who created it.
-    var banned: [RoomName: Set<IdentityID>] = [:]
+    /// Who created each room; nil for an application or a phone.
     var creators: [RoomName: IdentityID] = [:]
-    /// The options of each room, as its people knew them last.
+    /// What owners and stand-ins of each room did.
+    var ledgers: [RoomName: RoomLedger] = [:]
+    /// The options of each room after the last event.
     var known: [RoomName: RoomOptions] = [:]
     /// The streams that everyone saw muted, and that their owners have not unmuted since.
     var silent: Set<StreamID> = []
@@ -196,12 +199,16 @@ struct RoomWorld: RandomWorld {
             name: joined.name, people: people, options: options, admission: joined.admission,
             fileKey: joined.files?.key, files: Set(joined.chat.compactMap { $0.file?.id }))
         visitor.waitsFor = nil
+        defer { noteArrival(of: visitor, joined) }
         // Who came in without asking a host must have been allowed to. Phones can admit nobody.
         let others = people.keys.filter { $0 != visitor.connection && !$0.isPhone }
         guard joined.re != nil, !others.isEmpty else { return }
-        let isCreator = creators[joined.name] == visitor.guest.identity
-        if !isCreator, options.lobby || options.locked { fail("a person came in past the lobby or the lock") }
-        if !isCreator, joined.role != .guest { fail("a stranger came in as \(joined.role)") }
+        let token = visitor.token
+        let isOwner = ledgers[joined.name]?.isOwner(visitor.guest.identity, token) ?? false
+        if !isOwner, token == nil, options.lobby { fail("a person came in past the lobby") }
+        if !isOwner, token?.role ?? .guest == .guest, options.locked { fail("a person came in past the lock") }
+        let role = isOwner ? .host : token?.role ?? .guest
+        if joined.role != role { fail("a person came in as \(joined.role), not \(role)") }
     }
 }
 

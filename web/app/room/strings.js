@@ -267,7 +267,7 @@ const en = {
     share_unsupported: 'This browser cannot share a screen. Use one on a computer.',
     copy_failed: 'The link could not be copied. Select it and copy it yourself.',
     room_full: 'The room is full. Raise its capacity first.',
-    not_permitted: 'Your role in this room does not allow this. Ask a host.',
+    not_permitted: 'Only the owner of this room, or a host they chose, can do this.',
     not_found: 'This person is no longer here.',
     offline_queue_full: 'The connection is lost. Try again after it is restored.',
     camera_failed: 'The camera could not be started. Check whether another program uses it, then try again.',
