@@ -82,6 +82,8 @@ extension RoomModel {
     func changeRole(to new: RoomMember.Role) {
         guard new != role else { return }
         role = new
+        // The room's owner may have come, and this person is no longer host.
+        if let question, !actions(on: question.person).contains(question.action) { self.question = nil }
         switch new {
         case .host: announce("You are a host of this room now.")
         case .cohost: announce("You are a cohost of this room now.")

@@ -48,6 +48,13 @@ extension RoomTests {
         model.confirm(question)
         #expect(requests.all.count == 2)
     }
+    @Test func aHostWhoBecomesAGuestIsNotAskedAnymore() {
+        let model = model(.joined, .role(.host), members("Ada"))
+        model.perform(.remove, on: "ada")
+        model.handle(.role(.guest))
+        #expect(!model.asks)
+        #expect(model.actions(on: "ada").isEmpty)
+    }
     @Test func theNetworkOfAPersonIsOnTheirTile() {
         var ada = person("Ada")
         ada.quality = .poor
