@@ -14,7 +14,7 @@ struct RoomArrivals: Equatable, Sendable {
     /// A connection that drops, and comes back.
     private static let messagesPerDrop = 2
     /// Maximum number of people and addresses with budgets of their own, twice as many as fit into a room.
-    private static let maxBudgets = 2 * Limits.routedRoom
+    private static let maxBudgets = 200
 
     private var size = RecentSize()
     /// Nil if it is full.
