@@ -137,14 +137,15 @@ private final class User: Sendable {
 /// Clients whose every part is used through the actors, on a network that fails. `CONFAB_SIMULATED_SEED` names one run, and
 /// `CONFAB_SIMULATED_RUNS` sets how many there are.
 ///
-/// A run yields to the tasks of its clients thousands of times, and on a busy machine each time waits for other tests. So there are
-/// few runs in every test run, with a restart, an outage and a release alone and together, and many in `scripts/soak`.
+/// A run yields to the tasks of its clients thousands of times. That takes a few hundredths of a second, but among tests that keep
+/// all threads busy each time waits for them, so `scripts/test` runs this suite alone. Thirty runs have a restart, an outage and a
+/// release alone and in every combination. `scripts/soak` makes more.
 @Suite("Actors over a seeded network", .timeLimit(.minutes(5)))
 struct ActorSimulationTests {
     private static let seeds: [UInt64] = {
         let environment = ProcessInfo.processInfo.environment
         if let seed = environment["CONFAB_SIMULATED_SEED"].flatMap({ UInt64($0) }) { return [seed] }
-        return Array(1...(environment["CONFAB_SIMULATED_RUNS"].flatMap { UInt64($0) } ?? 15))
+        return Array(1...(environment["CONFAB_SIMULATED_RUNS"].flatMap { UInt64($0) } ?? 30))
     }()
 
     @Test("every method returns, every iteration ends, and nothing is left of a client, whatever its connection does")
