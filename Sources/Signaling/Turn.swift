@@ -169,6 +169,9 @@ public struct RoomFigures: Equatable, Sendable {
     /// The same by the address of who sent them. Addresses without files are not in it.
     public private(set) var fileBytesPerAddress: [String: Int] = [:]
 
+    /// What the disk has left for files.
+    var fileSpace = FileSpace()
+
     public init() {}
 
     /// Counts a file. Every file that is counted must be released once.

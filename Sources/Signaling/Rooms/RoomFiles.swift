@@ -66,6 +66,7 @@ struct RoomFiles: Equatable, Sendable {
             address: member.address, secret: .random(using: &turn.random), until: until, checkAt: until)
         entries.append(entry)
         turn.figures.rooms.reserve(entry.space, for: entry.address)
+        turn.figures.rooms.fileSpace.promise(entry.space)
         return entry
     }
 
@@ -83,10 +84,8 @@ struct RoomFiles: Equatable, Sendable {
                 "Rooms keep too many files from your network. Remove some that you sent, or send a link.",
                 retryable: true)
         }
-        guard figures.storedFileBytes + space <= rules.fileBytes else {
-            throw WireError(
-                .storageFull, "The server has no space for this file. Try again later, or send a link.",
-                retryable: true)
+        guard figures.storedFileBytes + space <= rules.fileBytes, figures.fileSpace.hasRoom(for: space) else {
+            throw .noSpace
         }
     }
 
@@ -101,10 +100,13 @@ struct RoomFiles: Equatable, Sendable {
     }
 
     /// The upload begins. It can begin only once.
-    mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: Turn) throws(WireError) -> Entry {
+    mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .promised,
             entries[index].until > turn.now
         else { throw .noUpload }
+        let space = entries[index].space
+        guard turn.figures.rooms.fileSpace.canBegin(space) else { throw .noSpace }
+        turn.figures.rooms.fileSpace.begin(space)
         entries[index].state = .receiving
         entries[index].keep(until: turn.now + turn.rules.roomUploadTime, now: turn.now)
         return entries[index]
@@ -117,10 +119,11 @@ struct RoomFiles: Equatable, Sendable {
     }
 
     /// The shell has all bytes of the file.
-    mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: Turn) throws(WireError) -> Entry {
+    mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
             throw .noUpload
         }
+        turn.figures.rooms.fileSpace.finish(entries[index].space)
         entries[index].state = .stored
         entries[index].keep(until: turn.now + turn.rules.roomFileLifetime, now: turn.now)
         return entries[index]
@@ -138,6 +141,7 @@ struct RoomFiles: Equatable, Sendable {
         guard let index = index(id) else { return }
         let entry = entries.remove(at: index)
         turn.figures.rooms.release(entry.space, of: entry.address)
+        turn.figures.rooms.fileSpace.remove(entry.space, entry.state)
         // Also while it is promised: the upload may be on its way.
         turn.deleteFile(entry.id)
     }
@@ -229,7 +233,7 @@ extension Room {
     ) throws(WireError) -> RoomReply {
         let entry: RoomFiles.Entry
         switch action {
-        case .begin(let secret): entry = try files.begin(id, secret, turn)
+        case .begin(let secret): entry = try files.begin(id, secret, &turn)
         case .check(let secret): entry = try files.check(id, secret)
         case .end(let secret, isComplete: true): entry = try finish(id, secret, &turn)
         case .end(let secret, isComplete: false):
@@ -254,7 +258,7 @@ extension Room {
             files.remove(id, &turn)
             throw .chatIsOff
         }
-        let entry = try files.finish(id, secret, turn)
+        let entry = try files.finish(id, secret, &turn)
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: entry.name, at: turn.now,
             file: RoomFile(id: id, size: entry.size))
@@ -285,6 +289,9 @@ extension WireError {
         .notFound, "This upload does not exist any longer. Send the file again from the room.")
     package static let noFile = WireError(
         .notFound, "There is no such file, or you are not in its room any longer. Join the room again.")
+
+    fileprivate static let noSpace = WireError(
+        .storageFull, "The server has no space for this file. Try again later, or send a link.", retryable: true)
 
     fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {
         WireError(
