@@ -212,6 +212,8 @@ let package = Package(
             dependencies: [
                 "CAllocations", "CSockets", "Datagrams", "RTC", "SFU", "Server", "Signaling", "Wire", "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -13,6 +13,9 @@ package enum SocketOptions {
     /// the delay cannot be seen and outdated packets cannot be dropped.
     private static let unsentBuffer: Int32 = 16 << 10
 
+    /// The option of TCP that limits the bytes which wait in the kernel, beyond what is on its way.
+    package static let unsentLimit: Int32 = TCP_NOTSENT_LOWAT
+
     package static func makeNonBlocking(_ descriptor: Int32) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)

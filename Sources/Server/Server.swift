@@ -134,11 +134,15 @@ public struct ConfabServer: Sendable {
             gateway.eventLoop.execute { gateway.value.runner.submit(.media(event)) }
         }
         endpoints.tell(gateway)
+        let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
+        let lowSpace = configuration.storage.lowSpace
+        try await gateway.eventLoop.submit { gateway.value.diskMeter = DiskMeter(disk, mark: lowSpace) }.get()
+        // Before the first client can send a file.
+        await gateway.measureDisk()
         try await restoreModeration(to: gateway)
         try await restoreRooms(to: gateway)
         try await restoreCalls(to: gateway)
         let lan = configuration.lan ? try LocalNetwork(configuration) : nil
-        let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
         let readiness = ReadinessCheck(gateway: gateway, media: media?.plane, disk: disk)
         let certificates = try TLSCertificates(configuration, lan, logger)
         let live = LiveConfiguration(configuration)
@@ -147,8 +151,7 @@ public struct ConfabServer: Sendable {
             application, ClockWatch(clock: clock, logger: logger),
             BanWatch(gateway: gateway, storage: storage, live: live, logger: logger),
             Retention(storage: storage, clock: clock, live: live, logger: logger),
-            DiskWatch(
-                gateway: gateway, disk: disk, mark: configuration.storage.lowSpace, logger: logger),
+            DiskWatch(gateway: gateway, mark: lowSpace, logger: logger),
             ReturnedMemory(gateway: gateway), pushes,
         ]
         if let certificates { services.append(certificates) }
@@ -271,6 +274,10 @@ public struct ConfabServer: Sendable {
         }.get()
     }
 
+    /// Maximum number of connections that are accepted per turn of the event loop. With NIO's four, newcomers wait in the kernel's
+    /// queue behind everyone who came before, while connections that are open get most turns.
+    private static let acceptedPerTurn: UInt = 32
+
     private func application(
         _ gateway: NIOLoopBound<Gateway>, _ readiness: ReadinessCheck, _ lan: LocalNetwork?,
         _ live: LiveConfiguration, _ certificates: TLSCertificates?, _ group: MultiThreadedEventLoopGroup
@@ -279,6 +286,8 @@ public struct ConfabServer: Sendable {
         let (configuration, supervisor, onReady) = (configuration, supervisor, onReady)
         let noteAddress = addressNote(host, isSecure: certificates != nil)
         let routes = Routes(gateway: gateway, live: live, lan: lan, readiness: readiness)
+        var logger = logger
+        logger[metadataKey: "serves"] = "clients"
         return Application(
             responder: routes.router().buildResponder(),
             server: HTTPServerBuilder {
@@ -289,6 +298,7 @@ public struct ConfabServer: Sendable {
                 address: .hostname(host, port: configuration.port), serverName: nil, backlog: 4096
             ),
             onServerRunning: { channel in
+                try? await channel.setOption(.maxMessagesPerRead, value: Self.acceptedPerTurn).get()
                 let port = channel.localAddress?.port ?? configuration.port
                 noteAddress(port)
                 supervisor?.tell(.ready)

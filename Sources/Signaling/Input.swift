@@ -43,6 +43,9 @@ public enum Input: Equatable, Sendable {
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
     /// directory keep the rules that they were made with.
     case settingsChanged(HubSettings)
+    /// The free space of the disk was measured: the bytes that files in rooms may take. Sent before each upload, too. A measurement
+    /// begins only after the one before was sent.
+    case diskMeasured(spare: Int)
     /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
     /// connects.
     indirect case restored(StoredCall, caller: PersonRecord, callee: PersonRecord)
@@ -92,6 +95,7 @@ extension Hub {
         case .roomsNotStored(let ids, let stored): reloadRooms(ids, stored)
         case .moderated(let moderation): turn.tell(.session(moderation.session, .moderated(moderation)))
         case .settingsChanged(let settings): turn.adopt(settings)
+        case .diskMeasured(let spare): turn.freeDisk.measured(spare: spare)
         case .restored(let stored, let caller, let callee):
             let call = stored.restored(at: turn.moment, rules: turn.rules)
             for (identity, record) in [(call.caller, caller), (call.callee, callee)] {

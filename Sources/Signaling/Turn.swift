@@ -32,6 +32,8 @@ public struct Turn: Sendable {
     var figures = Figures()
     /// The space of the files of all rooms. Unlike `figures`, rooms decide by it.
     var fileSpace = RoomFileSpace()
+    /// What the disk has left for files.
+    var freeDisk = FreeDiskSpace()
 
     /// Effects that the shell has not taken yet.
     private var effects: [Effect] = []

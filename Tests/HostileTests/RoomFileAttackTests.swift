@@ -296,6 +296,33 @@ extension Hostile {
             }
         }
 
+        /// Each held a socket and a file, and only sockets were counted against the limit of the process.
+        @Test("downloads that are never read do not keep newcomers out")
+        func unread() async throws {
+            // On Linux all of 127.0.0.0/8 is this machine.
+            guard let elsewhere = FloodedSession.elsewhere else { return }
+            try await ServerProcess.run(descriptors: 256) { server in
+                let (ann, files) = try Person.member("Tea", server)
+                let upload = try ann.send([UInt8](repeating: 0x78, count: 4 << 20), server)
+                let request =
+                    "GET \(files.path)/\(upload.id) HTTP/1.1\r\nHost: confab.test\r\nAuthorization: Bearer \(files.key)\r\n\r\n"
+                let unread = try ["127.0.0.1", elsewhere].flatMap { source in
+                    try (0..<120).map { _ in
+                        let socket = try RawSocket(port: server.port, from: source, receiveBuffer: 4096)
+                        socket.sendWhatGoes(Array(request.utf8), within: .zero)
+                        return socket
+                    }
+                }
+                for number in 3..<23 {
+                    let newcomer = "127.0.0.\(number)"
+                    _ = try Person.arrive(port: server.port, from: newcomer)
+                    #expect(try RawSocket(port: server.port, from: newcomer).ask("/ready").status == 200)
+                }
+                #expect(server.descriptors < 256)
+                withExtendedLifetime(unread) {}
+            }
+        }
+
         @Test("a download that is read slowly ends when its person is removed from the room")
         func slowDownload() async throws {
             try await Attack(number: 28, name: "downloads of removed people", settings: Self.settings).run { server in

@@ -34,7 +34,42 @@ import Wire
         }
         #expect(!budgets.hasRoom(for: IPAddress("2001:db8::2")!))
         #expect(budgets.hasRoom(for: IPAddress("2001:db8:0:1::1")!))
-        #expect(budgets.count == 1)
+        #expect(budgets.count == 2, "one for the block, and one for its /56")
+    }
+
+    @Test func `the blocks of one IPv6 customer share four times the limits of a block`() {
+        var budgets = AddressBudgets(Self.limits)
+        let networks = (0..<20).map { IPAddress("2001:db8:0:\(String($0, radix: 16))::1")! }
+        let slots = networks.prefix(8).map { budgets.addSocket(of: $0, now: start) }
+        #expect(!budgets.hasRoom(for: networks[9]), "8 sockets, of 2 per block")
+        #expect(budgets.hasRoom(for: IPAddress("2001:db8:0:100::1")!))
+        budgets.removeSocket(Line().id, in: slots[0], now: start)
+        #expect(budgets.hasRoom(for: networks[9]))
+
+        for network in networks.prefix(12) { #expect(budgets.takeHello(of: network, now: start) == nil) }
+        #expect(budgets.takeHello(of: networks[12], now: start) == .milliseconds(250), "12 arrivals, of 3 per block")
+        #expect(budgets.takeHello(of: home, now: start) == nil)
+        for network in networks.prefix(8) { #expect(budgets.takeFile(of: network, now: start) == nil) }
+        #expect(budgets.takeFile(of: networks[9], now: start) != nil)
+
+        for slot in slots.dropFirst() { budgets.spendMessages(57, in: slot, now: start) }
+        #expect(budgets.messages(in: slots[1], now: start) == 1, "400 for all")
+        budgets.spendStored(bytes: 900, in: slots[1], now: start)
+        for slot in slots.dropFirst(2) { budgets.spendStored(bytes: 600, in: slot, now: start) }
+        #expect(budgets.stored(in: slots[1], now: start) == .over(.seconds(125)))
+        for slot in slots.dropFirst().prefix(4) { for _ in 0..<2 { #expect(budgets.beginInquiry(in: slot) == true) } }
+        #expect(budgets.beginInquiry(in: slots[6]) == false)
+        budgets.endInquiry(in: slots[1], now: start)
+        #expect(budgets.beginInquiry(in: slots[6]) == true)
+    }
+
+    @Test func `the account of a /56 is forgotten after those of its blocks`() {
+        var budgets = AddressBudgets(Self.limits)
+        for number in 0..<5000 {
+            let text = "2001:db8:\(String(number, radix: 16))::1"
+            _ = budgets.takeHello(of: IPAddress(text)!, now: start + .milliseconds(Int64(number) * 10))
+        }
+        #expect(budgets.count < 4300, "a budget is full again after a second, in which 100 arrive")
     }
 
     @Test func `a socket that is closed makes room, and reconnecting does not refill the budgets`() {

@@ -61,6 +61,9 @@ import Testing
     @Test func addressesOfAHouseholdShareALimitingBlock() {
         #expect(IPAddress("2001:db8::1")?.limitingBlock == IPAddress("2001:db8::ffff:1")?.limitingBlock)
         #expect(IPAddress("192.0.2.1")?.limitingBlock != IPAddress("192.0.2.2")?.limitingBlock)
+        #expect(IPAddress("2001:db8:0:ff::1")?.wideBlock == IPAddress("2001:db8::1")?.wideBlock)
+        #expect(IPAddress("2001:db8:0:100::1")?.wideBlock != IPAddress("2001:db8::1")?.wideBlock)
+        #expect(IPAddress("192.0.2.1")?.wideBlock == IPAddress("192.0.2.1")?.limitingBlock)
     }
 }
 
@@ -68,6 +71,12 @@ import Testing
     private func resolve(
         _ peer: String, _ headers: [(String, String)], trusting blocks: [String] = ["10.0.0.0/8", "::1"]
     ) throws -> ForwardedAddress {
+        try #require(try resolveOrRefuse(peer, headers, trusting: blocks))
+    }
+
+    private func resolveOrRefuse(
+        _ peer: String, _ headers: [(String, String)], trusting blocks: [String] = ["10.0.0.0/8", "::1"]
+    ) throws -> ForwardedAddress? {
         ForwardedAddress.client(
             peer: try #require(IPAddress(peer)), headers: headers.map { (name: $0.0, value: $0.1) },
             trusted: TrustedProxies(blocks.compactMap { CIDRBlock($0) }))
@@ -88,6 +97,8 @@ import Testing
         ("::ffff:192.0.2.9", "192.0.2.9"), ("", "10.0.0.1"), (",,", "10.0.0.1"), ("unknown", "10.0.0.1"),
         ("192.0.2.9:", "10.0.0.1"),
         ("[192.0.2.9]", "10.0.0.1"), ("[2001:db8::1]x", "10.0.0.1"), ("192.0.2.9 , 10.0.0.7", "192.0.2.9"),
+        ("192.0.2.9:_hidden", "192.0.2.9"), ("garbage, 10.0.0.8, 10.0.0.7", "10.0.0.8"),
+        ("unknown, 10.0.0.8", "10.0.0.8"),
     ])
     func theFirstUntrustedAddressFromTheRightIsTheClient(header: String, client: String) throws {
         #expect(try resolve("10.0.0.1", [("x-forwarded-for", header)]).address.description == client)
@@ -114,12 +125,28 @@ import Testing
         #expect(found.isSecure == isSecure)
     }
 
-    @Test func conflictingHeadersAreIgnored() throws {
-        let spoofed = [("Forwarded", "for=1.1.1.1"), ("X-Forwarded-For", "192.0.2.9")]
-        #expect(try resolve("10.0.0.1", spoofed).address.description == "10.0.0.1")
-        #expect(
-            try resolve("::1", [("Forwarded", "for=192.0.2.9"), ("X-Forwarded-For", "192.0.2.9")]).address.description
-                == "192.0.2.9")
+    /// Counting such a client as the proxy would let it choose whose limits and bans apply.
+    @Test(arguments: [
+        [("Forwarded", "for=1.1.1.1"), ("X-Forwarded-For", "192.0.2.9")],
+        [("X-Forwarded-For", "192.0.2.9"), ("Forwarded", "for=unknown")],
+        [("X-Forwarded-For", "192.0.2.9"), ("Forwarded", "for=_hidden;proto=https")],
+        [("X-Forwarded-For", "192.0.2.9"), ("Forwarded", "for=192.0.2.9"), ("Forwarded", "for=10.0.0.7, for=1.1.1.1")],
+        [("X-Forwarded-For", "unknown"), ("Forwarded", "for=192.0.2.9")],
+        [("X-Forwarded-For", ""), ("Forwarded", "for=192.0.2.9")],
+    ])
+    func contradictoryHeadersAreRefused(headers: [(String, String)]) throws {
+        #expect(try resolveOrRefuse("10.0.0.1", headers) == nil)
+        #expect(try resolve("203.0.113.5", headers).address.description == "203.0.113.5", "an untrusted peer")
+    }
+
+    @Test(arguments: [
+        [("Forwarded", "for=192.0.2.9"), ("X-Forwarded-For", "192.0.2.9")],
+        [("Forwarded", #"for="192.0.2.9:80";by=_me"#), ("X-Forwarded-For", "1.1.1.1, 192.0.2.9")],
+        [("Forwarded", "proto=https;host=chat.example.org"), ("X-Forwarded-For", "192.0.2.9")],
+        [("X-Forwarded-For", "192.0.2.9"), ("X-Real-IP", "1.1.1.1"), ("X-Forwarded-Host", "elsewhere.example")],
+    ])
+    func headersThatAgreeOrNameNoAddressAreAccepted(headers: [(String, String)]) throws {
+        #expect(try resolve("10.0.0.1", headers).address.description == "192.0.2.9")
     }
 
     @Test func onlyTheEndOfALongHeaderIsRead() throws {

@@ -14,9 +14,16 @@ import Wire
         }
         var count: Int { counts.count }
         func admit(_ address: IPAddress?, at seconds: Int64 = 0) -> Bool {
-            counts.admit(address, now: Timestamp(milliseconds: seconds * 1000))
+            guard let (place, _) = counts.admit(address, now: Timestamp(milliseconds: seconds * 1000)) else {
+                return false
+            }
+            places[address, default: []].append(place)
+            return true
         }
-        func release(_ address: IPAddress?) { counts.release(address) }
+        func release(_ address: IPAddress?) {
+            if let place = places[address]?.popLast() { counts.release(place) }
+        }
+        private var places: [IPAddress?: [AddressPlaces.Place]] = [:]
     }
 
     private func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
@@ -64,6 +71,18 @@ import Wire
         #expect(counts.admit(bob))
         for _ in 0..<10 { #expect(counts.admit(nil), "a trusted proxy has no budget") }
         #expect(counts.admit(ada, at: 1) && counts.admit(ada, at: 1) && !counts.admit(ada, at: 1))
+    }
+
+    @Test("the networks of one customer, an IPv6 /56, have four times the budget of a /64 for new connections")
+    func wideRate() throws {
+        let counts = Counts(perAddress: 100, total: 1000, new: Budget.Rate(perSecond: 1, burst: 3))
+        var admitted = 0
+        for network in 0..<64 {
+            let address = try address("2001:db8:0:\(String(network, radix: 16))::1")
+            for _ in 0..<3 where counts.admit(address) { admitted += 1 }
+        }
+        #expect(admitted == 12)
+        #expect(try counts.admit(address("2001:db8:0:100::1")), "the next /56")
     }
 
     @Test("the budgets of many addresses take a bounded amount of memory, and active addresses keep theirs")

@@ -36,7 +36,8 @@ private struct HTTPModel {
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
-        connection = HTTPConnection(settings: HTTPConnection.Settings(ConfabConfiguration()), now: now)
+        connection = HTTPConnection(
+            settings: HTTPConnection.Settings(ConfabConfiguration(), peer: IPAddress(peer: nil)), now: now)
     }
 
     /// The requests that wait for their turn.

@@ -83,6 +83,8 @@ extension HTTPConnection.Output {
         case .refuse(.headersTooLarge): "refuse headers"
         case .refuse(.notHTTP): "refuse syntax"
         case .refuse(.hostMissing): "refuse host"
+        case .refuse(.transferEncodingUnknown): "refuse transfer encoding"
+        case .refuse(.forwardingContradictory): "refuse forwarding"
         case .refuse(.bodyTooLarge): "refuse body"
         case .refuse(.descriptionTooLarge): "refuse description"
         case .upgrade(let head): "upgrade \(head.uri)"
@@ -99,7 +101,8 @@ extension HTTPConnection.Output {
 
     private struct Stage {
         var connection = HTTPConnection(
-            settings: HTTPConnection.Settings(ConfabConfiguration()), now: HTTPConnectionTests.start)
+            settings: HTTPConnection.Settings(ConfabConfiguration(), peer: IPAddress(peer: nil)),
+            now: HTTPConnectionTests.start)
         var now = HTTPConnectionTests.start
 
         mutating func handle(_ inputs: HTTPConnection.Input...) -> [String] { handle(inputs) }

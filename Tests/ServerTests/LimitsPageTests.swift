@@ -8,8 +8,8 @@ import Testing
 @Suite("The page of limits") struct LimitsPageTests {
     /// Constants whose values are computed, or that are not numbers.
     private static let computed: Set = [
-        "Gateway.maxConnections", "RobotConnection.maxSources", "Room.maxBudgets", "Rules.messages", "Rules.reports",
-        "SRTPReceiver.maxControlSources",
+        "DescriptorBudget.connections", "DescriptorBudget.transfers", "RobotConnection.maxSources", "Room.maxBudgets",
+        "Rules.messages", "Rules.reports", "SRTPReceiver.maxControlSources",
     ]
     /// Constants that limit nothing that a client does.
     private static let internals: Set = ["maxAddresses", "maxAnswering", "maxIdentities", "maxReads", "maxTextSize"]

@@ -1,3 +1,5 @@
+import HTTPTypes
+import HummingbirdCore
 import NIOCore
 import Testing
 
@@ -47,6 +49,14 @@ import Testing
         #expect(WebFiles.name(of: "/app/nearby/index.html", ways) == nil)
         #expect(WebFiles.name(of: "/app/nearby/main.js", ways) == "app/nearby/main.js")
         #expect(WebFiles.name(of: "/room/tea", [.strangers, .nearby]) == nil)
+    }
+
+    @Test func thePageForTheLocalNetworkHasTheHeadersOfAllPages() throws {
+        let headers = WebFiles().page("app/lan/index.html").headers
+        #expect(headers[.xContentTypeOptions] == "nosniff")
+        #expect(headers[try #require(HTTPField.Name("Referrer-Policy"))] == "no-referrer")
+        #expect(headers[try #require(HTTPField.Name("X-Frame-Options"))] == "DENY")
+        #expect(headers[.contentSecurityPolicy]?.contains("frame-ancestors 'none'") == true)
     }
 
     @Test(arguments: WayIn.allCases)

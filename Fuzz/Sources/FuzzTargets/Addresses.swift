@@ -17,6 +17,8 @@ extension FuzzTarget {
         if let address {
             try require(IPAddress(address.description) == address, "\(text) is encoded as \(address), which differs")
             try require(address.limitingBlock.contains(address), "\(address) is not in its own block")
+            let wide = address.wideBlock
+            try require(wide.contains(address.limitingBlock.network), "the wide block of \(address) has not its block")
         }
         // Skip text with a zone, because our parser drops zones, and text with a zero byte, which would end a C string.
         if !text.contains("%"), !input.contains(0), text.utf8.count <= 64 {

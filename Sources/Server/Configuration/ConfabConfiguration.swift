@@ -133,6 +133,8 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// Rate limit for uploads and downloads of files in rooms, per address. Hundreds of people behind a shared address may
         /// open the same file at once.
         public var files = Budget.Rate(perSecond: 20, burst: 800)
+        /// Maximum number of uploads and downloads under way per address: everyone with a socket may open the same file at once.
+        public var transfersPerAddress = 400
         /// The budget for messages and requests of all clients of an address. Four hundred people who use the roulette at the
         /// same time send about half of the rate, and the loop can handle more than ten times as much.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)

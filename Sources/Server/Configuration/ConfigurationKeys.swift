@@ -253,6 +253,10 @@ extension Setting {
             "Burst: uploads and downloads that an IP address may begin at once, above the sustained rate.",
             applies: .atReload),
         Setting(
+            "limits.transfersPerAddress", \.limits.transfersPerAddress, count,
+            "Maximum uploads and downloads of files in rooms under way per IP address (per /64 for IPv6).",
+            applies: .atReload),
+        Setting(
             "limits.addressMessagesPerSecond", \.limits.addressMessages.perSecond, rate,
             "Sustained rate: messages and requests per second per IP address (per /64 for IPv6), over all connections."),
         Setting(

@@ -14,17 +14,22 @@ public struct ForwardedAddress: Equatable, Sendable {
 
     /// Resolves the client's address and scheme.
     ///
-    /// If both `X-Forwarded-For` and `Forwarded` (RFC 7239) are present, they must agree. Most proxies write one of them and
-    /// pass the other through as the client sent it, and we cannot know which.
+    /// If both `X-Forwarded-For` and `Forwarded` (RFC 7239) name an address, they must agree. Most proxies write one of them
+    /// and pass the other through as the client sent it, and we cannot know which. Any choice would let the client decide whose
+    /// limits and bans apply to it, so such a request is refused.
+    ///
+    /// Other headers do not count: not `X-Real-IP`, which many proxies pass through, and not `X-Forwarded-Host` and
+    /// `X-Forwarded-Port`, because URLs are made from `publicURL` and `Host`.
     ///
     /// - Parameters:
     ///   - peer: the remote address of the socket.
     ///   - headers: the headers in the order received, for example `HTTPHeaders`. Repeated names are read as one list.
-    /// - Returns: the peer's address if the peer is not trusted, if there are no forwarding headers, or if a proxy wrote
-    ///   something that is not an address (`unknown`, an obfuscated name, or garbage).
+    /// - Returns: the peer's address if the peer is not trusted, or if there are no forwarding headers. If a proxy wrote something
+    ///   that is not an address (`unknown`, an obfuscated name, or garbage), that proxy's address. Nil if the headers contradict
+    ///   each other.
     public static func client(
         peer: IPAddress, headers: some Sequence<(name: String, value: String)>, trusted: TrustedProxies
-    ) -> ForwardedAddress {
+    ) -> ForwardedAddress? {
         guard trusted.contains(peer) else { return ForwardedAddress(address: peer) }
         var lists: [String: [String]] = [:]
         for (name, value) in headers {
@@ -33,26 +38,24 @@ public struct ForwardedAddress: Equatable, Sendable {
         }
         let standard = (lists["forwarded"] ?? []).map(parameters)
         let fromList = lists["x-forwarded-for"].map { walk($0.map(node), peer: peer, trusted: trusted) }
-        let fromStandard = lists["forwarded"].map { _ in
-            walk(standard.map { $0["for"].flatMap(node) }, peer: peer, trusted: trusted)
-        }
+        // A proxy may report the scheme alone. Then only the other header can name the client.
+        let nodes = standard.map { $0["for"] }
+        let fromStandard =
+            nodes.allSatisfy { $0 == nil }
+            ? nil : walk(nodes.map { $0.flatMap(node) }, peer: peer, trusted: trusted)
+        if let fromList, let fromStandard, fromList != fromStandard { return nil }
         let scheme = lists["x-forwarded-proto"]?.last ?? standard.last?["proto"]
-        var result = ForwardedAddress(address: peer, isSecure: scheme.flatMap(isSecure))
-        if let fromList, let fromStandard {
-            if fromList == fromStandard { result.address = fromList }
-        } else {
-            result.address = fromList ?? fromStandard ?? peer
-        }
-        return result
+        return ForwardedAddress(address: fromList ?? fromStandard ?? peer, isSecure: scheme.flatMap(isSecure))
     }
 
     private static let names: Set = ["forwarded", "x-forwarded-for", "x-forwarded-proto"]
 
-    /// Returns the first untrusted address from the right, or the leftmost address if all are trusted.
+    /// Returns the first untrusted address from the right, or the leftmost address if all are trusted. What is no address was
+    /// written by the proxy after it, whose address is then the result.
     private static func walk(_ hops: [IPAddress?], peer: IPAddress, trusted: TrustedProxies) -> IPAddress {
         var client = peer
         for hop in hops.suffix(maxHops).reversed() {
-            guard let hop else { return peer }
+            guard let hop else { break }
             client = hop
             if !trusted.contains(hop) { break }
         }
@@ -93,8 +96,10 @@ public struct ForwardedAddress: Equatable, Sendable {
         return isPort(parts[1]) ? IPAddress(parts[0]) : nil
     }
 
+    /// RFC 7239 §6: a port has at most five digits, or is obfuscated.
     private static func isPort(_ text: Substring) -> Bool {
-        (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        if text.hasPrefix("_") { return true }
+        return (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     private static func isSecure(_ scheme: String) -> Bool? {

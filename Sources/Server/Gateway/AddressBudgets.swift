@@ -1,14 +1,17 @@
 import Signaling
 import Wire
 
-/// The budgets of each limiting block of addresses: an IPv4 address, or an IPv6 /64.
+/// The budgets of each limiting block of addresses: an IPv4 address, or an IPv6 /64. The /64s of one /56 also share an account,
+/// whose limits are `IPAddress.wideFactor` times as large, because one customer may have all of them.
 ///
 /// It contains everything that one address could take from all others: sockets, arrivals, files, messages, stored bytes, queries
 /// and queued bytes. It decides nothing and has no clock. The gateway owns the only value and acts on what it returns.
 ///
 /// A connection keeps the slot of its block, so that counting a message needs no lookup and no allocation.
 /// Invariant: a block's account exists while a slot is held. After that it is kept until all its budgets are full again, so that
-/// reconnecting does not refill them, as long as there are not too many such accounts.
+/// reconnecting does not refill them, as long as there are not too many such accounts. The account of a /56 exists as long as
+/// that of one of its /64s. What is counted in an account is counted in the account of its /56, too, except for queues: their
+/// sum over all addresses has a limit.
 struct AddressBudgets {
     struct Limits: Equatable {
         /// Maximum number of sockets.
@@ -44,7 +47,9 @@ struct AddressBudgets {
     }
 
     struct Account {
-        fileprivate let block: IPAddress
+        fileprivate let block: CIDRBlock
+        /// The account of the wide block. Nil for IPv4, and for the account of a wide block.
+        fileprivate let wide: Int?
         /// The number of slots that are held.
         fileprivate var holders = 0
         fileprivate var sockets = 0
@@ -65,9 +70,14 @@ struct AddressBudgets {
 
     /// The limits in use, which a reload changes.
     var limits: Limits {
-        didSet { if limits != oldValue { checkQueuesAgain() } }
+        didSet {
+            guard limits != oldValue else { return }
+            wideLimits = limits.ofWideBlock
+            checkQueuesAgain()
+        }
     }
-    private var slots: [IPAddress: Int] = [:]
+    private var wideLimits: Limits
+    private var slots: [CIDRBlock: Int] = [:]
     var accounts: [Account] = []
     private var free: [Int] = []
     private var idle = 0
@@ -78,6 +88,7 @@ struct AddressBudgets {
 
     init(_ limits: Limits) {
         self.limits = limits
+        wideLimits = limits.ofWideBlock
         queueCheck = limits.queuedBytesOfAll
     }
 
@@ -88,14 +99,22 @@ struct AddressBudgets {
 
     /// Returns the index of the account of this address, which is created if there is none.
     private mutating func account(of address: IPAddress, now: Timestamp) -> Int {
-        let block = address.limitingBlock.network
+        let block = address.limitingBlock
         if let index = slots[block] {
             accounts[index].usedAt = now
             return index
         }
         if idle >= sweepAt { sweep(now) }
+        guard !address.isIPv4 else { return makeAccount(block, limits, wide: nil, now: now) }
+        let wideBlock = address.wideBlock
+        let wide = slots[wideBlock] ?? makeAccount(wideBlock, wideLimits, wide: nil, now: now)
+        hold(wide)
+        return makeAccount(block, limits, wide: wide, now: now)
+    }
+
+    private mutating func makeAccount(_ block: CIDRBlock, _ limits: Limits, wide: Int?, now: Timestamp) -> Int {
         let account = Account(
-            block: block, hellos: Budget(limits.hellos, now: now), files: Budget(limits.files, now: now),
+            block: block, wide: wide, hellos: Budget(limits.hellos, now: now), files: Budget(limits.files, now: now),
             messages: Budget(limits.messages, now: now), stored: Budget(limits.storedBytes, now: now), usedAt: now,
             queues: Queues(limit: limits.queuedBytes))
         idle += 1
@@ -109,11 +128,15 @@ struct AddressBudgets {
         return accounts.count - 1
     }
 
+    private func limits(of index: Int) -> Limits {
+        accounts[index].block.prefixLength == IPAddress.widePrefix ? wideLimits : limits
+    }
+
     /// Forgets accounts without a connection: those whose budgets are full, and the least recently used if there are too many.
     private mutating func sweep(_ now: Timestamp) {
         var kept: [(index: Int, usedAt: Timestamp)] = []
         for index in slots.values where accounts[index].holders == 0 {
-            let account = accounts[index]
+            let (account, limits) = (accounts[index], limits(of: index))
             let isFull =
                 account.hellos.isFull(limits.hellos, now: now) && account.files.isFull(limits.files, now: now)
                 && account.messages.isFull(limits.messages, now: now)
@@ -131,6 +154,7 @@ struct AddressBudgets {
         slots[accounts[index].block] = nil
         free.append(index)
         idle -= 1
+        if let wide = accounts[index].wide { release(wide, now: accounts[index].usedAt) }
     }
 
     private mutating func hold(_ index: Int) {
@@ -147,31 +171,52 @@ struct AddressBudgets {
     // MARK: Sockets and arrivals
 
     func hasRoom(for address: IPAddress) -> Bool {
-        guard let index = slots[address.limitingBlock.network] else { return limits.sockets > 0 }
-        return accounts[index].sockets < limits.sockets
+        guard limits.sockets > 0 else { return false }
+        if let index = slots[address.limitingBlock], accounts[index].sockets >= limits.sockets { return false }
+        guard !address.isIPv4, let wide = slots[address.wideBlock] else { return true }
+        return accounts[wide].sockets < wideLimits.sockets
     }
 
     mutating func addSocket(of address: IPAddress, now: Timestamp) -> Slot {
         let index = account(of: address, now: now)
         hold(index)
         accounts[index].sockets += 1
+        if let wide = accounts[index].wide { accounts[wide].sockets += 1 }
         return Slot(index)
     }
 
     mutating func removeSocket(_ id: ObjectIdentifier, in slot: Slot, now: Timestamp) {
         _ = setQueue(of: id, to: 0, in: slot)
         accounts[slot.index].sockets -= 1
+        if let wide = accounts[slot.index].wide { accounts[wide].sockets -= 1 }
         release(slot.index, now: now)
     }
 
     /// Takes one arrival. Returns how long to wait if the budget is used up.
     mutating func takeHello(of address: IPAddress, now: Timestamp) -> Duration? {
-        accounts[account(of: address, now: now)].hellos.take(limits.hellos, now: now)
+        take(\.hellos, \.hellos, of: address, now: now)
     }
 
     /// Takes one upload or download. Returns how long to wait if the budget is used up.
     mutating func takeFile(of address: IPAddress, now: Timestamp) -> Duration? {
-        accounts[account(of: address, now: now)].files.take(limits.files, now: now)
+        take(\.files, \.files, of: address, now: now)
+    }
+
+    /// Takes from a budget of the address and of its wide block, or from neither.
+    private mutating func take(
+        _ budget: WritableKeyPath<Account, Budget>, _ rate: KeyPath<Limits, Budget.Rate>, cost: Double = 1,
+        of address: IPAddress, now: Timestamp
+    ) -> Duration? {
+        let index = account(of: address, now: now)
+        guard let wide = accounts[index].wide else {
+            return accounts[index][keyPath: budget].take(limits[keyPath: rate], cost: cost, now: now)
+        }
+        var shared = accounts[wide][keyPath: budget]
+        let wait =
+            shared.take(wideLimits[keyPath: rate], cost: cost, now: now)
+            ?? accounts[index][keyPath: budget].take(limits[keyPath: rate], cost: cost, now: now)
+        if wait == nil { accounts[wide][keyPath: budget] = shared }
+        return wait
     }
 
     // MARK: Messages
@@ -180,49 +225,95 @@ struct AddressBudgets {
 
     /// Takes a request that can be refused. Returns how long to wait if the budget is used up.
     mutating func takeRequest(of address: IPAddress, bytes: Int, now: Timestamp) -> Duration? {
-        accounts[account(of: address, now: now)].messages.take(limits.messages, cost: Self.cost(bytes), now: now)
+        take(\.messages, \.messages, cost: Self.cost(bytes), of: address, now: now)
     }
 
     /// Counts a message that was already read. The budget may become negative.
     mutating func spendMessage(bytes: Int, in slot: Slot, now: Timestamp) {
-        accounts[slot.index].messages.spend(limits.messages, cost: Self.cost(bytes), now: now)
+        spendMessages(cost: Self.cost(bytes), in: slot, now: now)
     }
 
     /// Counts messages that came inside another one, which `spendMessage` or `takeRequest` has counted with its bytes.
     mutating func spendMessages(_ count: Int, in slot: Slot, now: Timestamp) {
-        accounts[slot.index].messages.spend(limits.messages, cost: Double(count), now: now)
+        spendMessages(cost: Double(count), in: slot, now: now)
+    }
+
+    private mutating func spendMessages(cost: Double, in slot: Slot, now: Timestamp) {
+        accounts[slot.index].messages.spend(limits.messages, cost: cost, now: now)
+        guard let wide = accounts[slot.index].wide else { return }
+        accounts[wide].messages.spend(wideLimits.messages, cost: cost, now: now)
     }
 
     /// The number of messages that may be read; negative if too many were read.
     func messages(in slot: Slot, now: Timestamp) -> Double {
-        accounts[slot.index].messages.tokens(limits.messages, now: now)
+        let own = accounts[slot.index].messages.tokens(limits.messages, now: now)
+        guard let wide = accounts[slot.index].wide else { return own }
+        return min(own, accounts[wide].messages.tokens(wideLimits.messages, now: now))
     }
 
     // MARK: Stored bytes
 
     mutating func spendStored(bytes: Int, in slot: Slot, now: Timestamp) {
         accounts[slot.index].stored.spend(limits.storedBytes, cost: Double(bytes), now: now)
+        guard let wide = accounts[slot.index].wide else { return }
+        accounts[wide].stored.spend(wideLimits.storedBytes, cost: Double(bytes), now: now)
     }
 
     func stored(in slot: Slot, now: Timestamp) -> Stored {
-        let (stored, rate) = (accounts[slot.index].stored, limits.storedBytes)
-        if let wait = stored.wait(rate, now: now, beyond: rate.burst) { return .exhausted(wait) }
-        return stored.wait(rate, now: now).map { .over($0) } ?? .within
+        let own = Self.stored(accounts[slot.index].stored, limits.storedBytes, now: now)
+        guard let wide = accounts[slot.index].wide else { return own }
+        let shared = Self.stored(accounts[wide].stored, wideLimits.storedBytes, now: now)
+        switch (own, shared) {
+        case (.exhausted, _), (.over, .within), (.within, .within), (.over, .over): return own
+        case (_, .exhausted), (.within, .over): return shared
+        }
+    }
+
+    private static func stored(_ budget: Budget, _ rate: Budget.Rate, now: Timestamp) -> Stored {
+        if let wait = budget.wait(rate, now: now, beyond: rate.burst) { return .exhausted(wait) }
+        return budget.wait(rate, now: now).map { .over($0) } ?? .within
     }
 
     // MARK: Queries
 
     /// Counts a query. Returns false, without counting it, if too many are under way.
     mutating func beginInquiry(in slot: Slot) -> Bool {
-        guard accounts[slot.index].inquiries < limits.inquiries else { return false }
+        let wide = accounts[slot.index].wide
+        guard accounts[slot.index].inquiries < limits.inquiries,
+            wide.map({ accounts[$0].inquiries < wideLimits.inquiries }) ?? true
+        else { return false }
         hold(slot.index)
         accounts[slot.index].inquiries += 1
+        if let wide { accounts[wide].inquiries += 1 }
         return true
     }
 
     /// Ends a query that `beginInquiry` has counted. The client may be gone.
     mutating func endInquiry(in slot: Slot, now: Timestamp) {
         accounts[slot.index].inquiries -= 1
+        if let wide = accounts[slot.index].wide { accounts[wide].inquiries -= 1 }
         release(slot.index, now: now)
+    }
+}
+
+extension AddressBudgets.Limits {
+    /// The limits of a wide block. Its queues are not counted.
+    fileprivate var ofWideBlock: Self {
+        var limits = self
+        limits.sockets *= IPAddress.wideFactor
+        limits.hellos = hellos.ofWideBlock
+        limits.files = files.ofWideBlock
+        limits.messages = messages.ofWideBlock
+        limits.storedBytes = storedBytes.ofWideBlock
+        limits.inquiries *= IPAddress.wideFactor
+        return limits
+    }
+}
+
+extension Budget.Rate {
+    /// The rate of a wide block of addresses whose limiting blocks have this rate.
+    var ofWideBlock: Budget.Rate {
+        Budget.Rate(
+            perSecond: perSecond * Double(IPAddress.wideFactor), burst: burst * Double(IPAddress.wideFactor))
     }
 }

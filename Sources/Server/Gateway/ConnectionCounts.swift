@@ -6,39 +6,42 @@ import Wire
 /// Counts from the moment a connection is accepted, before TLS and before any request. Idle connections of one address then
 /// cannot use up the process's file descriptors, and its TLS handshakes cannot use up the event loop's time. Connections from
 /// trusted proxies count only towards the total.
-struct ConnectionCounts: Equatable, Sendable {
-    /// Maximum number of connections per limiting block of addresses. A lower number closes no connection.
-    var perAddress: Int
-    /// Maximum number of connections in total.
-    let total: Int
-
-    private(set) var count = 0
-    private var byAddress: [IPAddress: Int] = [:]
+struct ConnectionCounts {
+    private var places: AddressPlaces
     private var new: NewConnectionBudgets
+    /// The same of wide blocks, such as all the networks of one customer.
+    private var newOfWideBlocks: NewConnectionBudgets
 
     init(perAddress: Int, total: Int, new: Budget.Rate) {
-        (self.perAddress, self.total, self.new) = (perAddress, total, NewConnectionBudgets(new))
+        places = AddressPlaces(perAddress: perAddress, total: total)
+        self.new = NewConnectionBudgets(new)
+        newOfWideBlocks = NewConnectionBudgets(new.ofWideBlock)
     }
 
-    /// Counts a new connection and returns true, or returns false without counting it if the connection must be refused.
+    /// Maximum number of connections per limiting block of addresses. A lower number closes no connection.
+    var perAddress: Int {
+        get { places.perAddress }
+        set { places.perAddress = newValue }
+    }
+
+    var count: Int { places.count }
+
+    /// Counts a new connection, or returns nil without counting it if the connection must be refused.
     ///
     /// - Parameter address: the peer; nil for a trusted proxy, and for a connection without an IP address.
-    mutating func admit(_ address: IPAddress?, now: Timestamp) -> Bool {
-        guard count < total else { return false }
-        if let key = address?.limitingBlock.network {
-            guard byAddress[key, default: 0] < perAddress, new.take(key, now: now) else { return false }
-            byAddress[key, default: 0] += 1
+    /// - Returns: the place of the connection, and that of the connection that must be closed for it.
+    mutating func admit(
+        _ address: IPAddress?, now: Timestamp
+    ) -> (place: AddressPlaces.Place, dropped: AddressPlaces.Place?)? {
+        if let address {
+            guard places.hasRoom(for: address), new.take(address.limitingBlock.network, now: now) else { return nil }
+            if !address.isIPv4, !newOfWideBlocks.take(address.wideBlock.network, now: now) { return nil }
         }
-        count += 1
-        return true
+        return try? places.take(address)
     }
 
-    /// Forgets a connection that was admitted with the same address.
-    mutating func release(_ address: IPAddress?) {
-        count -= 1
-        guard let key = address?.limitingBlock.network, let left = byAddress[key] else { return }
-        byAddress[key] = left > 1 ? left - 1 : nil
-    }
+    /// Forgets a connection that was admitted.
+    mutating func release(_ place: AddressPlaces.Place) { places.release(place) }
 }
 
 /// A budget for each address, in bounded memory.

@@ -48,7 +48,8 @@ final class ConnectionProtocols {
         // This has no effect if the protocol is known by then.
         channel.closeFuture.whenComplete { _ in promise.fail(ChannelError.ioOnClosedChannel) }
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandlers(encoder, decoder, validator, HTTPGate(gateway: gateway, protocols: self))
+        let gate = HTTPGate(gateway: gateway, protocols: self, peer: IPAddress(peer: channel.remoteAddress))
+        try pipeline.addHandlers(encoder, decoder, validator, gate)
     }
 
     /// Succeeds when a request decides the protocol. Fails if the connection closes before.

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import NIOHTTP1
 import Signaling
@@ -65,12 +66,19 @@ extension NIOLoopBound where Value == Gateway {
     func admit<Result: Sendable>(
         _ address: IPAddress, at point: Gateway.AdmissionPoint, _ body: @escaping @Sendable (Gateway) -> Result
     ) async throws(WireError) -> Result {
+        try await call { gateway throws(WireError) in
+            try gateway.admit(address, at: point)
+            return body(gateway)
+        }
+    }
+
+    /// Calls `body` on the gateway's event loop.
+    func call<Result: Sendable>(
+        _ body: @escaping @Sendable (Gateway) throws(WireError) -> Result
+    ) async throws(WireError) -> Result {
         let gateway = self
         do {
-            return try await gateway.eventLoop.submit {
-                try gateway.value.admit(address, at: point)
-                return body(gateway.value)
-            }.get()
+            return try await gateway.eventLoop.submit { try body(gateway.value) }.get()
         } catch let error as WireError {
             throw error
         } catch {
@@ -133,10 +141,36 @@ extension Gateway.AdmissionPoint {
 extension ConfabConfiguration {
     /// Returns the address of the client behind a request, looking through trusted proxies.
     ///
+    /// `HTTPConnection` has refused requests whose headers contradict each other. For them, this is the peer's address.
+    ///
     /// - Parameter peer: The remote address of the connection. A UNIX socket has no IP address and counts as 0.0.0.0.
     func clientAddress(_ headers: HTTPHeaders, from peer: SocketAddress?) -> IPAddress {
-        let peer = peer?.ipAddress.flatMap { IPAddress($0) } ?? IPAddress(bytes: [0, 0, 0, 0])!
-        return ForwardedAddress.client(peer: peer, headers: headers, trusted: trustedProxies).address
+        let peer = IPAddress(peer: peer)
+        return ForwardedAddress.client(peer: peer, headers: headers, trusted: trustedProxies)?.address ?? peer
+    }
+}
+
+extension IPAddress {
+    /// - Parameter peer: The remote address of a connection. A UNIX socket has no IP address and counts as 0.0.0.0.
+    init(peer: SocketAddress?) {
+        self = peer?.ipAddress.flatMap { IPAddress($0) } ?? IPAddress(bytes: [0, 0, 0, 0])!
+    }
+}
+
+extension Gateway {
+    /// At most one log line in this time, because clients can cause them.
+    private static let contradictionLogInterval = Duration.seconds(60)
+
+    /// Tells the operator that a proxy passes on a header that it should remove.
+    func logContradiction() {
+        let now = runner.now
+        if let last = contradictionLoggedAt, now - last < Self.contradictionLogInterval { return }
+        contradictionLoggedAt = now
+        logger.warning(
+            """
+            Requests are refused because their headers Forwarded and X-Forwarded-For name different clients. Let the proxy \
+            remove the one that it does not set (docs/operations.md, "Behind a proxy").
+            """)
     }
 }
 

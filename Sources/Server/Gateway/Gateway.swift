@@ -2,16 +2,9 @@ import CoreMetrics
 import DequeModule
 import Logging
 import NIOCore
+import NIOSSL
 import Signaling
 import Wire
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 /// A connection of any transport, as the gateway sees it. Used only on the gateway's event loop.
 protocol GatewayConnection: AnyObject {
@@ -48,12 +41,19 @@ final class Gateway {
 
     private var connectionCounts: ConnectionCounts
     /// All accepted connections, including those that have not sent a request.
-    private var channels: [ObjectIdentifier: any Channel] = [:]
+    private var channels: [AddressPlaces.Place: any Channel] = [:]
+    var transfers: Transfers
+    /// The connections of the transfers.
+    var transferChannels: [Transfers.Place: any Channel] = [:]
     var budgets: AddressBudgets
     /// The WebSockets that are not read because their address is over its budget, in the order in which they were paused.
     var pausedReaders: [AddressBudgets.Slot: Deque<any PausedReader>] = [:]
-    /// True if the disk is nearly full, so that nothing optional is stored. Set by `DiskWatch`.
+    /// True if the disk is nearly full, so that nothing optional is stored. Set by `DiskMeter`.
     var isDiskLow = false
+    /// Measures the disk. Set when the server starts; nil if nothing is stored on a disk.
+    var diskMeter: DiskMeter?
+    /// When a request was last logged whose forwarding headers contradict each other.
+    var contradictionLoggedAt: Timestamp?
     /// All connections, divided into groups. One timer pings the groups in turn, which spreads the pings over the ping
     /// interval.
     private var connections = [[ObjectIdentifier: any GatewayConnection]](repeating: [:], count: groupCount)
@@ -76,26 +76,15 @@ final class Gateway {
         self.configuration = configuration
         self.logger = logger
         self.metrics = metrics
-        let total = Self.maxConnections()
+        let descriptors = DescriptorBudget.current
         strictTransport = configuration.strictTransport
         connectionCounts = ConnectionCounts(
-            perAddress: Self.connectionsPerAddress(configuration, total: total), total: total,
+            perAddress: configuration.limits.connectionsPerAddress, total: descriptors.connections,
             new: configuration.limits.newConnections)
+        transfers = Transfers(
+            perAddress: configuration.limits.transfersPerAddress, total: descriptors.transfers)
         budgets = AddressBudgets(.init(configuration.limits))
         runner.clientBudgets = self
-    }
-
-    /// Returns 80% of the number of files that the process may open. The rest is for the database, media and outgoing
-    /// connections.
-    private static func maxConnections() -> Int {
-        var limit = rlimit()
-        #if canImport(Glibc)
-        let status = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        #else
-        let status = getrlimit(RLIMIT_NOFILE, &limit)
-        #endif
-        guard status == 0 else { return 1000 }
-        return Int(min(limit.rlim_cur, 1 << 24)) / 5 * 4
     }
 
     var eventLoop: any EventLoop { runner.eventLoop }
@@ -115,6 +104,7 @@ final class Gateway {
     private func pingNextGroup() {
         currentGroup = (currentGroup + 1) % Self.groupCount
         for connection in connections[currentGroup].values { connection.tick() }
+        endSlowTransfers()
     }
 
     // MARK: Settings
@@ -122,7 +112,8 @@ final class Gateway {
     /// Uses the changed settings of a reload, or a rotated secret, from now on. Closes no connection.
     func apply(_ configuration: ConfabConfiguration, _ project: Project) {
         self.configuration = configuration
-        connectionCounts.perAddress = Self.connectionsPerAddress(configuration, total: connectionCounts.total)
+        connectionCounts.perAddress = configuration.limits.connectionsPerAddress
+        transfers.perAddress = configuration.limits.transfersPerAddress
         budgets.limits = AddressBudgets.Limits(configuration.limits)
         var settings = runner.hubSettings
         (settings.rules, settings.project) = (configuration.rules, project)
@@ -130,34 +121,40 @@ final class Gateway {
         if settings != runner.hubSettings { runner.submit(.settingsChanged(settings)) }
     }
 
-    /// One address must leave room for others.
-    private static func connectionsPerAddress(_ configuration: ConfabConfiguration, total: Int) -> Int {
-        min(configuration.limits.connectionsPerAddress, total / 2)
-    }
-
     // MARK: Addresses
 
     /// Returns the address that limits count. For IPv6 this is the /64, since one customer gets a whole /64.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
-    /// Counts a newly accepted connection until it closes.
+    /// Counts a newly accepted connection until it closes. Closes another one for it if too few descriptors are left.
     ///
     /// - Returns: false if the connection's address, or the server as a whole, has too many connections, or if the address
     ///   makes new ones too fast.
     func admitConnection(_ channel: any Channel) -> Bool {
         var peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         if let address = peer, configuration.trustedProxies.contains(address) { peer = nil }
-        guard connectionCounts.admit(peer, now: runner.now) else {
+        guard let (place, dropped) = connectionCounts.admit(peer, now: runner.now) else {
             metrics.connectionsRefused.increment()
             return false
         }
-        channels[ObjectIdentifier(channel)] = channel
-        let (address, gateway, id) = (peer, NIOLoopBound(self, eventLoop: eventLoop), ObjectIdentifier(channel))
+        channels[place] = channel
+        let gateway = NIOLoopBound(self, eventLoop: eventLoop)
         channel.closeFuture.whenComplete { _ in
-            gateway.value.connectionCounts.release(address)
-            gateway.value.channels[id] = nil
+            gateway.value.connectionCounts.release(place)
+            gateway.value.channels[place] = nil
+        }
+        if let dropped, let channel = channels.removeValue(forKey: dropped) {
+            metrics.connectionsRefused.increment()
+            cut(channel)
         }
         return true
+    }
+
+    /// Closes a connection at once, whatever it is doing, so that its descriptor is free.
+    func cut(_ channel: any Channel) {
+        // TLS would first wait for the client's goodbye.
+        let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+        if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
     }
 
     /// The number of open connections, including those that are closing.

@@ -32,6 +32,7 @@ struct GatewayMetrics {
         case messages
         case queues
         case storage
+        case transfers
     }
 
     private let addressBudgets = [AddressBudget: Counter](
@@ -62,7 +63,7 @@ struct GatewayMetrics {
         "confab_address_over_budget_total":
             "Times that a client had to wait, or was refused or dropped, because its address was over a budget.",
         "confab_connections_refused_total":
-            "TCP connections closed at once because there were too many, or new ones came too fast.",
+            "TCP connections closed because there were too many, or because new ones came too fast.",
         "confab_storage_commit_seconds": "Time from the first attempt to store a batch of changes until it was stored.",
         "confab_storage_commit_failures_total": "Attempts to store changes that failed. Most are retried.",
         "confab_storage_changes_lost_total": "Changes that could not be stored. The people concerned had to reconnect.",

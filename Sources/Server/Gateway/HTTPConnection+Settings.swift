@@ -15,8 +15,13 @@ extension HTTPConnection {
         var headerTimeout: Duration
         /// How long each later request may take, and the pause before it.
         var idleTimeout: Duration { headerTimeout * 6 }
+        /// The remote address of the connection.
+        var peer: IPAddress
+        var trustedProxies: TrustedProxies
 
-        init(_ configuration: ConfabConfiguration) {
+        init(_ configuration: ConfabConfiguration, peer: IPAddress) {
+            self.peer = peer
+            trustedProxies = configuration.trustedProxies
             allowsSocketIO = configuration.socketIO.isEnabled
             allowsPerch = configuration.perch.isEnabled
             messageSize = configuration.rules.messageSize
@@ -24,6 +29,16 @@ extension HTTPConnection {
             fileSize = configuration.rules.roomFileSize
             fileTime = configuration.rules.roomUploadTime
             headerTimeout = configuration.limits.requestHeaderTimeout
+        }
+
+        /// Returns the refusal of a request with these headers, whatever it is for.
+        func refusal(of head: HTTPRequestHead) -> Refusal? {
+            if head.version == .http1_1, head.headers["Host"].count != 1 { return .hostMissing }
+            if head.version != .http1_1, head.headers.contains(name: "Transfer-Encoding") {
+                return .transferEncodingUnknown
+            }
+            let client = ForwardedAddress.client(peer: peer, headers: head.headers, trusted: trustedProxies)
+            return client == nil ? .forwardingContradictory : nil
         }
 
         /// How long this request may take.

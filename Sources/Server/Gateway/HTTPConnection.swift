@@ -220,7 +220,7 @@ struct HTTPConnection {
         lastActive = now
         limitTime(to: settings.timeLimit(head))
         outputs.append(.began)
-        if head.version == .http1_1, head.headers["Host"].count != 1 { return refuse(.hostMissing) }
+        if let refusal = settings.refusal(of: head) { return refuse(refusal) }
         let request = EndpointRequest(
             head, allowsSocketIO: settings.allowsSocketIO, allowsPerch: settings.allowsPerch)
         if let size = head.headers.first(name: "Content-Length").flatMap({ Int($0) }) {

@@ -19,6 +19,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let gateway: Gateway
     private let protocols: ConnectionProtocols
+    private let peer: IPAddress
     private var connection: HTTPConnection
     /// Outputs that are not carried out yet. Carrying one out can cause further inputs.
     private var outputs: Deque<HTTPConnection.Output> = []
@@ -30,10 +31,12 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
     private var context: ChannelHandlerContext?
     private var idleCheck: Scheduled<Void>?
 
-    init(gateway: Gateway, protocols: ConnectionProtocols) {
+    /// - Parameter peer: the remote address of the connection.
+    init(gateway: Gateway, protocols: ConnectionProtocols, peer: IPAddress) {
         self.gateway = gateway
         self.protocols = protocols
-        connection = HTTPConnection(settings: HTTPConnection.Settings(gateway.configuration), now: .now())
+        self.peer = peer
+        connection = HTTPConnection(settings: HTTPConnection.Settings(gateway.configuration, peer: peer), now: .now())
     }
 
     // MARK: Channel events
@@ -84,7 +87,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         // These are the bytes after a WebSocket handshake, which the HTTP decoder returns when it is removed.
         if connection.isUpgraded { return context.fireChannelRead(data) }
         let part = unwrapInboundIn(data)
-        if case .head = part { connection.settings = HTTPConnection.Settings(gateway.configuration) }
+        if case .head = part { connection.settings = HTTPConnection.Settings(gateway.configuration, peer: peer) }
         handle(.received(part))
     }
 
@@ -145,6 +148,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         case .dropResponse: nextWrite()?.fail(ChannelError.ioOnClosedChannel)
         case .answer(let reply, let head, let keepsAlive): send(reply, to: head, keepsAlive: keepsAlive, context)
         case .refuse(let refusal):
+            if refusal == .forwardingContradictory { gateway.logContradiction() }
             send(HTTPReply(refusal, gateway.configuration), to: nil, keepsAlive: false, context)
         case .upgrade(let head): upgrade(head, context)
         case .nextTurn:

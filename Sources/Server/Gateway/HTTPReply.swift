@@ -8,7 +8,10 @@ struct HTTPReply: Equatable {
 
     /// Returns a plain-text error response.
     static func refusal(_ status: Int, _ text: String) -> HTTPReply {
-        let headers = HTTPHeaders([("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store")])
+        let headers = HTTPHeaders([
+            ("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+        ])
         return HTTPReply(status: status, headers: headers, body: Array((text + "\n").utf8))
     }
 }
@@ -19,6 +22,10 @@ extension HTTPConnection {
         case headersTooLarge
         case notHTTP
         case hostMissing
+        /// HTTP/1.0 has no `Transfer-Encoding` (RFC 9112 §6.1). A proxy may have read the request differently.
+        case transferEncodingUnknown
+        /// The headers of trusted proxies name different clients.
+        case forwardingContradictory
         case bodyTooLarge(limit: Int)
         case descriptionTooLarge(HTTPRequestHead, WHIPRequest, limit: Int)
     }
@@ -31,6 +38,13 @@ extension HTTPReply {
         case .headersTooLarge: self = .refusal(431, "The request headers are too large. Send fewer or shorter ones.")
         case .notHTTP: self = .refusal(400, "This is not a valid HTTP/1.1 request.")
         case .hostMissing: self = .refusal(400, "Send exactly one Host header.")
+        case .transferEncodingUnknown:
+            self = .refusal(400, "HTTP/1.0 has no Transfer-Encoding. Use HTTP/1.1 or Content-Length.")
+        case .forwardingContradictory:
+            self = .refusal(
+                400,
+                "The headers Forwarded and X-Forwarded-For name different clients. If you sent one of them, leave it out. "
+                    + "If you operate this server, let its proxy remove the one that it does not set.")
         case .bodyTooLarge(let limit):
             self = .refusal(
                 413, "message_too_large: The request body is too large. Send at most \(limit) bytes.")

@@ -30,6 +30,7 @@ struct Routes: Sendable {
                     headers: [
                         .contentType: "application/x-x509-ca-cert",
                         .contentDisposition: "attachment; filename=\"confab-ca.crt\"",
+                        .xContentTypeOptions: "nosniff",
                     ],
                     body: .init(byteBuffer: ByteBuffer(string: lan.material.authorityPEM))
                 )
@@ -57,7 +58,8 @@ struct Routes: Sendable {
 
     private func answer(_ status: HTTPResponse.Status, _ json: String) -> Response {
         Response(
-            status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            status: status,
+            headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
             body: .init(byteBuffer: ByteBuffer(string: json + "\n")))
     }
 
@@ -67,7 +69,7 @@ struct Routes: Sendable {
             status: .upgradeRequired,
             headers: [
                 .upgrade: "websocket", .connection: "Upgrade", .secWebSocketVersion: "13",
-                .contentType: "text/plain; charset=utf-8",
+                .contentType: "text/plain; charset=utf-8", .xContentTypeOptions: "nosniff",
             ],
             body: .init(
                 byteBuffer: ByteBuffer(
@@ -83,12 +85,8 @@ extension WebFiles {
     /// Returns a page by its file name.
     func page(_ name: String) -> Response {
         guard let file = file("/" + name) else { return Response(status: .notFound) }
-        return Response(
-            status: .ok,
-            headers: [
-                .contentType: file.type, .contentSecurityPolicy: Self.contentSecurityPolicy(framedBy: []),
-            ],
-            body: .init(byteBuffer: file.body)
-        )
+        var headers = Self.headers(of: file, framedBy: [])
+        headers[HTTPField.Name("Permissions-Policy")!] = "camera=(), microphone=(), geolocation=()"
+        return Response(status: .ok, headers: headers, body: .init(byteBuffer: file.body))
     }
 }

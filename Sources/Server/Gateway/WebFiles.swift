@@ -140,6 +140,18 @@ struct WebFiles: Sendable {
         ].joined(separator: "; ")
     }
 
+    /// The headers that all files have.
+    static func headers(of file: File, framedBy framers: [String]) -> HTTPFields {
+        var headers: HTTPFields = [
+            .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
+            .contentSecurityPolicy: contentSecurityPolicy(framedBy: framers), .xContentTypeOptions: "nosniff",
+        ]
+        // For browsers that do not know `frame-ancestors`. It cannot name origins.
+        if framers.isEmpty { headers[HTTPField.Name("X-Frame-Options")!] = "DENY" }
+        headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
+        return headers
+    }
+
     /// - Parameter origins: the origins whose pages may show the page of a room in a frame. No other page can be framed: a
     ///   visitor could be made to press its buttons without seeing them.
     func response(to request: Request, framedBy origins: [String] = []) -> Response {
@@ -148,18 +160,12 @@ struct WebFiles: Sendable {
                 return Response(status: .permanentRedirect, headers: [.location: location])
             }
             return Response(
-                status: .notFound, headers: [.contentType: "text/plain; charset=utf-8"],
+                status: .notFound,
+                headers: [.contentType: "text/plain; charset=utf-8", .xContentTypeOptions: "nosniff"],
                 body: .init(byteBuffer: ByteBuffer(string: "Not found. Check the URL.\n"))
             )
         }
-        let framers = Self.isRoom(request.uri.path) ? origins : []
-        var headers: HTTPFields = [
-            .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
-            .contentSecurityPolicy: Self.contentSecurityPolicy(framedBy: framers), .xContentTypeOptions: "nosniff",
-        ]
-        // For browsers that do not know `frame-ancestors`. It cannot name origins.
-        if framers.isEmpty { headers[HTTPField.Name("X-Frame-Options")!] = "DENY" }
-        headers[HTTPField.Name("Referrer-Policy")!] = "no-referrer"
+        var headers = Self.headers(of: file, framedBy: Self.isRoom(request.uri.path) ? origins : [])
         // Only one page uses the location.
         let usesLocation = Self.name(of: request.uri.path, ways) == WayIn.nearby.page
         let geolocation = usesLocation ? "geolocation=(self)" : "geolocation=()"

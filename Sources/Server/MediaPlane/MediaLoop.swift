@@ -15,9 +15,10 @@ final class MediaLoop: MediaSink {
         var listeners: [Int32] = []
     }
 
-    /// Maximum number of TCP connections. Each takes at least 16 KiB.
+    /// Maximum number of TCP connections, if there are enough file descriptors. Each takes at least 16 KiB. One address (an IPv6
+    /// /56 counts as one) has at most half of them.
     static let maxConnections = 2000
-    /// Limits for unverified TCP connections, per address (an IPv6 /64 counts as one) and in total.
+    /// Limits for unverified TCP connections, per address (an IPv6 /64 counts as one, a /56 as four) and in total.
     static let maxUnverifiedPerAddress = 16
     static let maxUnverified = 1000
     /// How long requests may run before packets get their turn. The largest description takes 4 ms, most requests 0.1 ms.
@@ -35,6 +36,7 @@ final class MediaLoop: MediaSink {
     private let io: any DatagramIO
     private let sockets: [DatagramSocket]
     private let listeners: [Int32]
+    private let maxConnections: Int
     private var connections: [UInt32: StreamConnection] = [:]
     private var nextConnection = firstConnection
     private var dirty: Set<UInt32> = []
@@ -49,8 +51,11 @@ final class MediaLoop: MediaSink {
     private var tickAt: MediaTime?
     private var lost: UInt64 = 0
 
-    init(inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait) {
-        (self.inbox, self.wait) = (inbox, wait)
+    init(
+        inbox: MediaInbox, sockets: Sockets, portable: Bool, wait: MediaWait,
+        maxConnections: Int = MediaLoop.maxConnections
+    ) {
+        (self.inbox, self.wait, self.maxConnections) = (inbox, wait, maxConnections)
         self.sockets = sockets.datagram.map { DatagramSocket(descriptor: $0.descriptor, isIPv6: $0.isIPv6) }
         listeners = sockets.listeners
         #if os(Linux)
@@ -165,7 +170,7 @@ final class MediaLoop: MediaSink {
             if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { pauseListener(index) }
             return
         }
-        guard let remote = TransportAddress(storage), connections.count < Self.maxConnections, hasRoom(for: remote)
+        guard let remote = TransportAddress(storage), connections.count < maxConnections, hasRoom(for: remote)
         else {
             close(descriptor)
             return
@@ -191,12 +196,20 @@ final class MediaLoop: MediaSink {
 
     /// True if one more unverified connection from this address is allowed.
     private func hasRoom(for remote: TransportAddress) -> Bool {
-        var (all, near) = (0, 0)
-        for connection in connections.values where router?.knows(connection.path) == false {
-            all += 1
-            if connection.path.remote.isNear(remote) { near += 1 }
+        var (ofAll, ofBlock, ofWideBlock, verified) = (0, 0, 0, 0)
+        for connection in connections.values {
+            let nearness = connection.path.remote.nearness(to: remote)
+            if router?.knows(connection.path) != false {
+                if nearness >= .wideBlock { verified += 1 }
+                continue
+            }
+            ofAll += 1
+            if nearness >= .wideBlock { ofWideBlock += 1 }
+            if nearness >= .block { ofBlock += 1 }
         }
-        return near < Self.maxUnverifiedPerAddress && all < Self.maxUnverified
+        return ofBlock < Self.maxUnverifiedPerAddress
+            && ofWideBlock < IPAddress.wideFactor * Self.maxUnverifiedPerAddress
+            && ofAll < min(Self.maxUnverified, maxConnections / 2) && verified + ofWideBlock < maxConnections / 2
     }
 
     private func serve(_ number: UInt32, readable: Bool, writable: Bool, _ router: Router) {
@@ -280,8 +293,21 @@ final class MediaLoop: MediaSink {
 }
 
 extension TransportAddress {
-    /// True if both addresses belong to the same host or network: equal in IPv4, in the same /64 in IPv6.
-    fileprivate func isNear(_ other: TransportAddress) -> Bool {
-        high == other.high && (isIPv4 ? low == other.low : !other.isIPv4)
+    enum Nearness: Int, Comparable {
+        case other
+        /// In the same IPv6 /56.
+        case wideBlock
+        /// The same IPv4 address, or in the same IPv6 /64.
+        case block
+
+        static func < (left: Nearness, right: Nearness) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// How much both addresses have in common, in the blocks of `IPAddress`.
+    func nearness(to other: TransportAddress) -> Nearness {
+        guard isIPv4 == other.isIPv4 else { return .other }
+        if isIPv4 { return high == other.high && low == other.low ? .block : .other }
+        if high == other.high { return .block }
+        return high >> 8 == other.high >> 8 ? .wideBlock : .other
     }
 }

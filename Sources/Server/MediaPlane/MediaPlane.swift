@@ -33,6 +33,8 @@ final class MediaPlane: Sendable {
         /// The limits of what is sent for one session, and in all, in bits per second; nil for none.
         var sessionBitrate: Int?
         var totalBitrate: Int?
+        /// Maximum number of TCP connections.
+        var maxConnections = MediaLoop.maxConnections
         /// True to use poll(2) and sendto(2) instead of epoll and Linux's batched calls.
         var isPortable = false
     }
@@ -52,14 +54,15 @@ final class MediaPlane: Sendable {
         let certificate = try Self.certificate()
         let inbox = try MediaInbox { events in for event in events { onEvent(MediaEvent(event)) } }
         self.inbox = inbox
-        let (sockets, isPortable) = (opened.sockets, settings.isPortable)
+        let (sockets, isPortable, maxConnections) = (opened.sockets, settings.isPortable, settings.maxConnections)
         var router = RouterSettings(candidates: opened.candidates, clockOrigin: .monotonicOrigin)
         router.controlsCongestion = settings.controlsCongestion
         (router.sessionBitrate, router.totalBitrate) = (settings.sessionBitrate, settings.totalBitrate)
         if let loudestStreams = settings.loudestStreams { router.loudestStreams = loudestStreams }
         let wait = MediaWait()
         let thread = Thread { [router] in
-            let loop = MediaLoop(inbox: inbox, sockets: sockets, portable: isPortable, wait: wait)
+            let loop = MediaLoop(
+                inbox: inbox, sockets: sockets, portable: isPortable, wait: wait, maxConnections: maxConnections)
             loop.run { sink in
                 Router(
                     settings: router, certificate: certificate, sink: sink, generator: SystemRandomNumberGenerator()
@@ -145,6 +148,7 @@ extension MediaPlane.Settings {
     init(_ configuration: ConfabConfiguration) throws {
         port = configuration.media.port
         address = configuration.media.address
+        maxConnections = DescriptorBudget.current.mediaConnections
         controlsCongestion = configuration.media.congestionControl
         loudestStreams = configuration.media.loudestStreams
         sessionBitrate = configuration.media.sessionBitrate?.bitsPerSecond

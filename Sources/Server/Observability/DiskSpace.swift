@@ -33,7 +33,7 @@ final class DiskSpace: Sendable {
     private let minimum: Int
     /// How long an answer is used again. A disk takes longer than the default to fill.
     private let lifetime: Duration
-    private let measure: @Sendable (String) -> Int?
+    private let freeBytes: @Sendable (String) -> Int?
     private let state = Mutex(State())
 
     /// - Parameter measure: returns the free bytes, or nil if they cannot be read.
@@ -41,7 +41,7 @@ final class DiskSpace: Sendable {
         directory: String, minimum: Int, lifetime: Duration = .seconds(3),
         measure: @escaping @Sendable (String) -> Int? = DiskSpace.freeBytes(of:)
     ) {
-        (self.directory, self.minimum, self.lifetime, self.measure) = (directory, minimum, lifetime, measure)
+        (self.directory, self.minimum, self.lifetime, freeBytes) = (directory, minimum, lifetime, measure)
     }
 
     /// The free bytes; nil if they cannot be read.
@@ -58,6 +58,17 @@ final class DiskSpace: Sendable {
         }
     }
 
+    /// Asks the file system now, whatever it said before. Nil if it gives an error.
+    func measure() async -> Int? {
+        let (directory, freeBytes) = (directory, freeBytes)
+        let bytes = (try? await NIOThreadPool.singleton.runIfActive { freeBytes(directory) }).flatMap { $0 }
+        state.withLock { state in
+            state.readAt = .now
+            state.free = bytes.map(Answer.bytes) ?? .failed
+        }
+        return bytes
+    }
+
     private func current() async -> Answer {
         let now = ContinuousClock.now
         let isDue = state.withLock { state in
@@ -67,12 +78,9 @@ final class DiskSpace: Sendable {
             return true
         }
         guard isDue else { return state.withLock { $0.free } }
-        let (directory, measure) = (directory, measure)
-        let bytes = try? await NIOThreadPool.singleton.runIfActive { measure(directory) }
+        _ = await measure()
         return state.withLock { state in
             state.isReading = false
-            state.readAt = now
-            state.free = bytes.flatMap { $0 }.map(Answer.bytes) ?? .failed
             return state.free
         }
     }

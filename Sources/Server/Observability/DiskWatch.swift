@@ -2,14 +2,13 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// Tells the gateway whether the disk is nearly full, so that it stores nothing optional.
+/// Measures the free space of the disk regularly, so that the gateway stores nothing optional when it is nearly full.
 struct DiskWatch: Service {
     let gateway: NIOLoopBound<Gateway>
-    let disk: DiskSpace
     /// In bytes. Below it, the disk is nearly full.
     let mark: Int
     let logger: Logger
-    /// Longer than the time for which `DiskSpace` keeps its answer. Budgets limit what can be stored meanwhile.
+    /// Budgets limit what can be stored meanwhile. Files in rooms have a measurement of their own.
     var interval: Duration = .seconds(4)
 
     func run() async throws {
@@ -17,11 +16,10 @@ struct DiskWatch: Service {
             var wasLow = false
             while !Task.isCancelled {
                 // `Readiness` reports file system errors.
-                if let free = await disk.free() {
+                if let free = await gateway.measureDisk() {
                     let isLow = free < mark
                     if isLow != wasLow { report(isLow, free) }
                     wasLow = isLow
-                    gateway.eventLoop.execute { gateway.value.isDiskLow = isLow }
                 }
                 try? await Task.sleep(for: interval)
             }

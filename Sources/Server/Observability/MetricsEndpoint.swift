@@ -1,4 +1,5 @@
 import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
 import ServiceLifecycle
@@ -7,6 +8,9 @@ import ServiceLifecycle
 ///
 /// If the port is taken, the server runs without metrics, unless the configuration asks for them.
 struct MetricsEndpoint: Service {
+    /// Maximum number of connections. Further ones wait. A scraper needs one; more would take descriptors from clients.
+    private static let maxConnections = 16
+
     let configuration: ConfabConfiguration.Metrics
     let metrics: PrometheusMetrics
     let operating: OperatingMetrics
@@ -15,12 +19,18 @@ struct MetricsEndpoint: Service {
     let logger: Logger
 
     func run() async throws {
-        let (logger, host) = (logger, configuration.host)
+        let host = configuration.host
+        var logger = logger
+        // Hummingbird logs that it listens, as it does for the public port.
+        logger[metadataKey: "serves"] = "metrics"
+        let ready = logger
         let application = Application(
             router: router(),
-            configuration: .init(address: .hostname(host, port: configuration.port)),
+            configuration: .init(
+                address: .hostname(host, port: configuration.port),
+                availableConnectionsDelegate: MaximumAvailableConnections(Self.maxConnections)),
             onServerRunning: { channel in
-                logger.info(
+                ready.info(
                     "Metrics ready", metadata: ["url": "http://\(host):\(channel.localAddress?.port ?? 0)/metrics"]
                 )
             },

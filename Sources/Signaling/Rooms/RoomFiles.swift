@@ -66,6 +66,7 @@ struct RoomFiles: Equatable, Sendable {
             checkAt: until)
         entries.append(entry)
         turn.fileSpace.reserve(claim)
+        turn.freeDisk.promise(claim.space)
         return entry
     }
 
@@ -77,6 +78,7 @@ struct RoomFiles: Equatable, Sendable {
                 retryable: true)
         }
         try turn.fileSpace.permit(claim, rules)
+        guard turn.freeDisk.hasRoom(for: claim.space) else { throw .noSpace }
     }
 
     /// A name for any file system: without characters that end a path or a header, or that hide what kind of file it is.
@@ -90,10 +92,13 @@ struct RoomFiles: Equatable, Sendable {
     }
 
     /// The upload begins. It can begin only once.
-    mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: Turn) throws(WireError) -> Entry {
+    mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .promised,
             entries[index].until > turn.now
         else { throw .noUpload }
+        let space = entries[index].claim.space
+        guard turn.freeDisk.canBegin(space) else { throw .noSpace }
+        turn.freeDisk.begin(space)
         entries[index].state = .receiving
         let time = turn.rules.uploadTime(of: entries[index].size)
         entries[index].keep(until: turn.now + time, now: turn.now)
@@ -111,6 +116,7 @@ struct RoomFiles: Equatable, Sendable {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
             throw .noUpload
         }
+        turn.freeDisk.finish(entries[index].claim.space)
         entries[index].state = .stored
         turn.fileSpace.finish(entries[index].claim)
         entries[index].keep(until: turn.now + turn.rules.roomFileLifetime, now: turn.now)
@@ -129,6 +135,7 @@ struct RoomFiles: Equatable, Sendable {
         guard let index = index(id) else { return }
         let entry = entries.remove(at: index)
         turn.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
+        turn.freeDisk.remove(entry.claim.space, entry.state)
         // Also while it is promised: the upload may be on its way.
         turn.deleteFile(entry.id)
     }
@@ -218,7 +225,7 @@ extension Room {
     ) throws(WireError) -> RoomReply {
         let entry: RoomFiles.Entry
         switch action {
-        case .begin(let secret): entry = try files.begin(id, secret, turn)
+        case .begin(let secret): entry = try files.begin(id, secret, &turn)
         case .check(let secret): entry = try files.check(id, secret)
         case .end(let secret, isComplete: true): entry = try finish(id, secret, &turn)
         case .end(let secret, isComplete: false):
@@ -275,4 +282,7 @@ extension WireError {
         .notFound, "This upload does not exist any longer. Send the file again from the room.")
     package static let noFile = WireError(
         .notFound, "There is no such file, or you are not in its room any longer. Join the room again.")
+
+    fileprivate static let noSpace = WireError(
+        .storageFull, "The server has no space for this file. Try again later, or send a link.", retryable: true)
 }

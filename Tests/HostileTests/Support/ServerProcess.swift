@@ -34,12 +34,14 @@ final class ServerProcess: Sendable {
     /// The settings of this test, without the defaults above.
     let settings: [String: String]
     private let flags: [String]
+    private let descriptors: Int?
     private let directory: String
     private let state = Mutex(State())
 
-    private init(_ settings: [String: String], _ flags: [String]) throws {
+    private init(_ settings: [String: String], _ flags: [String], descriptors: Int?) throws {
         self.settings = settings
         self.flags = flags
+        self.descriptors = descriptors
         directory = NSTemporaryDirectory() + "confab-hostile-\(UUID().uuidString)"
         dataDirectory = directory + "/data"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -50,11 +52,13 @@ final class ServerProcess: Sendable {
     /// - Parameters:
     ///   - settings: variables such as `CONFAB_LIMITS_HANDSHAKE_TIMEOUT`.
     ///   - flags: additional arguments of `confab serve`.
+    ///   - descriptors: how many files and sockets the server may open; nil for as many as the system allows.
     static func run<R>(
-        _ settings: [String: String] = [:], flags: [String] = [], _ body: (ServerProcess) async throws -> R
+        _ settings: [String: String] = [:], flags: [String] = [], descriptors: Int? = nil,
+        _ body: (ServerProcess) async throws -> R
     ) async throws -> R {
         try await blocking {
-            let server = try ServerProcess(settings, flags)
+            let server = try ServerProcess(settings, flags, descriptors: descriptors)
             defer { try? FileManager.default.removeItem(atPath: server.directory) }
             let result: R
             do {
@@ -73,11 +77,10 @@ final class ServerProcess: Sendable {
 
     private func start(port: Int) throws {
         raiseDescriptorLimit()
+        var command = [try Executable.confab(), "serve", "--port", "\(port)", "--data-dir", dataDirectory] + flags
+        if let descriptors { command = ["/bin/sh", "-c", "ulimit -n \(descriptors) && exec \"$@\"", "sh"] + command }
         let process = try RunningProcess(
-            try Executable.confab(),
-            ["serve", "--port", "\(port)", "--data-dir", dataDirectory] + flags,
-            environment: environment, logFile: directory + "/log"
-        )
+            command[0], Array(command.dropFirst()), environment: environment, logFile: directory + "/log")
         state.withLock { ($0.process, $0.wasKilled) = (process, false) }
         let linesBefore = log.components(separatedBy: Self.readyMark).count
         try eventually("the server is not ready: \(log)", within: Self.startTimeout) {

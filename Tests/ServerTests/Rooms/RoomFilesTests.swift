@@ -357,6 +357,35 @@ struct RoomFileStoreTests {
         }
     }
 
+    #if os(Linux)
+    /// Whether this process has the file open.
+    private static func isOpen(_ path: String) throws -> Bool {
+        let (files, folder) = (FileManager.default, "/proc/self/fd/")
+        return try files.contentsOfDirectory(atPath: folder).contains {
+            (try? files.destinationOfSymbolicLink(atPath: folder + $0)) == path
+        }
+    }
+
+    /// Otherwise a few hundred of them would use up the descriptors of the process.
+    @Test("a client that neither reads nor sends holds no file open")
+    func descriptors() async throws {
+        try await withStore { store, path in
+            let part = String(repeating: "x", count: RoomFileStore.chunkSize)
+            let (body, sending) = AsyncStream<ByteBuffer>.makeStream()
+            async let error = Self.receive(body, store, size: 2 * part.utf8.count)
+            sending.yield(ByteBuffer(string: part))
+            try await eventually {
+                (try? Data(contentsOf: URL(filePath: path)).count) == part.utf8.count ? nil : "no data"
+            }
+            try await eventually { try Self.isOpen(path) ? "the file is open" : nil }
+            sending.yield(ByteBuffer(string: part))
+            sending.finish()
+            #expect(await error == nil)
+            try await store.read(Self.file, size: 2 * part.utf8.count) { _ in try #expect(!Self.isOpen(path)) }
+        }
+    }
+    #endif
+
     @Test("the same file is never written twice")
     func twice() async throws {
         try await withStore { store, path in

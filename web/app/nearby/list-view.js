@@ -117,7 +117,7 @@ export class ListView {
     const link = personId ? linkTo(personId) : '';
     if (box('own-link').textContent === link) return;
     setText(box('own-link'), link);
-    showQr(box('own-qr'), link, this.words.qr(this.words.yourLink));
+    showQr(box('own-qr'), link, this.words.qr(this.words.yourLink), this.words.qrLater);
   }
 
   /** @param {State} state */

@@ -103,7 +103,7 @@ export class SettingsView {
     setText(box('code-text'), code?.code ?? '');
     setText(box('code-until'), code ? this.words.codeUntil(this.time.format(code.until)) : '');
     const link = code ? new URL(`/nearby#link=${code.code}`, location.href).href : '';
-    showQr(box('code-qr'), link, this.words.qr(this.words.makeCode));
+    showQr(box('code-qr'), link, this.words.qr(this.words.makeCode), this.words.qrLater);
   }
 
   /** @param {import('./types.js').Question | null} question */

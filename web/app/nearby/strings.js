@@ -84,6 +84,7 @@ const en = {
   yourLinkHint: 'Anyone who has this link can find and call you, wherever you are.',
   copy: 'Copy link',
   qr: /** @param {string} text */ (text) => `QR code of ${text}`,
+  qrLater: 'The QR code will appear in a moment.',
 
   // Contacts
   noContacts: 'No contacts yet. After a chat or call, press “Keep in touch”. When both of you do, you become contacts.',

@@ -157,7 +157,7 @@ export class Dialogs {
   #renderLink() {
     input('invite-link').value = this.link();
     button('invite-copy').focus();
-    showQr(box('invite-qr'), this.link(), this.words.qr);
+    showQr(box('invite-qr'), this.link(), this.words.qr, this.words.qrLater);
   }
 
   /** @param {State} state */

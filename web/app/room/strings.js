@@ -126,6 +126,7 @@ const en = {
   copy: 'Copy link',
   share: 'Share…',
   qr: 'QR code of the link',
+  qrLater: 'The QR code will appear in a moment.',
   invitePassword: 'This room has a password. Tell it to the people you invite.',
   inviteLocked: 'This room is locked. Unlock it before others can join.',
   inviteText: /** @param {string} room */ (room) => `Join me in ${room} on Confab.`,

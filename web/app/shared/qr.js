@@ -6,30 +6,50 @@
  */
 const wanted = new WeakMap();
 
+/** Longest pause before another attempt, in milliseconds: the server names less than a minute. */
+const longestPause = 600_000;
+
 /**
  * @param {HTMLElement} place stays empty until the image is loaded, or if there is none
  * @param {string} text an empty text removes the image
  * @param {string} label
+ * @param {string} [later] a sentence to show while the server is too busy to draw; then it is asked again
  */
-export async function showQr(place, text, label) {
+export async function showQr(place, text, label, later = '') {
   wanted.set(place, text);
   place.replaceChildren();
-  const svg = text ? await drawn(text) : null;
+  const { svg, retryMs } = text ? await drawn(text) : none;
   // In the meantime, the element may be supposed to show another text.
-  if (svg === null || wanted.get(place) !== text) return;
-  const image = document.createElement('img');
-  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
-  image.alt = label;
-  place.replaceChildren(image);
+  if (wanted.get(place) !== text) return;
+  if (svg !== null) {
+    const image = document.createElement('img');
+    image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+    image.alt = label;
+    place.replaceChildren(image);
+  } else if (retryMs !== null) {
+    const note = document.createElement('p');
+    note.textContent = later;
+    place.replaceChildren(note);
+    setTimeout(() => { if (wanted.get(place) === text) showQr(place, text, label, later); }, retryMs);
+  }
 }
 
-/** @param {string} text @returns {Promise<string | null>} an SVG image; null on failure; the link is still shown as text */
+/** @type {{ svg: string | null, retryMs: number | null }} */
+const none = { svg: null, retryMs: null };
+
+/**
+ * Returns an SVG image, or how long to wait before asking for it again. Neither on another failure: the link is still shown as text.
+ * @param {string} text
+ * @returns {Promise<typeof none>}
+ */
 async function drawn(text) {
   try {
     // Send the link in the body, because proxies log URLs and the link may contain a code.
     const response = await fetch('/v1/qr', { method: 'POST', body: text });
-    return response.ok ? await response.text() : null;
+    if (response.ok) return { svg: await response.text(), retryMs: null };
+    const seconds = Number(response.headers.get('Retry-After'));
+    return seconds > 0 ? { svg: null, retryMs: Math.min(seconds * 1000, longestPause) } : none;
   } catch {
-    return null;
+    return none;
   }
 }

@@ -1,6 +1,6 @@
 // Tests the QR code of a link. The server draws the code.
 import assert from 'node:assert/strict';
-import test, { beforeEach } from 'node:test';
+import test, { beforeEach, mock } from 'node:test';
 import { showQr } from '../../app/shared/qr.js';
 import { settled } from '../unit/fake-clock.mjs';
 import { FakeElement, installPage } from '../unit/fake-page.mjs';
@@ -18,6 +18,8 @@ beforeEach(() => {
   });
 });
 
+/** A refusal, with the seconds after which to ask again. */
+const refusal = (seconds) => ({ ok: false, headers: new Headers(seconds ? { 'Retry-After': String(seconds) } : {}) });
 const drawing = (svg) => ({ ok: true, text: async () => svg });
 const shown = () => place.children.map(({ src, alt }) => [decodeURIComponent(src), alt]);
 
@@ -47,10 +49,43 @@ test('no image is shown for a link that has changed or been removed since the re
 
 test('an error response and a lost connection show no image', async () => {
   showQr(place, 'one', 'One');
-  asked[0].answer({ ok: false });
+  asked[0].answer(refusal());
   await settled();
   showQr(place, 'two', 'Two');
   asked[1].fail();
   await settled();
   assert.deepEqual(shown(), []);
+});
+
+test('a drawing that was refused for now is requested again after the time that the server names, and the page says so', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    showQr(place, 'one', 'One', 'In a moment.');
+    asked[0].answer(refusal(3));
+    await settled();
+    assert.deepEqual(place.children.map(({ textContent }) => textContent), ['In a moment.']);
+    mock.timers.tick(2999);
+    assert.equal(asked.length, 1);
+    mock.timers.tick(1);
+    assert.equal(asked.length, 2);
+    asked[1].answer(drawing('1'));
+    await settled();
+    assert.deepEqual(shown(), [['data:image/svg+xml,1', 'One']]);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test('a drawing that was refused for now is not requested again for a link that has changed', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    showQr(place, 'one', 'One', 'In a moment.');
+    asked[0].answer(refusal(3));
+    await settled();
+    showQr(place, 'two', 'Two', 'In a moment.');
+    mock.timers.tick(10_000);
+    assert.deepEqual(asked.map(({ body }) => body), ['one', 'two']);
+  } finally {
+    mock.timers.reset();
+  }
 });

@@ -8,6 +8,9 @@ import Wire
 ///
 /// Rooms decide what is stored and for how long. Their chats do not survive a restart, and neither do their files. All calls to
 /// the file system run on a thread pool, so that a slow disk does not hold up the event loop.
+///
+/// A file is open only while a thread of the pool reads or writes a part of it. A client that is slow, or that does not read at
+/// all, thus holds no descriptor besides its connection, and threads bound the number of open files.
 final class RoomFileStore: Sendable {
     /// Bytes of a file that are written or read at a time, and so the memory of a transfer.
     static let chunkSize = 64 * 1024
@@ -44,9 +47,7 @@ final class RoomFileStore: Sendable {
     func receive<Body: AsyncSequence>(
         _ body: Body, as id: RoomFileID, size: Int, confirm: () async throws -> Void = {}
     ) async throws(WireError) where Body.Element == ByteBuffer {
-        let descriptor = try await create(id)
-        // Closing takes no time: the system writes the rest later.
-        defer { close(descriptor) }
+        try await create(id)
         var received = 0
         // Parts can be as small as a byte, and each write is a task for the thread pool.
         var unwritten = ByteBuffer()
@@ -57,11 +58,11 @@ final class RoomFileStore: Sendable {
                 received += part.readableBytes
                 unwritten.writeImmutableBuffer(part)
                 guard unwritten.readableBytes >= Self.chunkSize else { continue }
-                try await write(unwritten, descriptor, at: received - unwritten.readableBytes)
+                try await write(unwritten, to: id, at: received - unwritten.readableBytes)
                 unwritten.clear()
             }
             guard received == size else { throw WireError.otherSize }
-            try await write(unwritten, descriptor, at: received - unwritten.readableBytes)
+            try await write(unwritten, to: id, at: received - unwritten.readableBytes)
         } catch let error as WireError {
             throw error
         } catch {
@@ -69,28 +70,27 @@ final class RoomFileStore: Sendable {
         }
     }
 
-    private func create(_ id: RoomFileID) async throws(WireError) -> CInt {
+    private func create(_ id: RoomFileID) async throws(WireError) {
         let (directory, path) = (directory, path(id))
-        let created = try? await NIOThreadPool.singleton.runIfActive { () -> CInt in
-            guard (try? PrivateFiles.makeDirectory(directory)) != nil else { return -1 }
-            return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let isCreated = try? await NIOThreadPool.singleton.runIfActive { () -> Bool in
+            guard (try? PrivateFiles.makeDirectory(directory)) != nil else { return false }
+            let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            return descriptor >= 0 && close(descriptor) == 0
         }
-        guard let created, created >= 0 else { throw .diskFailed }
-        return created
+        guard isCreated == true else { throw .diskFailed }
     }
 
-    private func write(_ part: ByteBuffer, _ descriptor: CInt, at offset: Int) async throws {
+    private func write(_ part: ByteBuffer, to id: RoomFileID, at offset: Int) async throws {
+        let path = path(id)
         let error = try await NIOThreadPool.singleton.runIfActive { () -> WireError? in
-            guard Self.exists(descriptor) else { return .noUpload }
-            return Self.writeAll(part, descriptor, at: offset) ? nil : .diskFailed
+            let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+            // Ids are never used again, so a file that is not there was deleted.
+            guard descriptor >= 0 else { return errno == ENOENT ? .noUpload : .diskFailed }
+            let isWritten = Self.writeAll(part, descriptor, at: offset)
+            // Closing can report that what was written before has failed.
+            return close(descriptor) == 0 && isWritten ? nil : .diskFailed
         }
         if let error { throw error }
-    }
-
-    /// False once the file was deleted.
-    private static func exists(_ descriptor: CInt) -> Bool {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_nlink > 0
     }
 
     private static func writeAll(_ part: ByteBuffer, _ descriptor: CInt, at offset: Int) -> Bool {
@@ -113,22 +113,25 @@ final class RoomFileStore: Sendable {
     /// Reads a file part by part, as fast as `send` takes it.
     func read(_ id: RoomFileID, size: Int, send: (ByteBuffer) async throws -> Void) async throws {
         let path = path(id)
-        let descriptor = try await NIOThreadPool.singleton.runIfActive { open(path, O_RDONLY | O_CLOEXEC) }
-        guard descriptor >= 0 else { throw WireError.noFile }
-        defer { close(descriptor) }
         var offset = 0
         while offset < size {
             let (start, count) = (offset, min(Self.chunkSize, size - offset))
-            let part = try await NIOThreadPool.singleton.runIfActive { () -> [UInt8] in
-                [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-                    initialized = max(0, pread(descriptor, buffer.baseAddress, count, off_t(start)))
-                }
-            }
-            // The response has promised more bytes. Failing closes the connection, so that the client notices.
-            guard !part.isEmpty else { throw WireError.diskFailed }
+            let part = try await NIOThreadPool.singleton.runIfActive { try Self.readPart(of: path, at: start, count) }
             try await send(ByteBuffer(bytes: part))
             offset += part.count
         }
+    }
+
+    private static func readPart(of path: String, at offset: Int, _ count: Int) throws(WireError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .noFile }
+        defer { close(descriptor) }
+        let part = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            initialized = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
+        }
+        // The response has promised more bytes. Failing closes the connection, so that the client notices.
+        guard !part.isEmpty else { throw .diskFailed }
+        return part
     }
 }
 

@@ -19,6 +19,7 @@ struct RoomFilesEndpoint: Sendable {
         var name: RoomName
         var id: RoomFileID
         var key: RoomFileKey
+        var address: IPAddress
         var store: RoomFileStore
     }
 
@@ -48,10 +49,12 @@ struct RoomFilesEndpoint: Sendable {
         do throws(WireError) {
             let target = try await target(of: request, context)
             let file = try await ask(.download(target.key), target)
+            let transfer = try await beginTransfer(of: file.size, target, context)
             var answer = EndpointAnswer(status: 200, contentType: "application/octet-stream")
             answer.headers.add(name: "Content-Disposition", value: Self.disposition(file.name))
             answer.headers.add(name: "Content-Security-Policy", value: "sandbox; default-src 'none'")
             let body = ResponseBody(contentLength: file.size) { writer in
+                defer { withExtendedLifetime(transfer) {} }
                 try await target.store.read(target.id, size: file.size) { part in
                     // The client may be slow, and may have been removed from the room meanwhile.
                     _ = try await ask(.download(target.key), target)
@@ -69,10 +72,16 @@ struct RoomFilesEndpoint: Sendable {
 
     private func upload(_ request: Request, _ context: PersonExport.Context) async throws(WireError) {
         let target = try await target(of: request, context)
+        let announced = request.headers[.contentLength].map { Int($0) ?? 0 }
+        // Before the upload begins, so that one that is refused for now can be tried again.
+        let size = min(max(0, announced ?? .max), configuration.rules.roomFileSize)
+        let transfer = try await beginTransfer(of: size, target, context)
+        defer { withExtendedLifetime(transfer) {} }
+        // The rules decide by the space that there is now, not when the upload was promised.
+        await gateway.measureDisk()
         let file = try await ask(.begin(target.key), target)
         do throws(WireError) {
-            let announced = request.headers[.contentLength]
-            if let announced, Int(announced) != file.size { throw .otherSize }
+            if let announced, announced != file.size { throw .otherSize }
             context.channel.triggerUserOutboundEvent(HTTPGate.RouterEvent.bodyWanted, promise: nil)
             try await target.store.receive(request.body, as: target.id, size: file.size) {
                 _ = try await ask(.check(target.key), target)
@@ -89,6 +98,15 @@ struct RoomFilesEndpoint: Sendable {
             // For the same reason.
             target.store.delete(target.id)
             throw error
+        }
+    }
+
+    private func beginTransfer(
+        of size: Int, _ target: Target, _ context: PersonExport.Context
+    ) async throws(WireError) -> TransferHold {
+        let channel = context.channel
+        return try await gateway.call { gateway throws(WireError) in
+            try gateway.beginTransfer(from: target.address, size: size, over: channel)
         }
     }
 
@@ -109,7 +127,7 @@ struct RoomFilesEndpoint: Sendable {
         let key = headers.bearerToken.flatMap { RoomFileKey($0) }
         // The same answer for everything that is wrong: it must not tell which files and rooms exist.
         guard let store, let name, let id, let key else { throw .noFile }
-        return Target(name: name, id: id, key: key, store: store)
+        return Target(name: name, id: id, key: key, address: address, store: store)
     }
 
     // MARK: Names

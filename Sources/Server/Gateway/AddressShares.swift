@@ -1,0 +1,94 @@
+import DequeModule
+import HeapModule
+
+/// Counts entries per block of addresses, and finds the block with the most, and its oldest entry.
+///
+/// For places that all addresses share: if there are too many entries, the block with the most loses its oldest, so that a few
+/// addresses cannot push out the entries of others.
+struct AddressShares<Entry: Hashable> {
+    /// How many entries a block has. Old shares stay in the heap until they are found to be outdated.
+    private struct Share: Comparable {
+        let count: Int
+        /// Of several equal shares, the oldest counts as the largest, so that a new client is not removed at once.
+        let order: UInt64
+        let block: CIDRBlock
+
+        static func < (left: Share, right: Share) -> Bool { (left.count, right.order) < (right.count, left.order) }
+        static func == (left: Share, right: Share) -> Bool { left.order == right.order }
+    }
+
+    /// The entries of one block, oldest first. Some of `order` may be gone.
+    private struct Queue {
+        var order: Deque<Entry> = []
+        var entries: Set<Entry> = []
+        /// The order of the newest share.
+        var shareOrder: UInt64 = 0
+    }
+
+    /// The number of entries of all blocks.
+    private(set) var count = 0
+    private var queues: [CIDRBlock: Queue] = [:]
+    private var shares = Heap<Share>()
+    private var lastOrder: UInt64 = 0
+
+    func count(of block: CIDRBlock) -> Int { queues[block]?.entries.count ?? 0 }
+
+    mutating func insert(_ entry: Entry, of block: CIDRBlock) {
+        queues[block, default: Queue()].order.append(entry)
+        queues[block]?.entries.insert(entry)
+        count += 1
+        noteShare(of: block)
+    }
+
+    /// Removes an entry. Returns false if it was removed before.
+    @discardableResult
+    mutating func remove(_ entry: Entry, of block: CIDRBlock) -> Bool {
+        guard queues[block]?.entries.remove(entry) != nil else { return false }
+        count -= 1
+        if queues[block]?.entries.isEmpty ?? true {
+            queues[block] = nil
+        } else {
+            while let oldest = queues[block]?.order.first, queues[block]?.entries.contains(oldest) == false {
+                queues[block]?.order.removeFirst()
+            }
+            compact(block)
+            noteShare(of: block)
+        }
+        return true
+    }
+
+    /// Bounds `order` if many entries in its middle are gone.
+    private mutating func compact(_ block: CIDRBlock) {
+        guard let queue = queues[block], queue.order.count > 2 * queue.entries.count + 16 else { return }
+        queues[block]?.order.removeAll { !queue.entries.contains($0) }
+    }
+
+    /// Removes and returns the oldest entry of the block.
+    mutating func removeOldest(of block: CIDRBlock) -> Entry? {
+        while let entry = queues[block]?.order.popFirst() {
+            guard queues[block]?.entries.remove(entry) != nil else { continue }
+            count -= 1
+            if queues[block]?.entries.isEmpty ?? true { queues[block] = nil } else { noteShare(of: block) }
+            return entry
+        }
+        return nil
+    }
+
+    /// Returns the block with the most entries. Mutates only to drop outdated shares.
+    mutating func largest() -> CIDRBlock? {
+        while let share = shares.max {
+            if queues[share.block]?.entries.count == share.count { return share.block }
+            shares.removeMax()
+        }
+        return nil
+    }
+
+    private mutating func noteShare(of block: CIDRBlock) {
+        lastOrder += 1
+        queues[block]?.shareOrder = lastOrder
+        shares.insert(Share(count: queues[block]?.entries.count ?? 0, order: lastOrder, block: block))
+        guard shares.count > 2 * count + 64 else { return }
+        shares = Heap(
+            queues.map { Share(count: $0.value.entries.count, order: $0.value.shareOrder, block: $0.key) })
+    }
+}

@@ -1,0 +1,45 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// How the file descriptors that the process may open are divided, so that what strangers do never uses up the last ones.
+///
+/// Each kind is counted against its share where a descriptor is spent. Invariant: the shares and the reserve together are at
+/// most the process's limit.
+struct DescriptorBudget: Equatable, Sendable {
+    /// Descriptors that clients cannot increase: some 40 of the database, sockets, logs and threads, 32 pushes and as many name
+    /// lookups (`push.concurrency`), 16 connections of the metrics port, and a file in a room per thread that reads or writes one.
+    static let maxReserve = 160
+
+    /// TCP connections to the public port (`ConnectionCounts`).
+    let connections: Int
+    /// TCP connections for media (`MediaLoop`).
+    let mediaConnections: Int
+
+    /// - Parameter limit: how many descriptors the process may have.
+    init(limit: Int) {
+        let shared = limit - min(Self.maxReserve, limit / 4)
+        mediaConnections = min(MediaLoop.maxConnections, shared / 5)
+        connections = shared - mediaConnections
+    }
+
+    /// Uploads and downloads of files (`Transfers`). Each also takes one of `connections`, so at most half of those.
+    var transfers: Int { connections / 2 }
+
+    /// The budget of this process.
+    static let current = DescriptorBudget(limit: processLimit)
+
+    private static var processLimit: Int {
+        var limit = rlimit()
+        #if canImport(Glibc)
+        let status = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        #else
+        let status = getrlimit(RLIMIT_NOFILE, &limit)
+        #endif
+        return status == 0 ? Int(min(limit.rlim_cur, 1 << 24)) : 1024
+    }
+}

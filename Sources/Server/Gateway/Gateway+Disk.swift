@@ -1,0 +1,48 @@
+import NIOCore
+import Signaling
+
+/// Measures the free space of the disk, for what is optional and for the files in rooms.
+///
+/// Measurements do not overlap: the rules rely on each having begun after the one before was reported.
+final class DiskMeter {
+    private let disk: DiskSpace
+    /// In bytes. Below it, the disk is nearly full.
+    private let mark: Int
+    private var running: EventLoopFuture<Int?>?
+
+    init(_ disk: DiskSpace, mark: Int) { (self.disk, self.mark) = (disk, mark) }
+
+    /// Measures the free space and reports it to the gateway.
+    ///
+    /// - Returns: the free bytes; nil if they cannot be read.
+    func measure(for gateway: Gateway) -> EventLoopFuture<Int?> {
+        if let running { return running }
+        let eventLoop = gateway.eventLoop
+        let (meter, disk) = (NIOLoopBound(self, eventLoop: eventLoop), disk)
+        let bound = NIOLoopBound(gateway, eventLoop: eventLoop)
+        let reported = eventLoop.makeFutureWithTask { await disk.measure() }.map { free in
+            meter.value.running = nil
+            meter.value.report(free, to: bound.value)
+            return free
+        }
+        running = reported
+        return reported
+    }
+
+    private func report(_ free: Int?, to gateway: Gateway) {
+        // What cannot be measured may be full. `Readiness` reports file system errors.
+        gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark))
+        if let free { gateway.isDiskLow = free < mark }
+    }
+}
+
+extension NIOLoopBound where Value == Gateway {
+    /// Measures the free space of the disk now. Does nothing if the gateway has no disk.
+    @discardableResult
+    func measureDisk() async -> Int? {
+        let gateway = self
+        return try? await eventLoop.flatSubmit {
+            gateway.value.diskMeter?.measure(for: gateway.value) ?? gateway.eventLoop.makeSucceededFuture(nil)
+        }.get()
+    }
+}

@@ -1,0 +1,54 @@
+import Signaling
+import Wire
+
+/// The uploads and downloads of files in rooms that are under way.
+///
+/// A transfer holds a connection for as long as its client likes to take. So an address may have only some at a time, each has
+/// to reach a minimum rate, and when all places are taken, the address with the most loses its oldest. The gateway ends the
+/// transfers that this returns.
+struct Transfers {
+    /// Bytes per second that a transfer must reach on average, after `graceTime`. A call takes ten times as much.
+    static let minRate = 16 * 1024
+    /// Time that each transfer has besides, for connections that stall for a while.
+    static let graceTime = Duration.seconds(60)
+
+    typealias Place = AddressPlaces.Place
+
+    private var places: AddressPlaces
+    private var deadlines: [Place: Timestamp] = [:]
+
+    init(perAddress: Int, total: Int) { places = AddressPlaces(perAddress: perAddress, total: total) }
+
+    /// Maximum number of transfers per limiting block of addresses. A lower number ends none.
+    var perAddress: Int {
+        get { places.perAddress }
+        set { places.perAddress = newValue }
+    }
+
+    var count: Int { places.count }
+
+    /// Begins a transfer of `size` bytes.
+    ///
+    /// - Returns: the transfer, and the one that must end for it.
+    mutating func begin(
+        _ address: IPAddress, size: Int, now: Timestamp
+    ) throws(AddressPlaces.Refusal) -> (place: Place, dropped: Place?) {
+        let (place, dropped) = try places.take(address)
+        deadlines[place] = now + Self.graceTime + .milliseconds(Int64(size) * 1000 / Int64(Self.minRate))
+        if let dropped { deadlines[dropped] = nil }
+        return (place, dropped)
+    }
+
+    /// Ends a transfer. Does nothing if it has ended.
+    mutating func end(_ place: Place) {
+        guard deadlines.removeValue(forKey: place) != nil else { return }
+        places.release(place)
+    }
+
+    /// Ends and returns the transfers that were too slow.
+    mutating func takeSlow(now: Timestamp) -> [Place] {
+        let slow = deadlines.filter { $0.value <= now }.map(\.key)
+        for place in slow { end(place) }
+        return slow
+    }
+}

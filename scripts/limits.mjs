@@ -1,0 +1,196 @@
+// Compares docs/limits.md with the code. Prints the differences; exit status 1 if there are any.
+//
+// 1. Each setting and each constant that the page names exists, and each place that counts something is in the named file.
+// 2. The page names each setting that limits what clients do, and each constant that limits what one address, or all, may have.
+// 3. The defaults of settings are those of deploy/confab.sample.yaml, which a test compares with the code.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The groups of settings that are limits. */
+const limiting = ['limits', 'rooms', 'whip', 'perch', 'push', 'storage'];
+
+/** Settings of these groups that limit nothing that a client does, and why. */
+const others = {
+  'rooms.creation': 'who may create rooms',
+  'whip.connectTimeout': 'a time that no client can extend',
+  'perch.ident': 'a credential',
+  'perch.secret': 'a credential',
+  'push.services': 'where pushes go',
+  'push.contact': 'an address of the operator',
+  'push.allowPrivateAddresses': 'for tests',
+  'push.authorities': 'certificates',
+  'push.apnsKey': 'a credential',
+  'push.apnsKeyID': 'a credential',
+  'push.apnsTeamID': 'a credential',
+  'push.apnsBundle': 'a name',
+  'push.apnsServer': 'where pushes go',
+  'storage.pollInterval': 'how soon bans of another process apply',
+};
+
+/** Constants that limit nothing that a client does, and why. */
+const internals = {
+  'HubRunner.maxReads': 'attempts of ours to read rooms',
+  'LocalCertificateAuthority.maxSubjects': 'addresses in a certificate of ours',
+  'MediaAddresses.maxAddresses': 'addresses in an answer of ours',
+  'MediaAddresses.maxAnswering': 'addresses of ours that answer',
+  'PushConnections.maxAttempts': 'attempts of ours for a push',
+  'QRCodeDrawing.maxTextSize': 'the capacity of a QR code',
+};
+
+/** Folders whose constants named `max…` all have to be on the page. Elsewhere, those whose comment mentions addresses. */
+const complete = ['Sources/Server/Gateway/', 'Sources/Server/MediaPlane/'];
+
+const units = {
+  '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400, day: 86_400,
+};
+
+/** The numbers in a text such as "4 MiB/s, 10s", in bytes and seconds. @param {string} text */
+export function numbers(text) {
+  return [...text.matchAll(/(\d+(?:\.\d+)?) ?(KiB|MiB|GiB|day|ms|s|m|h|d|B)?(?![a-zA-Z])/g)]
+    .map(([, number, unit = '']) => Number(number) * units[unit]);
+}
+
+/**
+ * The names in backticks of a cell: settings such as `rooms.lobby`, and constants such as `Rules.joins`. A constant without a type has
+ * the type of the one before.
+ * @param {string} cell
+ */
+export function names(cell) {
+  const found = { settings: [], constants: [] };
+  let type = '';
+  for (const [, name] of cell.matchAll(/`([\w.]+)`/g)) {
+    const parts = name.split('.');
+    if (parts.length === 2 && /^[a-z]/.test(name)) found.settings.push(name);
+    else if (parts.length === 2) {
+      [type] = parts;
+      found.constants.push(name);
+    } else if (/^[a-z]/.test(name) && type) found.constants.push(`${type}.${name}`);
+  }
+  return found;
+}
+
+/** The cells of the rows of all tables. @param {string} page */
+export function rows(page) {
+  return page.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
+    .map((line) => line.slice(2).replace(/\s*\|$/, '').split(' | ').map((cell) => cell.trim()));
+}
+
+/** The default of each setting in the sample. @param {string} sample */
+export function defaults(sample) {
+  const found = new Map();
+  let group = '';
+  for (const line of sample.split('\n')) {
+    group = /^([a-zA-Z]+):\s*$/.exec(line)?.[1] ?? group;
+    const [, name, value] = /^ {2}#?([a-zA-Z]+): *(.*)$/.exec(line) ?? [];
+    if (name) found.set(`${group}.${name}`, value);
+  }
+  return found;
+}
+
+/**
+ * The differences between the page and the code.
+ * @param {{ page: string, sample: string, sources: Map<string, string> }} given
+ */
+export function faults({ page, sample, sources }) {
+  const found = [];
+  const settings = settingsIn(sources);
+  const declared = defaults(sample);
+  const listed = { settings: new Set(), constants: new Set() };
+  for (const cells of rows(page)) {
+    // The table of resources has what limits each in its second column, and what counts it in the third.
+    const isResource = cells.length === 3 && /`Sources\//.test(cells[2]);
+    const named = names(isResource ? cells[1] : cells[0]);
+    for (const name of named.settings) if (!settings.has(name)) found.push(`There is no setting ${name}.`);
+    for (const name of named.constants) {
+      const [type, constant] = name.split('.');
+      if (!isDeclared(type, constant, sources)) found.push(`There is no constant ${name}.`);
+    }
+    if (isResource) found.push(...misplaced(cells[2], sources));
+    if (!isResource && cells.length < 4) continue;
+    named.settings.forEach((name) => listed.settings.add(name));
+    named.constants.forEach((name) => listed.constants.add(name));
+    if (isResource || named.settings.length === 0) continue;
+    const expected = named.settings.flatMap((name) => numbers(declared.get(name) ?? ''));
+    const shown = numbers(cells[1]).slice(0, expected.length);
+    if (`${shown}` !== `${expected}`) found.push(`${named.settings}: the page says ${cells[1]}, the sample ${expected}.`);
+  }
+  for (const name of settings) {
+    const isLimit = limiting.includes(name.split('.')[0]) && !(name in others);
+    if (isLimit && !listed.settings.has(name)) found.push(`The page does not name the setting ${name}.`);
+  }
+  for (const { name, file } of maxima(sources)) {
+    if (!listed.constants.has(name) && !(name in internals)) found.push(`The page does not name ${name} (${file}).`);
+  }
+  return found;
+}
+
+/** The names of all settings. @param {Map<string, string>} sources */
+function settingsIn(sources) {
+  const texts = [...sources].filter(([path]) => path.startsWith('Sources/Server/')).map(([, text]) => text);
+  return new Set(texts.flatMap((text) => [...text.matchAll(/Setting\(\s*"(\w+\.\w+)"/g)].map(([, name]) => name)));
+}
+
+/** Whether a file that declares or extends the type declares the member. @param {string} type @param {string} member @param {Map<string, string>} sources */
+function isDeclared(type, member, sources) {
+  const declaration = new RegExp(`\\b(?:struct|class|enum|actor|extension) (?:\\w+\\.)*${type}\\b`);
+  const property = new RegExp(`\\b(?:let|var|func|case|struct|enum|class) ${member}\\b|\\b${member}\\(`);
+  return [...sources.values()].some((text) => text.includes(member) && declaration.test(text) && property.test(text));
+}
+
+/** The places of a cell, such as "`Transfers.begin` (`Sources/Server/…`)", that do not exist. @param {string} cell @param {Map<string, string>} sources */
+function misplaced(cell, sources) {
+  const found = [];
+  const places = [...cell.matchAll(/((?:`[\w.]+`(?:, )?)+) \(`(Sources\/[^`]+)`\)/g)];
+  if (places.length === 0) found.push(`No place that counts is in: ${cell}`);
+  for (const [, members, file] of places) {
+    const text = sources.get(file);
+    if (text === undefined) found.push(`There is no file ${file}.`);
+    for (const [, name] of members.matchAll(/`([\w.]+)`/g)) {
+      const [type, member] = name.split('.');
+      const isThere = text !== undefined && isDeclared(type, member, new Map([[file, text]]));
+      if (text !== undefined && !isThere) found.push(`${file} has no ${name}.`);
+    }
+  }
+  return found;
+}
+
+/** The constants named `max…` that have to be on the page. @param {Map<string, string>} sources */
+function maxima(sources) {
+  const found = [];
+  for (const [file, text] of sources) {
+    if (!/^Sources\/(Server|Signaling)\//.test(file)) continue;
+    const types = [];
+    let comment = '';
+    for (const line of text.split('\n')) {
+      if (line.trim().startsWith('///')) {
+        comment += line;
+        continue;
+      }
+      const indent = line.length - line.trimStart().length;
+      const type = /\b(?:struct|class|enum|actor|extension) ([\w.]+)/.exec(line)?.[1].split('.').pop();
+      while (line.trim() !== '' && types.length > 0 && types.at(-1).indent >= indent && line.trim() !== '}') types.pop();
+      if (type && !line.trim().startsWith('//')) types.push({ type, indent });
+      const constant = /static let (max\w+)/.exec(line)?.[1];
+      const isLimit = complete.some((folder) => file.startsWith(folder)) || /address/i.test(comment + (constant ?? ''));
+      if (constant && isLimit) found.push({ name: `${types.at(-1)?.type}.${constant}`, file });
+      comment = '';
+    }
+  }
+  return found;
+}
+
+function main() {
+  const root = join(fileURLToPath(import.meta.url), '../..');
+  const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
+  const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'Sources/*.swift'], { cwd: root, encoding: 'utf8' });
+  const files = paths.split('\n').filter((path) => path !== '' && existsSync(join(root, path)));
+  const sources = new Map(files.map((path) => [path, read(path)]));
+  const all = faults({ page: read('docs/limits.md'), sample: read('deploy/confab.sample.yaml'), sources });
+  for (const fault of all) console.log(`docs/limits.md: ${fault}`);
+  process.exitCode = all.length > 0 ? 1 : 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main();
