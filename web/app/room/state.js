@@ -256,12 +256,11 @@ function mediaOn(state, camera) {
 const network = ({ used: { candidates, protocol } }) => ({ candidates, protocol });
 
 /**
- * The user may join without camera and microphone, but only by pressing Join once more, after reading why.
+ * A user who pressed Join joins without camera and microphone. In the room, a notice says why and offers to try again.
  * @param {State} state @param {import('./types.js').MediaTrouble} why @returns {Step}
  */
 function mediaFailed(state, why) {
-  const place = state.place.is === 'joining' && !state.place.sent ? /** @type {Place} */ ({ is: 'before' }) : state.place;
-  return [{ ...state, place, media: { is: 'failed', why } }, []];
+  return begin({ ...state, media: { is: 'failed', why } });
 }
 
 /** @param {State} state @param {'audio' | 'video'} kind @returns {Step} */

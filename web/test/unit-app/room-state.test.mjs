@@ -25,12 +25,24 @@ test('the server is asked once, however often Join is pressed', () => {
   assert.equal(machine.done.filter((effect) => effect.do === 'join').length, 1);
 });
 
-test('without a camera the reason is shown first, and Join works when it is pressed again', () => {
-  const machine = new RoomMachine().tell('connected', { resumed: false }).tell('join').tell('mediaFailed', { why: 'refused' });
-  assert.equal(machine.state.place.is, 'before');
-  assert.deepEqual(machine.state.media, { is: 'failed', why: 'refused' });
-  assert.deepEqual(machine.tell('join').wanted, ['join']);
-  assert.ok(!machine.tell('joined', { room: roomOf(), chat: [] }).wanted.includes('publish'));
+test('without a camera one press of Join joins too, whatever the reason, and the first answer comes first', () => {
+  for (const why of ['refused', 'missing', 'busy', 'insecure', 'unknown']) {
+    const machine = new RoomMachine().tell('connected', { resumed: false }).tell('join');
+    assert.deepEqual(machine.wanted, ['openMedia'], 'the browser asks the user before anybody sees them come');
+    assert.deepEqual(machine.tell('mediaFailed', { why }).wanted, ['join'], why);
+    assert.deepEqual(machine.state.media, { is: 'failed', why });
+    assert.ok(!machine.tell('joined', { room: roomOf(), chat: [] }).wanted.includes('publish'));
+    assert.deepEqual(machine.tell('mediaOn', { camera: true }).wanted, ['publish'], 'the notice in the room leads to another try');
+  }
+});
+
+test('a camera that fails before the server is connected, or after the user has canceled, joins nothing early', () => {
+  const offline = new RoomMachine().tell('join').tell('mediaFailed', { why: 'missing' });
+  assert.deepEqual(offline.wanted, []);
+  assert.deepEqual(offline.tell('connected', { resumed: false }).wanted, ['join']);
+  const canceled = new RoomMachine().tell('connected', { resumed: false }).tell('join').tell('cancel').tell('mediaFailed', { why: 'missing' });
+  assert.deepEqual([canceled.wanted, canceled.state.place.is], [[], 'before']);
+  assert.deepEqual(new RoomMachine().tell('connected', { resumed: false }).tell('openMedia').tell('mediaFailed', { why: 'missing' }).wanted, []);
 });
 
 const roomOf = () => ({
