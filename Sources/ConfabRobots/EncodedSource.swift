@@ -82,6 +82,14 @@ public final class EncodedSource: VideoSource {
         return stream
     }
 
+    /// Whether anybody reads the next frame, or whether it is kept for the first reader. Otherwise it need not be copied.
+    func wants(isKeyframe: Bool) -> Bool {
+        state.withLock { state in
+            if !state.readers.isEmpty { return true }
+            return state.kept.map { isKeyframe || !$0.isEmpty } ?? false
+        }
+    }
+
     func yield(_ frame: EncodedFrame) {
         let (readers, isDue) = state.withLock { state in
             state.keep(frame)

@@ -109,8 +109,8 @@ public final class FileMedia: PeerMedia {
             state.previewBegan = state.previewBegan ?? now
             return state.previewBegan
         }
-        guard let began else { return }
-        preview?.yield(
+        guard let began, let preview, preview.wants(isKeyframe: isKeyframe) else { return }
+        preview.yield(
             EncodedFrame(.vp8, Array(frame), at: .nanoseconds((now - began).nanoseconds), isKeyframe: isKeyframe))
     }
 

@@ -102,6 +102,23 @@ open class OTVideoFrame: NSObject {
     /// Removes the addresses of the planes.
     public func clearPlanes() { planes = .empty }
 
+    /// The bytes of a plane, which may be changed: 0 for brightness in I420 and NV12.
+    ///
+    /// - Precondition: the frame has this plane. As in OpenTok the result is not optional; ``planes`` has the number of planes.
+    public func getPlaneBinaryData(_ planeIndex: Int32) -> UnsafeMutablePointer<UInt8> {
+        let index = Int(planeIndex)
+        guard let planes, index >= 0, index < planes.count, let plane = planes.pointer(at: index) else {
+            preconditionFailure("The frame has no plane \(planeIndex). Use an index below planes.count.")
+        }
+        return plane.assumingMemoryBound(to: UInt8.self)
+    }
+
+    /// The bytes of a row of a plane; 0 if the format does not tell it.
+    public func getPlaneStride(_ planeIndex: Int32) -> Int32 {
+        guard let rows = format?.bytesPerRow, planeIndex >= 0, planeIndex < rows.count else { return 0 }
+        return (rows[Int(planeIndex)] as? NSNumber).map { Int32(clamping: $0.intValue) } ?? 0
+    }
+
     /// Always reports 1011: frames travel without metadata.
     public func setMetadata(_ data: Data, error: UnsafeMutablePointer<OTError?>?) {
         error?.pointee = OTError(

@@ -195,11 +195,13 @@ final class IncomingEncoding {
         lastPacketAt.map { now - $0 < Self.silence } ?? false
     }
 
-    func keep(_ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64, now: MediaTime) {
+    func keep(
+        _ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64, isRecovered: Bool, now: MediaTime
+    ) {
         guard track.kind == .video else { return }
         let history = history ?? PacketHistory()
         self.history = history
-        history.store(bytes, packet, sequence: sequence, now: now)
+        history.store(bytes, packet, sequence: sequence, isRecovered: isRecovered, now: now)
     }
 }
 

@@ -111,8 +111,11 @@ final class OutgoingTrack {
         if let source { remap(source) }
     }
 
-    /// Without numbers, what is sent is not counted.
-    func updatePacing() { isPaced = kind == .video && transportNumberID != 0 && downlink?.isPacing ?? false }
+    /// Updates whether bursts are spread. If the client reports about numbered packets, only those are counted.
+    func updatePacing() {
+        guard kind == .video, let downlink, downlink.isPacing else { return isPaced = false }
+        isPaced = transportNumberID != 0 || downlink.control.followsReceiver
+    }
 
     /// Returns the subscriber's id of an extension that the server writes; 0 if it does not fit the one-byte form.
     private func ownID(of name: HeaderExtension) -> UInt8 { extensions[name].map { $0 < 15 ? $0 : 0 } ?? 0 }

@@ -23,6 +23,7 @@ final class PacketHistory {
         var storedAt = MediaTime(nanoseconds: 0)
         var packet: RTPPacket?
         var length = 0
+        var isRecovered = false
     }
 
     private let memory: UnsafeMutableRawBufferPointer
@@ -35,13 +36,17 @@ final class PacketHistory {
     deinit { memory.deallocate() }
 
     /// Stores a copy of a packet.
-    func store(_ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64, now: MediaTime) {
+    /// - Parameter isRecovered: whether it came as a retransmission.
+    func store(
+        _ bytes: UnsafeRawBufferPointer, _ packet: RTPPacket, sequence: Int64, isRecovered: Bool, now: MediaTime
+    ) {
         guard bytes.count <= Self.slotSize else { return }
         let index = Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)
         // A late packet must not overwrite a newer one.
         guard slots[index].sequence < sequence else { return }
         UnsafeMutableRawBufferPointer(rebasing: memory[(index * Self.slotSize)...]).copyMemory(from: bytes)
-        slots[index] = Slot(sequence: sequence, storedAt: now, packet: packet, length: bytes.count)
+        slots[index] = Slot(
+            sequence: sequence, storedAt: now, packet: packet, length: bytes.count, isRecovered: isRecovered)
     }
 
     /// Whether this packet or a later one that uses the same slot was stored. False if the packet has not been received yet.
@@ -52,6 +57,11 @@ final class PacketHistory {
     /// When the packet in this packet's slot was stored.
     func storedAt(_ sequence: Int64) -> MediaTime {
         slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].storedAt
+    }
+
+    /// Whether the packet in this packet's slot came as a retransmission.
+    func isRecovered(_ sequence: Int64) -> Bool {
+        slots[Int(truncatingIfNeeded: sequence) & (Self.capacity - 1)].isRecovered
     }
 
     /// Returns the packet with this extended sequence number, if it is stored and recent enough. Its bytes are valid until the

@@ -153,11 +153,14 @@ extension Router {
         _ payload: Int, to header: inout RTPHeaderWriter, _ subscriber: OutgoingTrack, now: MediaTime
     ) {
         guard let downlink = subscriber.unretainedDownlink else { return }
+        let bytes = payload + RTPPacket.fixedHeaderLength + 8 + Downlink.overhead
         if subscriber.transportNumberID != 0 {
-            let bytes = payload + RTPPacket.fixedHeaderLength + 8 + Downlink.overhead
             let number = downlink._withUnsafeGuaranteedRef { $0.control.sent(bytes: bytes, at: now) }
             header.addTransportSequenceNumber(number, id: subscriber.transportNumberID)
-        } else if subscriber.sendTimeID != 0 {
+            return
+        }
+        downlink._withUnsafeGuaranteedRef { $0.control.sentUnnumbered(bytes: bytes) }
+        if subscriber.sendTimeID != 0 {
             header.addAbsoluteSendTime(wallClock(now).absoluteSendTime, id: subscriber.sendTimeID)
         }
     }

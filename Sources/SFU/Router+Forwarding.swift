@@ -72,7 +72,7 @@ extension Router {
             counters.packetsDropped &+= 1
             return
         }
-        encoding.keep(bytes, packet, sequence: sequence, now: now)
+        encoding.keep(bytes, packet, sequence: sequence, isRecovered: isRecovered, now: now)
         append(pending, to: encoding)
     }
 

@@ -54,9 +54,11 @@ extension Router {
         // Many subscribers may have waited for the same keyframe.
         while waitingBudget > 0 {
             guard let (track, arrivedAt) = oldestWaiting(of: peer, now: now) else { return downlink.hasWaiting = false }
-            let waited = now - arrivedAt
-            let mustGo = !isLimited || waited > WaitingPackets.longest
-            guard mustGo || downlink.maySendVideo(isLate: waited > WaitingPackets.late, now: now) else { return }
+            switch isLimited ? WaitingPackets.urgency(after: now - arrivedAt) : .overdue {
+            case .usual: guard downlink.maySendVideo(now: now) else { return }
+            case .late: guard downlink.maySendVideo(isLate: true, now: now) else { return }
+            case .overdue: break
+            }
             sendNext(of: track, arrivedAt: arrivedAt, now: now)
             waitingBudget -= 1
         }
@@ -72,18 +74,21 @@ extension Router {
     }
 
     private func sendNext(of track: OutgoingTrack, arrivedAt: MediaTime, now: MediaTime) {
-        guard let waiting = track.waiting, let encoding = track.encoding, let path = track.transport.selectedPath,
-            let sender = track.transport.mediaSender,
-            let (bytes, packet) = encoding.history?.packet(waiting.next, now: now),
+        guard var waiting = track.waiting, let encoding = track.encoding, let path = track.transport.selectedPath,
+            let sender = track.transport.mediaSender, let history = encoding.history,
+            let (bytes, packet) = history.packet(waiting.next, now: now),
             let codec = encoding.track.codecIndex(packet.payloadType)
         else { return track.waiting = nil }
         var pending = describe(packet, bytes, sequence: waiting.next, codec: codec, of: encoding.track)
-        // It may be a retransmission, with which no segment begins.
-        pending.startsKeyframe = false
+        // No segment begins with a retransmission.
+        if history.isRecovered(waiting.next) { pending.startsKeyframe = false }
         forwardPaced(&pending, from: encoding, to: track, over: sender, on: path, arrivedAt: arrivedAt, now: now)
         // The history serves others, too.
         pending.restore()
-        track.waiting?.next += 1
+        waiting.next += 1
+        // If the packet began a new segment of the same encoding, the packets behind it still wait. If it could not, none do.
+        let isForwarding = track.encoding === encoding
+        track.waiting = isForwarding && waiting.next <= waiting.last ? waiting : nil
     }
 }
 
@@ -103,10 +108,23 @@ struct WaitingPackets: Equatable, Sendable {
     var next: Int64
     var last: Int64
 
+    /// How much a packet's wait matters.
+    enum Urgency: Equatable, Sendable {
+        case usual
+        /// Waited so long that it is no longer held back to drain a queue.
+        case late
+        /// Waited so long that it is sent even if the path is full.
+        case overdue
+    }
+
     /// After this time, a packet is no longer held back to drain a queue.
     static let late = MediaInterval.milliseconds(400)
     /// The longest time that a packet waits. Then it is sent anyway, because nobody talks with pictures that are so late.
     static let longest = MediaInterval.milliseconds(800)
+
+    static func urgency(after waited: MediaInterval) -> Urgency {
+        waited > longest ? .overdue : waited > late ? .late : .usual
+    }
 
     /// A publisher's numbers may jump. What the history cannot hold any more does not wait.
     mutating func extend(to sequence: Int64) {

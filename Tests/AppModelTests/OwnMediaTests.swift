@@ -6,6 +6,7 @@ import Testing
 /// The camera, the microphone and the screen, with an engine whose devices do what a test says.
 @Suite(.timeLimit(.minutes(1))) @MainActor struct OwnMediaTests {
     private let engine = FakeEngine()
+    private let clock = FakeClock()
     private let media: OwnMedia
     private final class Heard {
         var events: [CaptureEvent] = []
@@ -14,7 +15,7 @@ import Testing
     private let heard = Heard()
 
     init() {
-        media = OwnMedia(engine)
+        media = OwnMedia(engine, clock: clock)
         media.onEvent = { [heard] in heard.events.append($0) }
         media.onShare = { [heard] in heard.shared.append($0) }
     }
@@ -112,6 +113,48 @@ import Testing
         media.share(true)
         try await until { engine.media.count == 3 }
         #expect(!engine.recordsTwice)
+    }
+
+    @Test func aShareThatTheSystemDoesNotAnswerEndsAfterAMinuteAndCanBeTriedAgain() async throws {
+        engine.isHeld = true
+        media.share(true)
+        try await until { engine.isWaiting }
+        clock.pass(59)
+        #expect(heard.events.isEmpty, "the person may still think about it")
+        clock.pass(1)
+        #expect(heard.events == [.shareEnded(.screenSilent)])
+        engine.isHeld = false
+        try await until { engine.media.first?.isStopped == true }
+        #expect(media.screen == nil && heard.shared.isEmpty, "the answer came too late")
+        media.share(true)
+        try await until { media.screen != nil }
+        #expect(heard.events.last == .shareStarted && !engine.recordsTwice)
+    }
+
+    @Test func aShareThatBeginsWhileTheOneBeforeIsNotAnsweredBegins() async throws {
+        engine.isHeld = true
+        media.share(true)
+        try await until { engine.isWaiting }
+        media.share(false)
+        media.share(true)
+        clock.pass(60)
+        engine.holds = false
+        try await until { media.screen != nil }
+        #expect(heard.events == [.shareStarted])
+        engine.isHeld = false
+    }
+
+    @Test func aRecordingThatTheSystemDoesNotEndHoldsUpNoLaterOne() async throws {
+        media.share(true)
+        try await until { media.screen != nil }
+        engine.media[0].isStopHeld = true
+        media.share(false)
+        media.share(true)
+        try await until { engine.media[0].isStopping }
+        clock.pass(10)
+        try await until { engine.media.count == 2 && media.screen != nil }
+        #expect(heard.events == [.shareStarted, .shareStarted])
+        engine.media[0].isStopHeld = false
     }
 
     @Test func theEndOfAConversationEndsTheShare() async throws {
@@ -233,7 +276,12 @@ import Testing
 
     func happens(_ event: CaptureChange) { change.yield(event) }
     func setEnabled(audio: Bool?, video: Bool?) async { enabled.append((audio, video)) }
+    /// Whether the end waits.
+    var isStopHeld = false
+    private(set) var isStopping = false
     func stop() async {
+        isStopping = true
+        while isStopHeld { await Task.yield() }
         // The system takes its time.
         for _ in 0..<10 { await Task.yield() }
         isStopped = true
@@ -251,6 +299,8 @@ import Testing
     var failure: ConfabError?
     /// Whether captures wait.
     var isHeld = false
+    /// Whether captures that begin now wait.
+    var holds = true
     private(set) var isWaiting = false
     private(set) var media: [FakeDeviceMedia] = []
     private(set) var captured: [CaptureRequest] = []
@@ -262,7 +312,8 @@ import Testing
     func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia {
         if let failure { throw failure }
         isWaiting = true
-        while isHeld, !Task.isCancelled { await Task.yield() }
+        let holds = holds
+        while isHeld, holds, !Task.isCancelled { await Task.yield() }
         isWaiting = false
         if request == .screen, media.contains(where: { !$0.hasAudio && !$0.isStopped }) { recordsTwice = true }
         captured.append(request)

@@ -187,4 +187,31 @@ import Testing
         let count = await requests.reduce(into: 0) { count, _ in count += 1 }
         #expect((10...12).contains(count), "\(count) requests")
     }
+
+    private func plain(_ number: Int) -> EncodedFrame {
+        EncodedFrame(.vp8, [1, 2, 3], at: .milliseconds(33 * number), isKeyframe: number == 0)
+    }
+
+    @Test("a frame is wanted while somebody reads, and before that while it is kept for the first reader")
+    func wanted() async {
+        let source = EncodedSource(askForKeyframe: {})
+        #expect(!source.wants(isKeyframe: false) && source.wants(isKeyframe: true))
+        for number in 0..<64 {
+            source.yield(plain(number))
+            #expect(source.wants(isKeyframe: false))
+        }
+        source.yield(plain(64))
+        #expect(!source.wants(isKeyframe: false) && source.wants(isKeyframe: true), "two seconds are kept")
+        source.yield(plain(0))
+        let frames = source.frames
+        #expect(source.wants(isKeyframe: false))
+        for await first in frames {
+            #expect(first == plain(0))
+            break
+        }
+        let reader = Task { for await _ in frames {} }
+        reader.cancel()
+        await reader.value
+        #expect(!source.wants(isKeyframe: true), "nobody reads any more, and another reader asks for a keyframe")
+    }
 }

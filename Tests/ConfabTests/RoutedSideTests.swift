@@ -13,8 +13,8 @@ struct RoutedSideTests {
     }
 
     /// A side whose first offer has been answered.
-    private func connected() -> RoutedSide {
-        var side = RoutedSide()
+    private func connected(receives: Bool = true) -> RoutedSide {
+        var side = RoutedSide(receives: receives)
         _ = side.handle(.add(plan), now: start)
         _ = side.handle(.negotiate, now: start)
         _ = report(.opened, to: &side)
@@ -27,7 +27,7 @@ struct RoutedSideTests {
 
     @Test("the mids are known once the offer is on its way")
     func negotiating() {
-        var side = RoutedSide()
+        var side = RoutedSide(receives: true)
         #expect(side.handle(.add(plan), now: start).isEmpty)
         #expect(side.handle(.negotiate, now: start) == [.step(.open([plan]))])
         #expect(report(.opened, to: &side) == [.step(.offer(restartingICE: false))])
@@ -41,9 +41,39 @@ struct RoutedSideTests {
         #expect(side.nextTimeout == nil)
     }
 
+    @Test("over a receiving connection in use, the mids of new transceivers are known when the offer is answered")
+    func holdingMids() {
+        let second = TransceiverPlan(id: 2, kind: .video, direction: .receiveOnly)
+        let both = [1: "0", 2: "1"]
+        for receives in [true, false] {
+            var side = connected(receives: receives)
+            _ = side.handle(.add(second), now: start)
+            _ = side.handle(.negotiate, now: start)
+            let request = RoutedSide.Effect.request(2, "offer"), mids = RoutedSide.Effect.mids(both, isRenewed: false)
+            #expect(report(.offered("offer", mids: both), to: &side) == (receives ? [request] : [request, mids]))
+            #expect(side.handle(.answered(2, .success("answer")), now: start) == [.step(.accept(answer: "answer"))])
+            let find = RoutedSide.Effect.step(.find(mid: "1"))
+            let finds = [RoutedSide.Effect.step(.find(mid: "0")), find]
+            #expect(report(.accepted, to: &side) == (receives ? [mids] + finds : finds))
+        }
+    }
+
+    @Test("mids that wait for an answer are known with the next offer if this one is refused")
+    func refusedOffer() {
+        var side = connected()
+        _ = side.handle(.negotiate, now: start)
+        _ = report(.offered("offer", mids: [1: "0"]), to: &side)
+        let error = ConfabError(WireError(.rateLimited, "Wait.", retryable: true, retryAfter: .seconds(2)))
+        #expect(side.handle(.answered(2, .failure(error)), now: start).isEmpty)
+        _ = side.handleTimeout(now: start + .seconds(2))
+        #expect(report(.offered("offer", mids: [1: "0"]), to: &side) == [.request(3, "offer")])
+        _ = side.handle(.answered(3, .success("answer")), now: start)
+        #expect(report(.accepted, to: &side).first == .mids([1: "0"], isRenewed: false))
+    }
+
     @Test("changes during a negotiation share one later offer")
     func batching() {
-        var side = RoutedSide()
+        var side = RoutedSide(receives: true)
         _ = side.handle(.negotiate, now: start)
         _ = report(.opened, to: &side)
         #expect(side.handle(.add(plan), now: start) == [.step(.add(plan))])
@@ -56,7 +86,7 @@ struct RoutedSideTests {
 
     @Test("a refusal that may pass is tried again after the server's pause")
     func retrying() {
-        var side = RoutedSide()
+        var side = RoutedSide(receives: true)
         _ = side.handle(.negotiate, now: start)
         _ = report(.opened, to: &side)
         _ = report(.offered("offer", mids: [:]), to: &side)
@@ -67,7 +97,7 @@ struct RoutedSideTests {
 
     @Test("a server that routes no media is not asked again")
     func unavailable() {
-        var side = RoutedSide()
+        var side = RoutedSide(receives: true)
         _ = side.handle(.negotiate, now: start)
         _ = report(.opened, to: &side)
         _ = report(.offered("offer", mids: [:]), to: &side)
@@ -133,7 +163,7 @@ struct RoutedSideTests {
 
     @Test("an engine that fails is not asked again without a pause")
     func failing() {
-        var side = RoutedSide()
+        var side = RoutedSide(receives: true)
         _ = side.handle(.negotiate, now: start)
         #expect(report(.failed(.noPeer), to: &side) == [.failed(.noPeer), .refused(.noPeer)])
         #expect(side.nextTimeout == start + .seconds(10))

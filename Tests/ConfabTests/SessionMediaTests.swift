@@ -210,6 +210,26 @@ struct SessionMediaTests {
         }
     }
 
+    @Test("a video that the server does not take now is off, for the publisher too")
+    func bandwidthLimit() async throws {
+        let server = LoopbackServer(.routed)
+        defer { server.finish() }
+        let (_, session, _) = try await join(server)
+        let (voice, later) = (FakeMedia(), FakeMedia())
+        let publisher = try await session.publish(voice, as: .init(video: false))
+        server.post(.fill(true))
+        func code(_ body: () async throws -> Void) async -> ConfabError.Code? {
+            do { try await body() } catch { return (error as? ConfabError)?.code }
+            return nil
+        }
+        #expect(await code { try await publisher.setVideo(true) } == .bandwidthExceeded)
+        #expect(!publisher.hasVideo && voice.switches.video.suffix(2) == [true, false])
+        let speaker = try await session.publish(FakeMedia(hasVideo: false))
+        #expect(await code { try await speaker.replaceVideo(with: later) } == .bandwidthExceeded)
+        #expect(!speaker.hasVideo && later.switches.video.last == false)
+        #expect(await code { try await publisher.setAudio(false) } == nil, "audio may change")
+    }
+
     @Test("a stream that is received already is not received twice")
     func twice() async throws {
         let (server, publisher, subscriber, _) = try await exchange(.routed)

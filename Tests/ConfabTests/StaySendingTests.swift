@@ -7,12 +7,14 @@ import Wire
 
 @Suite("What a match, a call or a room sends", .timeLimit(.minutes(1)))
 struct StaySendingTests {
-    private func begin(_ server: LoopbackServer) async throws -> (ConfabClient, Stay) {
+    private func begin(
+        _ server: LoopbackServer, report: @escaping @Sendable (StayNews) -> Void = { _ in }
+    ) async throws -> (ConfabClient, Stay) {
         let client = ConfabClient(
             server: URL(string: "http://simulated")!, credential: .anonymous(MemoryIdentity()), media: FakeEngine(),
             in: server.surroundings)
         try await client.connect()
-        let stay = Stay(Admission(session: SessionID("session")!, token: "token"), client.core, .init()) { _ in }
+        let stay = Stay(Admission(session: SessionID("session")!, token: "token"), client.core, .init(), report: report)
         return (client, stay)
     }
 
@@ -62,6 +64,29 @@ struct StaySendingTests {
         _ = try await publish(at: server)
         stay.setSending(video: true)
         #expect(try await updates(1, at: server).map(\.hasVideo) == [true])
+        withExtendedLifetime((client, stay)) {}
+    }
+
+    @Test("video that the server does not take now is told once, and offered again until it is taken")
+    func refusedVideo() async throws {
+        let server = LoopbackServer(.routed)
+        defer { server.finish() }
+        let troubles = Guarded<[ConfabError.Code]>([])
+        let (client, stay) = try await begin(server) { news in
+            if case .trouble(let error) = news { troubles.withLock { $0.append(error.code) } }
+        }
+        let events = stay.session.events.makeAsyncIterator()
+        stay.setSending(video: false)
+        stay.begin(publishing: FakeMedia())
+        #expect(try await publish(at: server).hasVideo == false)
+        server.post(.fill(true))
+        stay.setSending(video: true)
+        #expect(try await updates(3, at: server).map(\.hasVideo).prefix(3) == [true, true, true])
+        server.post(.fill(false))
+        while let event = await events.next() {
+            if case .streamChanged(let stream) = event, stream.hasVideo { break }
+        }
+        #expect(troubles.withLock { $0 } == [.bandwidthExceeded])
         withExtendedLifetime((client, stay)) {}
     }
 

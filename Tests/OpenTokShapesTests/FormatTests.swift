@@ -26,4 +26,21 @@ struct FormatTests {
         frame.clearPlanes()
         #expect(frame.planes?.count == 0)
     }
+
+    @Test("a transformer reads and changes the bytes of a plane, as in OpenTok's sample")
+    func planeData() {
+        let frame = OTVideoFrame(format: OTVideoFormat(i420WithWidth: 4, height: 2))
+        var (brightness, color) = ([UInt8](0..<8), [UInt8](repeating: 128, count: 2))
+        brightness.withUnsafeMutableBytes { brightness in
+            color.withUnsafeMutableBytes { color in
+                for plane in [brightness, color, color] { frame.planes?.addPointer(plane.baseAddress) }
+                let yPlane = frame.getPlaneBinaryData(0)
+                #expect(yPlane[5] == 5 && frame.getPlaneBinaryData(2)[1] == 128)
+                // The second pixel of the second row.
+                (yPlane + Int(frame.getPlaneStride(0)))[1] = 200
+            }
+        }
+        #expect(brightness == [0, 1, 2, 3, 4, 200, 6, 7])
+        #expect((0..<5).map { frame.getPlaneStride(Int32($0) - 1) } == [0, 4, 2, 2, 0])
+    }
 }

@@ -52,7 +52,7 @@ struct DownlinkTests {
     @Test("without transport-wide feedback, packets carry their time and the receiver's own estimate counts")
     func remb() throws {
         let room = try SimulatedRoom()
-        let watcher = try estimatingWatcher(in: room)
+        let (_, watcher) = try estimatingWatcher(in: room)
         let receive = try #require(watcher.receive)
         let slot = try watcher.video()
         #expect(slot.faults() == [] && slot.arrivals.count > 60)
@@ -70,8 +70,10 @@ struct DownlinkTests {
         #expect(track.pause == nil && slot.arrivals.count > count + 60)
     }
 
-    /// Returns a client that receives video for two seconds and would estimate the bitrate itself.
-    private func estimatingWatcher(in room: SimulatedRoom) throws -> SimulatedClient {
+    /// Returns a publisher, and a client that has received its video for two seconds and would estimate the bitrate itself.
+    private func estimatingWatcher(
+        in room: SimulatedRoom
+    ) throws -> (publisher: SimulatedClient, watcher: SimulatedClient) {
         let (publisher, watcher) = (room.client(), room.client())
         try publisher.publish()
         var video = Codec(.vp8, payloadType: 120, rtxPayloadType: 121)
@@ -81,13 +83,33 @@ struct DownlinkTests {
         try room.connect()
         watcher.subscribe(to: publisher)
         room.run(2000)
-        return watcher
+        return (publisher, watcher)
+    }
+
+    /// A keyframe of 40 packets has about 24 kB, which take 350 ms at 550 kbit/s.
+    @Test("a keyframe is spread over time also for a receiver that estimates the bitrate itself")
+    func rembPacing() throws {
+        let room = try SimulatedRoom()
+        let (publisher, watcher) = try estimatingWatcher(in: room)
+        let (slot, camera) = (try watcher.video(), try #require(publisher.camera))
+        let receive = try #require(watcher.receive)
+        receive.sendControl { RTCP.writeREMB(sender: 1, bitrate: 500_000, sources: [slot.ssrc], to: &$0) }
+        room.run(1000)
+        let before = slot.arrivals.count
+        camera.packetsInKeyframe = 40
+        camera.askForKeyframe()
+        room.run(1500)
+        let keyframe = slot.arrivals[before...].filter(\.tag.isKeyframe)
+        let first = try #require(keyframe.first), last = try #require(keyframe.last)
+        #expect(Set(keyframe.map(\.tag.index)).count == 40)
+        #expect((200...600).contains((last.at - first.at).milliseconds))
+        #expect(slot.faults(clock: .seconds(1)) == [])
     }
 
     @Test("a receiver's own estimate is forgotten when it reports and states none for five seconds")
     func rembEnds() throws {
         let room = try SimulatedRoom()
-        let watcher = try estimatingWatcher(in: room)
+        let (_, watcher) = try estimatingWatcher(in: room)
         let receive = try #require(watcher.receive)
         let slot = try watcher.video()
         let track = try #require(room.router.clients[watcher.key]?.receive?.outgoing("v0"))

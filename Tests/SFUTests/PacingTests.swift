@@ -132,6 +132,58 @@ struct PacingTests {
         #expect(Set(keyframe.map(\.tag.index)).count == 40)
     }
 
+    /// The keyframe's first packet must wait, so other packets have taken all the room before it.
+    @Test("after a keyframe that waited, all wanted temporal layers are sent at once")
+    func temporalLayers() throws {
+        let gallery = try gallery(seed: 12)
+        let (room, video, track) = (gallery.room, try gallery.watchers[0].video(0), try track(gallery))
+        for source in gallery.publishers[0].send?.sources ?? [] where source.kind == .video {
+            source.temporalPattern = SimulatedSource.threeLayers
+        }
+        gallery.watchers[0].prefer(VideoPreference(frameRate: 8), of: gallery.publishers[0])
+        room.run(3000)
+        #expect(track.temporalFilter.wanted == 0 && track.waiting == nil)
+        let (before, downlink) = (video.arrivals.count, try #require(track.downlink))
+        for _ in 0..<60 {
+            _ = downlink.control.sent(bytes: 1400, at: room.network.now)
+            downlink.control.withdraw()
+        }
+        askForKeyframes(gallery)
+        for _ in 0..<10 where track.waiting == nil { room.run(10) }
+        let isFirst = video.arrivals[before...].allSatisfy { !$0.tag.isKeyframe }
+        #expect(track.waiting != nil && isFirst, "all of the keyframe waits")
+        // As the allocation does when the path carries more.
+        track.temporalFilter.wanted = PendingPacket.noLayer
+        room.run(3000)
+        let arrivals = video.arrivals[before...]
+        let keyframe = try #require(arrivals.first(where: \.tag.isKeyframe)?.tag)
+        let frames = Set(arrivals.filter { $0.tag.label == keyframe.label }.map(\.tag.frame))
+        let missing = (keyframe.frame...keyframe.frame + 4).filter { !frames.contains($0) }
+        #expect(missing == [], "counted from the keyframe \(keyframe.frame)")
+        #expect(video.orphans == [])
+    }
+
+    @Test("the history remembers which packets came as retransmissions, with which no segment may begin")
+    func retransmissions() throws {
+        let history = PacketHistory()
+        let bytes = [0x80, 96] + [UInt8](repeating: 0, count: 18)
+        try bytes.withUnsafeBytes { memory in
+            let packet = try #require(RTPPacket(memory))
+            for sequence in 7...8 as ClosedRange<Int64> {
+                history.store(
+                    memory, packet, sequence: sequence, isRecovered: sequence == 8, now: .init(nanoseconds: 0))
+            }
+        }
+        #expect(!history.isRecovered(7) && history.isRecovered(8))
+    }
+
+    @Test("a packet is late after 400 ms and overdue after 800 ms")
+    func urgency() {
+        let waits: [Int64] = [0, 400, 401, 800, 801]
+        let urgencies = waits.map { WaitingPackets.urgency(after: .milliseconds($0)) }
+        #expect(urgencies == [.usual, .usual, .late, .late, .overdue])
+    }
+
     @Test("videos that wait are sent in the order of their arrival")
     func fairness() throws {
         let gallery = try SimulatedGallery(seed: 9, publishers: 3, watchers: 1)

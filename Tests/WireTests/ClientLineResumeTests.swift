@@ -242,6 +242,106 @@ import Wire
         #expect(try #require(script.line.nextTimeout) - script.now == .seconds(25))
     }
 
+    @Test func aPauseThatTheServerAsksForIsLimited() throws {
+        var script = LineScript { $0.connectTimeout = nil }
+        script.handle(.connect)
+        script.open()
+        let error = WireError(.tooManyConnections, "Wait.", retryAfter: .milliseconds(1 << 53))
+        script.hear(.error(ServerMessage.Failure(error)))
+        script.close(.tooMany)
+        #expect(try #require(script.line.nextTimeout) - script.now == .seconds(300))
+    }
+
+    @Test func anErrorThatNoCloseFollowedExplainsNoLaterClose() throws {
+        let error = WireError(.rateLimited, "Wait.", retryAfter: .seconds(25))
+        for next in [ServerMessage.pong, .ack, someEvent] {
+            var script = LineScript()
+            script.connect()
+            script.hear(.error(ServerMessage.Failure(error)))
+            if next == someEvent { script.hearNext(next) } else { script.hear(next) }
+            script.close(.tooMany)
+            #expect(try #require(script.line.nextTimeout) - script.now == .seconds(10), "after \(next.type)")
+        }
+        var script = LineScript { $0.reconnects = false }
+        script.connect()
+        script.hear(.error(ServerMessage.Failure(error)))
+        script.hearNext(someEvent)
+        #expect(script.close().ending?.error?.code == .connectionLost)
+    }
+
+    // MARK: Leaving while the connection is away
+
+    @Test func aServerThatWasAwayLearnsThatTheClientHasLeft() throws {
+        var script = LineScript()
+        script.connect()
+        script.hearNext(someEvent)
+        script.close()
+        let id = script.ask()
+        let effects = script.handle(.leave)
+        #expect(effects.failures == [id: .left] && effects.ending?.code == .normal && !effects.closes(.normal))
+        #expect(script.line.ending != nil && !script.line.isConnected)
+        #expect(script.wait(LineScript.longestBackoff).hasOpen)
+        #expect(script.open()?.resume == Hello.Resume(secret: "first", received: 1))
+        #expect(script.request(.roulette(.count)).effects.failures.values.first == .left)
+        let last = script.hear(LineScript.resumed(received: 0))
+        #expect(last.said == [Envelope(message: .bye)] && last.closes(.normal) && last.count == 2)
+        #expect(script.line.nextTimeout == nil && script.line.farewellDeadline == nil)
+        #expect(script.hearNext(someEvent) == [] && script.close() == [])
+    }
+
+    @Test func leavingOnASocketThatOpensUsesThatSocket() throws {
+        for isOpen in [false, true] {
+            var script = LineScript()
+            script.connect()
+            script.close()
+            script.wait(LineScript.longestBackoff)
+            if isOpen { script.open() }
+            #expect(!script.handle(.leave).closes(.normal))
+            if !isOpen { #expect(script.open()?.resume?.secret == "first") }
+            #expect(script.hear(LineScript.resumed(received: 0)).said == [Envelope(message: .bye)])
+        }
+    }
+
+    @Test func aServerThatStaysAwayIsToldNothingAfterTheGracePeriod() throws {
+        var script = LineScript()
+        script.connect()
+        script.close()
+        script.handle(.leave)
+        let deadline = try #require(script.line.farewellDeadline)
+        var opened = 0
+        while script.now < deadline {
+            if script.wait(.seconds(1)).hasOpen { opened += 1 }
+            script.close()
+        }
+        #expect(opened > 10 && script.line.nextTimeout == nil && script.line.farewellDeadline == nil)
+        #expect(script.handle(.networkChanged) == [])
+    }
+
+    @Test func aRefusedFarewellIsNotTriedAgain() throws {
+        var script = LineScript()
+        script.connect()
+        script.close()
+        script.handle(.leave)
+        #expect(script.handle(.networkChanged).hasOpen, "at once, when there is a network again")
+        script.open()
+        script.close(.replaced)
+        #expect(script.line.nextTimeout == nil)
+    }
+
+    @Test func thereIsNothingToTellBeforeTheFirstWelcomeAndAfterTheGracePeriod() {
+        var script = LineScript { $0.connectTimeout = nil }
+        script.handle(.connect)
+        script.close()
+        script.handle(.leave)
+        #expect(script.line.nextTimeout == nil)
+        script = LineScript()
+        script.connect()
+        script.close()
+        script.wait(.seconds(100))
+        script.handle(.leave)
+        #expect(script.line.nextTimeout == nil)
+    }
+
     // MARK: Timeouts
 
     @Test func aSocketWithoutAWelcomeIsGivenUp() {

@@ -118,6 +118,20 @@ import Wire
         #expect(script.line.unansweredCount == 2)
     }
 
+    @Test func offersOfTheGreatestSizeWaitForAConnectionBesideOtherRequests() {
+        var script = LineScript()
+        script.connect()
+        script.close()
+        script.ask()
+        let offer = ClientMessage.media(.offer(.init(side: .send, sdp: String(repeating: "v", count: 200_000))))
+        for _ in 0..<2 { #expect(script.request(offer).effects == []) }
+        script.ask()
+        #expect(script.request(offer).effects.failures.values.first == .offlineQueueFull)
+        script.wait(LineScript.longestBackoff)
+        script.open()
+        #expect(script.hear(LineScript.resumed(received: 0)).numbers == [1, 2, 3, 4], "none was dropped")
+    }
+
     // MARK: Receiving
 
     @Test func duplicatesAreIgnored() {

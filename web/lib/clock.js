@@ -7,10 +7,13 @@
  * @property {(handle: unknown) => void} clearTimeout
  */
 
+/** The longest delay of a browser's timer, about 25 days. A longer one would run at once. */
+const longestMs = 2 ** 31 - 1;
+
 /** @type {Clock} */
 export const systemClock = {
   now: () => performance.now(),
-  setTimeout: (run, ms) => setTimeout(run, ms),
+  setTimeout: (run, ms) => setTimeout(run, Math.min(ms, longestMs)),
   clearTimeout: (handle) => clearTimeout(/** @type {any} */ (handle)),
 };
 

@@ -91,7 +91,13 @@ extension ApplicationModel {
     // MARK: Sound
 
     /// Performs effects on the session of chats and rooms. The system answers activations.
-    func follow(_ effects: [AudioEffect]) { platform.audio.perform(effects) { sound.handle($0) } }
+    func follow(_ effects: [AudioEffect]) {
+        platform.audio.perform(effects) { [weak self] answer in
+            guard let self else { return [] }
+            defer { trySoundLater() }
+            return sound.handle(answer)
+        }
+    }
 
     /// Tries an audio session again that the system refused, until it is active or not wanted.
     func trySoundLater() {

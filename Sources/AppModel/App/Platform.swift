@@ -93,16 +93,21 @@ public enum NetworkState: CaseIterable, Sendable {
 
 /// The audio session.
 @MainActor public protocol AudioControl: AnyObject {
-    /// - Returns: false if the system refused it.
-    func perform(_ effect: AudioEffect) -> Bool
+    /// Performs an effect after those before it. An activation can take seconds, so it must not block the main thread:
+    /// ``AudioLane`` decides where each effect runs.
+    ///
+    /// - Parameter done: called once, at once or later, with false if the system refused the effect.
+    func perform(_ effect: AudioEffect, _ done: @escaping @MainActor (Bool) -> Void)
 }
 
 extension AudioControl {
     /// Performs effects in order, and what follows from the system's answers.
-    func perform(_ effects: [AudioEffect], _ answer: (SystemAudioEvent) -> [AudioEffect]) {
+    func perform(_ effects: [AudioEffect], _ answer: @escaping @MainActor (SystemAudioEvent) -> [AudioEffect]) {
         for effect in effects {
-            let isDone = perform(effect)
-            if effect == .setActive(true) { perform(answer(isDone ? .activated : .refused), answer) }
+            perform(effect) { [weak self] isDone in
+                guard effect == .setActive(true) else { return }
+                self?.perform(answer(isDone ? .activated : .refused), answer)
+            }
         }
     }
 }

@@ -39,12 +39,19 @@ import Confab
     /// What reads the changes of each media that is in use.
     private var watching: [ObjectIdentifier: Task<Void, Never>] = [:]
     var watchedCount: Int { watching.count }
+    private let clock: any AppClock
+    /// How long the screen's recorder may take to begin. The person may think about the system's question.
+    static let longestStart = Duration.seconds(60)
+    /// How long it may take to stop. It asks nobody.
+    static let longestStop = Duration.seconds(10)
     /// Called when the pictures of a share begin or end: publishes them.
     var onShare: (@MainActor ((any LocalMedia)?) -> Void)?
     /// Told what the system does to the devices.
     var onEvent: (@MainActor (CaptureEvent) -> Void)?
 
-    init(_ engine: (any MediaEngine)?) { self.engine = engine }
+    init(_ engine: (any MediaEngine)?, clock: any AppClock = SystemClock()) {
+        (self.engine, self.clock) = (engine, clock)
+    }
 
     private var request: CameraRequest { CameraRequest(size: size, conditions: conditions) }
 
@@ -178,12 +185,20 @@ import Confab
         guard isOn else { return }
         guard let engine else { return onEvent?(.shareEnded(CallTrouble(.noEngine))) ?? () }
         let turn = shareTurn
-        record { [weak self] in
+        record(within: Self.longestStart) { [weak self] in
+            guard let self, turn == shareTurn else { return }
+            shareTurn += 1
+            onEvent?(.shareEnded(.screenSilent))
+        } operation: { [weak self] isLate in
             guard let self, turn == shareTurn else { return }
             do throws(ConfabError) {
                 let media = try await engine.capture(.screen)
-                // Meanwhile the person or the end of the call stopped it.
-                guard turn == shareTurn else { return await media.stop() }
+                // Meanwhile the person or the end of the call stopped it, or it took too long.
+                guard turn == shareTurn else {
+                    // Another operation may have begun, which the end of this one must not overtake.
+                    if isLate() { endRecording(media) } else { await media.stop() }
+                    return
+                }
                 screen = media
                 watch(media)
                 onShare?(media)
@@ -211,15 +226,53 @@ import Confab
 
     private func endRecording(_ screen: any LocalMedia) {
         unwatch(screen)
-        record { await screen.stop() }
+        record(within: Self.longestStop) {
+        } operation: { _ in
+            await screen.stop()
+        }
     }
 
-    /// Begins an operation on the screen after those before.
-    private func record(_ operation: @escaping @MainActor () async -> Void) {
-        sharing = Task { [before = sharing] in
+    /// Begins an operation on the screen after those before. The system does not always answer: one that takes too long is not
+    /// waited for.
+    ///
+    /// - Parameters:
+    ///   - expired: called when it takes too long.
+    ///   - operation: is given whether it takes too long.
+    private func record(
+        within limit: Duration, expired: @escaping @MainActor () -> Void,
+        operation: @escaping @MainActor (_ isLate: @MainActor () -> Bool) async -> Void
+    ) {
+        sharing = Task { [clock, before = sharing] in
             await before?.value
-            await operation()
+            let wait = LimitedWait()
+            let cancel = clock.schedule(after: limit) { if wait.end() { expired() } }
+            Task {
+                await operation { wait.isOver }
+                cancel()
+                _ = wait.end()
+            }
+            await wait.ended()
         }
+    }
+}
+
+/// Waits for the first of two events.
+@MainActor private final class LimitedWait {
+    private(set) var isOver = false
+    private var waiting: CheckedContinuation<Void, Never>?
+
+    /// - Returns: whether this is the first end.
+    func end() -> Bool {
+        guard !isOver else { return false }
+        isOver = true
+        waiting?.resume()
+        waiting = nil
+        return true
+    }
+
+    func ended() async {
+        guard !isOver else { return }
+        await withCheckedContinuation { waiting = $0 }
     }
 }
 
@@ -233,6 +286,8 @@ extension CapturePreset {
 extension CallTrouble {
     static let screenEnded = CallTrouble(
         code: "screen_ended", message: "Your screen is no longer shared. Press Share screen to share it again.")
+    static let screenSilent = CallTrouble(
+        code: "screen_silent", message: "Your screen could not be recorded. Press Share screen to try again.")
     static let shareStopped = CallTrouble(code: "share_stopped", message: "A host stopped your screen share.")
 }
 

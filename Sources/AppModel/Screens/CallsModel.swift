@@ -206,9 +206,10 @@ public enum CallMediaRequest: Equatable, Sendable {
         case .ring(let id, _, _): ringer.ring(id)
         case .stopRinging(let id): ringer.stop(id)
         case .audio(let effect):
-            let isDone = platform.audio.perform(effect)
-            // The system may refuse, for example during a phone call. Then `ApplicationModel` tries again.
-            if effect == .setActive(true) { handle(.audio(isDone ? .activated : .refused)) }
+            platform.audio.perform(effect) { [weak self] isDone in
+                // The system may refuse, for example during a phone call. Then `ApplicationModel` tries again.
+                if effect == .setActive(true) { self?.handle(.audio(isDone ? .activated : .refused)) }
+            }
         case .startTimer(let timer):
             timers[timer] = platform.clock.schedule(after: timer.interval) { [weak self] in
                 self?.timers[timer] = nil

@@ -202,7 +202,12 @@ final class ClientCore: Sendable {
         }
     }
 
-    func leave() { post(.leave) }
+    func leave() {
+        post(.leave)
+        // If the connection is away, the server is told later, also if the application releases the client.
+        guard let deadline = state.withLock({ $0.machine.line.farewellDeadline }) else { return }
+        _ = surroundings.clock.schedule(at: deadline) { [self] in withExtendedLifetime(self) {} }
+    }
     func networkChanged(isAvailable: Bool) {
         post(.networkChanged(isAvailable: isAvailable))
         if isAvailable, case .online = connectionState { link.withLock { $0.link }?.networkChanged() }

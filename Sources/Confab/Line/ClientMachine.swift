@@ -44,7 +44,7 @@ struct ClientMachine: Sendable {
     private let hello: Hello
     private let options: ClientLine.Options
     private var random: any RandomNumberGenerator & Sendable
-    private var line: ClientLine
+    private(set) var line: ClientLine
     private var lineNumber = 0
     private var attempt = 0
     private var droppedAt: Timestamp?
@@ -134,7 +134,7 @@ struct ClientMachine: Sendable {
         _ socket: Socket, _ code: CloseCode, _ now: Timestamp, _ effects: inout [Effect]
     ) {
         let isRestart = code == .serviceRestart || code == .goingAway
-        if socket.line == lineNumber, isRestart { effects.append(.notice(.draining)) }
+        if socket.line == lineNumber, isRestart, line.ending == nil { effects.append(.notice(.draining)) }
         feed(socket, .closed(socket.socket, code), now, &effects)
     }
 
@@ -204,6 +204,8 @@ struct ClientMachine: Sendable {
     }
 
     private mutating func open(_ socket: Socket, _ now: Timestamp, _ effects: inout [Effect]) {
+        // Only to tell the server that the client has left, with the token of the connection.
+        if case .closed = state { return effects.append(.open(socket)) }
         attempt += 1
         if let droppedAt {
             enter(.reconnecting(since: droppedAt.date, attempt: attempt, nextTry: nil), &effects)

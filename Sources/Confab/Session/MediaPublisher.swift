@@ -47,7 +47,8 @@ public actor MediaPublisher {
 
     /// Sends video or stops to send it.
     ///
-    /// - Throws: `not_found` if the stream has ended, or an error of the connection.
+    /// - Throws: `not_found` if the stream has ended, `bandwidth_exceeded` if the server takes no more video for now, or an error of
+    ///   the connection. After `bandwidth_exceeded` the video is off: try again after ``ConfabError/retryAfter``.
     public func setVideo(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, video: isOn) }
 
     /// Sends the video of other media. The audio stays, and the media before is not stopped.

@@ -195,7 +195,21 @@ final class SessionMedia: Sendable {
         var update = SessionVerb.Update()
         (update.session, update.stream) = (session.id, publication.id)
         (update.hasAudio, update.hasVideo) = (audio.map { _ in now.hasAudio }, video.map { _ in now.hasVideo })
-        try await core.request(.session(.update(update)))
+        try await tell(update, of: publication)
+    }
+
+    /// Tells the server what a stream has. If it takes no video for now, the video is off again, as the others see it.
+    private func tell(_ update: SessionVerb.Update, of publication: Publication) async throws(ConfabError) {
+        do throws(ConfabError) { try await core.request(.session(.update(update))) } catch {
+            guard update.hasVideo == true, error.code == .bandwidthExceeded else { throw error }
+            let now = publication.state.withLock { state in
+                state.hasVideo = false
+                return state
+            }
+            now.fallback?.post(.videoTurned(isOn: false))
+            await now.video?.media.setEnabled(audio: nil, video: false)
+            throw error
+        }
     }
 
     func replaceVideo(of publication: Publication, with other: any LocalMedia) async throws(ConfabError) {
@@ -219,7 +233,7 @@ final class SessionMedia: Sendable {
             publication.state.withLock { $0.hasVideo = true }
             update.hasVideo = true
         }
-        try await core.request(.session(.update(update)))
+        try await tell(update, of: publication)
     }
 
     func unpublish(_ publication: Publication) async {

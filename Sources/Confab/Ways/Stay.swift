@@ -72,6 +72,8 @@ final class Stay: Sendable {
         var turn = 0
         var publisher: MediaPublisher?
         var sending = Sending()
+        /// Whether the server took no video when it was last offered.
+        var isVideoRefused = false
         /// Applies `sending` to the published stream, after the changes before.
         var adjusting: Task<Void, Never>?
         var shown: Set<StreamID> = []
@@ -260,7 +262,30 @@ final class Stay: Sendable {
                 let has = publisher.publication.state.withLock { (audio: $0.audio != nil, video: $0.video != nil) }
                 // Only a stream that has ended refuses this.
                 if has.audio, publisher.hasAudio != sending.audio { try? await publisher.setAudio(sending.audio) }
-                if has.video, publisher.hasVideo != sending.video { try? await publisher.setVideo(sending.video) }
+                if has.video, publisher.hasVideo != sending.video { await self?.send(video: sending.video, publisher) }
+            }
+        }
+    }
+
+    /// Turns the video on or off. If the server takes no more video for now, offers it again later. Tells only the first refusal.
+    private func send(video: Bool, _ publisher: MediaPublisher) async {
+        do throws(ConfabError) {
+            try await publisher.setVideo(video)
+            state.withLock { $0.isVideoRefused = false }
+        } catch {
+            guard error.code == .bandwidthExceeded else { return }
+            let isFirst = state.withLock { state in
+                defer { state.isVideoRefused = true }
+                return !state.isVideoRefused
+            }
+            if isFirst { tell(.trouble(error)) }
+            run { [weak self] in
+                try? await Task.sleep(for: error.retryAfter ?? Self.longestWait)
+                guard let self, !Task.isCancelled else { return }
+                let isWanted = state.withLock {
+                    $0.publisher?.publication === publisher.publication && $0.sending.video
+                }
+                if isWanted { adjust(publisher) }
             }
         }
     }

@@ -124,6 +124,9 @@ extension CongestionControl {
     public func isFilled(now: MediaTime) -> Bool { probing.hasRefuted(now: now) }
     /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
+    /// Whether the receiver sends no feedback about packets, and has stated its own estimate (REMB).
+    @inline(__always)
+    public var followsReceiver: Bool { remb.bitrate != nil }
     public var hasFeedback: Bool { feedbackAt != nil || remb.bitrate != nil }
 
     /// Reads the memory that `sent` needs.
@@ -137,6 +140,13 @@ extension CongestionControl {
         pacer.sent(bytes)
         competition.sent(bytes)
         return sentPackets.add(bytes: bytes, at: now)
+    }
+
+    /// Records a packet without a number. It counts for pacing only if the receiver's own estimate is the limit, because that is
+    /// an estimate of all packets. Feedback about numbered packets is about those only.
+    @inline(__always)
+    public mutating func sentUnnumbered(bytes: Int) {
+        if followsReceiver { pacer.sent(bytes) }
     }
 
     /// Takes back the packet that was recorded last, because it was not sent. The next packet gets its number.

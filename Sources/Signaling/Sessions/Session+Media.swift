@@ -77,6 +77,7 @@ extension Session {
     mutating func change(_ stream: StreamInfo, mids: MediaMids = MediaMids(), _ turn: inout Turn) {
         guard let before = streams[stream.id] else { return }
         streams[stream.id]?.stream = stream
+        if stream.hasVideo { streams[stream.id]?.hasHadVideo = true }
         if isRouted, !mids.isEmpty {
             streams[stream.id]?.mids.audio = mids.audio ?? before.mids.audio
             streams[stream.id]?.mids.video = mids.video ?? before.mids.video

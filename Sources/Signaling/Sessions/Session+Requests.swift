@@ -105,7 +105,11 @@ extension Session {
     private mutating func update(_ verb: SessionVerb.Update, by client: ConnectionID, _ turn: inout Turn)
         throws(WireError)
     {
-        var stream = try owned(verb.stream, by: client).stream
+        let published = try owned(verb.stream, by: client)
+        // Otherwise a stream could be announced without video to pass the limit.
+        try permitBandwidth(
+            video: verb.hasVideo == true && !published.hasHadVideo, counting: \.streams, &turn)
+        var stream = published.stream
         stream.hasAudio = verb.hasAudio ?? stream.hasAudio
         stream.hasVideo = verb.hasVideo ?? stream.hasVideo
         stream.width = verb.width ?? stream.width

@@ -81,9 +81,12 @@ public struct Session: Machine, Equatable, Sendable {
         var mids: MediaMids
         /// The subscribers and their subscriptions.
         var subscribers: [ConnectionID: SessionVerb.Subscribe] = [:]
+        /// Whether the stream has had video. Its video may then be turned off and on also at the bandwidth limit.
+        var hasHadVideo: Bool
 
         init(_ stream: StreamInfo, mids: MediaMids) {
             (self.stream, self.mids, size) = (stream, mids, stream.encodedSize)
+            hasHadVideo = stream.hasVideo
         }
     }
 

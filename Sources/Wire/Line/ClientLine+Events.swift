@@ -25,8 +25,9 @@ extension ClientLine {
         /// (`protocol/README.md` §1).
         public var welcomeTimeout: Duration = .seconds(10)
         /// How many messages, and how many bytes, are kept until the server acknowledges them. This includes messages that are
-        /// waiting for a connection (`protocol/README.md` §3).
-        public var replay = Link.Bounds()
+        /// waiting for a connection (`protocol/README.md` §3). Two session descriptions of the greatest size can wait besides:
+        /// one for each of the peer connections with the server.
+        public var replay = Link.Bounds(largeBytes: 2 * Welcome.Bounds().description)
         /// Maximum number of unanswered requests. Any further request fails with `too_many_requests`.
         public var maxRequests = 256
 
@@ -53,7 +54,8 @@ extension ClientLine {
         /// The network changed, or the application is in the foreground again. The client line pings immediately, or connects
         /// without waiting for the backoff unless the server requested a pause.
         case networkChanged
-        /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The client line ends.
+        /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The client line ends. If the
+        /// connection is away, the server learns it afterwards: see ``ClientLine/farewellDeadline``.
         case leave
     }
 
@@ -85,7 +87,8 @@ extension ClientLine {
         /// A message from the server that is malformed or not supported by this version. The message number still counts
         /// (`protocol/README.md` §1).
         case unreadable(UnreadableMessage)
-        /// The client line has ended. No more effects follow, except `failed` for new requests.
+        /// The client line has ended. Only `failed` for new requests follows, and until ``ClientLine/farewellDeadline`` also
+        /// `open`, `send` and `close`.
         case ended(Ending)
     }
 

@@ -17,7 +17,7 @@
 public struct ClientLine: Sendable {
     /// Legal transitions: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
     /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
-    private enum State: Equatable, Sendable {
+    enum State: Equatable, Sendable {
         case idle
         case opening(Socket, until: Timestamp)
         /// The hello was sent, and the welcome must arrive before `until`.
@@ -29,13 +29,16 @@ public struct ClientLine: Sendable {
     }
 
     /// The id of this client connection, and the secret with which a new socket resumes it (`protocol/README.md` §3).
-    private struct Place: Equatable, Sendable {
+    struct Place: Equatable, Sendable {
         var connection: ConnectionID
         var secret: String
     }
 
     /// How long to wait after close codes 4408 and 4429 if the server names no time.
-    private static let defaultPause = Duration.seconds(10)
+    static let defaultPause = Duration.seconds(10)
+    /// The longest pause that a server can request after these codes. After a longer one the application would seem to have
+    /// stopped, and the network cannot shorten a requested pause.
+    static let longestPause = Duration.seconds(300)
     /// The number of missed pings after which the server drops a socket (`protocol/README.md` §1).
     private static let missedPings = 3
     /// The minimum silence before a ping. A welcome with a shorter time cannot make this client ping more often.
@@ -46,22 +49,25 @@ public struct ClientLine: Sendable {
     public var hello: Hello
     /// The most recent welcome, even while reconnecting and after the client line has ended; nil before the first welcome.
     public private(set) var welcome: Welcome?
-    private let options: Options
-    private var random: any RandomNumberGenerator & Sendable
-    private var state = State.idle
-    private var socketCount: UInt64 = 0
-    private var exchange: Exchange
+    let options: Options
+    var random: any RandomNumberGenerator & Sendable
+    private(set) var state = State.idle
+    private(set) var socketCount: UInt64 = 0
+    private(set) var exchange: Exchange
     /// What is needed to resume; nil before the first welcome and while there is no connection to resume.
-    private var place: Place?
+    private(set) var place: Place?
     /// The reason why the next welcome will start a new connection; nil if there is none.
     private var restartReason: WireError?
-    /// The most recent unnumbered error from the server. It explains why the server closes the socket afterwards.
+    /// The unnumbered error that was the server's last message. It explains why the server closes the socket afterwards. If
+    /// another message follows, it explains nothing.
     private var lastError: WireError?
     private var backoff = Backoff()
     private var liveness: Liveness?
     private var connectDeadline: Timestamp?
     /// The time at which the server gives up the dropped connection, so that it can no longer be resumed.
-    private var placeDeadline: Timestamp?
+    private(set) var placeDeadline: Timestamp?
+    /// Tells the server about a `leave` that happened while the connection was away.
+    var farewell: Farewell?
 
     /// Creates a client line that does nothing until ``Event/connect``.
     ///
@@ -88,7 +94,7 @@ public struct ClientLine: Sendable {
     /// When the next attempt to connect begins; nil unless the client line is waiting for that time.
     public var nextAttempt: Timestamp? { if case .waiting(let until, _) = state { until } else { nil } }
 
-    private var socket: Socket? {
+    var socket: Socket? {
         switch state {
         case .opening(let socket, _), .greeting(let socket, _), .connected(let socket, _): socket
         case .idle, .waiting, .ended: nil
@@ -102,6 +108,7 @@ public struct ClientLine: Sendable {
     /// - Returns: the effects, in order.
     public mutating func handle(_ event: Event, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
+        if farewell != nil { return depart(event, now) }
         switch event {
         case .connect: connect(now, &effects)
         case .opened(let opened):
@@ -128,7 +135,8 @@ public struct ClientLine: Sendable {
             if let time { next = min(next ?? time, time) }
         }
         switch state {
-        case .idle, .ended: return nil
+        case .idle: return nil
+        case .ended: return farewell?.nextTimeout
         case .opening(_, let until), .greeting(_, let until), .waiting(let until, _): consider(until)
         case .connected:
             consider(exchange.acknowledgementDeadline)
@@ -144,6 +152,7 @@ public struct ClientLine: Sendable {
     /// - Returns: the effects, in order.
     public mutating func handleTimeout(now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
+        if farewell != nil { return depart(nil, now) }
         if let deadline = connectDeadline, deadline <= now {
             if let socket { effects.append(.close(socket, .normal)) }
             end(.abnormal, lastError ?? .connectFailed, &effects)
@@ -224,7 +233,7 @@ public struct ClientLine: Sendable {
 
     // MARK: Sending
 
-    private func send(_ message: ClientMessage, ack: UInt64? = nil, on socket: Socket, _ effects: inout [Effect]) {
+    func send(_ message: ClientMessage, ack: UInt64? = nil, on socket: Socket, _ effects: inout [Effect]) {
         effects.append(.send(Envelope(ack: ack, message: message).encode(), on: socket))
     }
 
@@ -260,6 +269,7 @@ public struct ClientLine: Sendable {
             guard let seq = envelope.seq else {
                 return receiveUnnumbered(envelope.message, on: socket, now, &effects)
             }
+            lastError = nil
             guard count(seq, on: socket, now, &effects) else { return }
             if case .session(let notice) = envelope.message { mustAcknowledge = notice.awaitsAcknowledgement }
             deliver(envelope.message, &effects)
@@ -268,7 +278,7 @@ public struct ClientLine: Sendable {
             if let seq = error.seq, !count(seq, on: socket, now, &effects) { return }
             effects.append(.unreadable(error))
             // An unreadable message may be the answer to a request, sent by a newer server. Only numbered messages are answers.
-            if error.seq != nil, let re = unreadableAnswer(bytes), let id = exchange.takeRequest(re) {
+            if error.seq != nil, let re = Exchange.answered(byUnreadable: bytes), let id = exchange.takeRequest(re) {
                 effects.append(.failed(id, error.error))
             }
         }
@@ -316,19 +326,12 @@ public struct ClientLine: Sendable {
             if isConnected, let re = error.re, let id = exchange.takeRequest(re) {
                 effects.append(.answered(id, message))
             }
-        case .ack, .pong: break
+        case .ack, .pong: lastError = nil
         default:
+            lastError = nil
             let error = WireError(.malformed, "The message \"\(message.type)\" came without a \"seq\".")
             effects.append(.unreadable(UnreadableMessage(error: error)))
         }
-    }
-
-    /// Returns the `re` of an unreadable message, if at least that member can be read.
-    private func unreadableAnswer(_ bytes: [UInt8]) -> UInt64? {
-        guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
-            case .integer(let re)? = members["re"]
-        else { return nil }
-        return UInt64(exactly: re)
     }
 
     // MARK: Dropping and ending
@@ -353,7 +356,7 @@ public struct ClientLine: Sendable {
             if let welcome { placeDeadline = now + welcome.resume.grace + Self.silence(welcome) * Self.missedPings }
             effects.append(.reconnecting)
         }
-        let pause = code.requestsPause ? lastError?.retryAfter ?? Self.defaultPause : .zero
+        let pause = code.requestsPause ? min(lastError?.retryAfter ?? Self.defaultPause, Self.longestPause) : .zero
         state = .waiting(until: now + max(pause, backoff.next(using: &random)), isRequested: code.requestsPause)
         if isMiscounted { expire(&effects) }
     }
@@ -383,14 +386,7 @@ public struct ClientLine: Sendable {
         exchange = Exchange(bounds: options.replay, maxRequests: options.maxRequests)
     }
 
-    private mutating func leave(_ effects: inout [Effect]) {
-        guard ending == nil else { return }
-        if case .connected(let socket, _) = state { send(.bye, on: socket, &effects) }
-        if let socket { effects.append(.close(socket, .normal)) }
-        end(.normal, nil, &effects)
-    }
-
-    private mutating func end(_ code: CloseCode, _ error: WireError?, _ effects: inout [Effect]) {
+    mutating func end(_ code: CloseCode, _ error: WireError?, _ effects: inout [Effect]) {
         let ending = Ending(code: code, error: error)
         state = .ended(ending)
         (place, liveness, connectDeadline, placeDeadline) = (nil, nil, nil, nil)

@@ -69,6 +69,14 @@ struct Exchange: Sendable {
     /// Removes and returns the request with this number.
     mutating func takeRequest(_ seq: UInt64) -> ClientLine.RequestID? { requests.removeValue(forKey: seq) }
 
+    /// Returns the `re` of an unreadable message, if at least that member can be read.
+    static func answered(byUnreadable bytes: [UInt8]) -> UInt64? {
+        guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
+            case .integer(let re)? = members["re"]
+        else { return nil }
+        return UInt64(exactly: re)
+    }
+
     /// Returns the messages that the server has not received, in order, or nil if some of them are no longer kept.
     mutating func replay(after received: UInt64) -> [[UInt8]]? { link.replay(after: received) }
 }

@@ -9,9 +9,13 @@ public struct Link: Equatable, Sendable {
     public struct Bounds: Equatable, Sendable {
         /// Maximum number of messages.
         public var messages: Int
-        /// Maximum bytes of all messages together.
+        /// Maximum bytes of all messages together, without those that are larger than this by themselves.
         public var bytes: Int
-        public init(messages: Int = 256, bytes: Int = 64 * 1024) { (self.messages, self.bytes) = (messages, bytes) }
+        /// Maximum bytes of all messages together that are larger than `bytes` by themselves: session descriptions.
+        public var largeBytes: Int
+        public init(messages: Int = 256, bytes: Int = 64 * 1024, largeBytes: Int = 0) {
+            (self.messages, self.bytes, self.largeBytes) = (messages, bytes, largeBytes)
+        }
     }
 
     /// What to do with a received message.
@@ -35,7 +39,9 @@ public struct Link: Equatable, Sendable {
     /// while, because removing each one immediately would move all others.
     private var first = 0
     /// The bytes of the messages that are kept because the other end has not acknowledged them.
-    public private(set) var keptBytes = 0
+    public var keptBytes: Int { usualBytes + largeBytes }
+    private var usualBytes = 0
+    private var largeBytes = 0
     private var nextSequence: UInt64 = 1
     /// The highest number that the other end has acknowledged.
     private var acknowledged: UInt64 = 0
@@ -51,7 +57,17 @@ public struct Link: Equatable, Sendable {
 
     /// Whether another message of `byteCount` bytes can be kept without dropping an older one.
     public func hasRoom(for byteCount: Int) -> Bool {
-        kept.count - first < bounds.messages && keptBytes + byteCount <= bounds.bytes
+        guard kept.count - first < bounds.messages else { return false }
+        return isLarge(byteCount)
+            ? largeBytes + byteCount <= bounds.largeBytes : usualBytes + byteCount <= bounds.bytes
+    }
+
+    private func isLarge(_ byteCount: Int) -> Bool { byteCount > bounds.bytes }
+    private mutating func count(_ byteCount: Int, times sign: Int) {
+        if isLarge(byteCount) { largeBytes += sign * byteCount } else { usualBytes += sign * byteCount }
+    }
+    private var isOverfull: Bool {
+        kept.count - first > bounds.messages || usualBytes > bounds.bytes || largeBytes > bounds.largeBytes
     }
 
     /// Gives a message its number, keeps the message, and returns it ready to send. If the kept messages exceed the bounds, the
@@ -62,9 +78,9 @@ public struct Link: Equatable, Sendable {
         let bytes = encode(nextSequence, received)
         unacknowledgedReceipts = 0
         kept.append(Kept(seq: nextSequence, bytes: bytes))
-        keptBytes += bytes.count
+        count(bytes.count, times: 1)
         nextSequence += 1
-        while kept.count - first > 1, kept.count - first > bounds.messages || keptBytes > bounds.bytes { dropFirst() }
+        while kept.count - first > 1, isOverfull { dropFirst() }
         return bytes
     }
 
@@ -104,7 +120,7 @@ public struct Link: Equatable, Sendable {
     }
 
     private mutating func dropFirst() {
-        keptBytes -= kept[first].bytes.count
+        count(kept[first].bytes.count, times: -1)
         kept[first].bytes = []
         first += 1
         if first == kept.count {

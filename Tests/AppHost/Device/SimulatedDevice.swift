@@ -33,7 +33,7 @@ import Observation
     private(set) var isEnabled = false
     var isSounding: Bool { isActive && isEnabled }
 
-    func perform(_ effect: AudioEffect) -> Bool {
+    func perform(_ effect: AudioEffect, _ done: @escaping @MainActor (Bool) -> Void) {
         switch effect {
         case .configure: break
         case .sessionDidActivate: isActive = true
@@ -41,7 +41,7 @@ import Observation
         case .setActive(let isActive): self.isActive = isActive
         case .setEnabled(let isEnabled): self.isEnabled = isEnabled
         }
-        return true
+        done(true)
     }
 }
 

@@ -167,6 +167,46 @@ import Testing
         #expect(device.audio.effects == Self.asking)
     }
 
+    @Test func soundThatTheSystemActivatesSlowlyComesWhenItIsStillWanted() {
+        device.audio.isSlow = true
+        let app = roomWithoutSound()
+        device.audio.refuses = false
+        app.handle(.room(.speaker(nil)))
+        device.clock.pass(60)
+        #expect(device.audio.effects == Self.asking, "it is asked for once")
+        device.audio.answer()
+        #expect(device.audio.effects == Self.asking + [.setEnabled(true)])
+        let count = device.audio.effects.count
+        app.room.leave()
+        app.room.join()
+        app.handle(.room(.joined))
+        app.room.leave()
+        #expect(device.audio.effects.dropFirst(count) == [.setEnabled(false), .setActive(false)] + Self.asking)
+        device.audio.answer()
+        #expect(device.audio.effects.dropFirst(count + 4) == [.setActive(false)], "the room was left meanwhile")
+    }
+
+    @Test func soundThatTheSystemRefusesLateIsTriedAgain() {
+        device.audio.isSlow = true
+        let app = roomWithoutSound()
+        device.audio.answer()
+        device.clock.pass(5)
+        #expect(device.audio.effects == Self.asking + Self.asking)
+        withExtendedLifetime(app) {}
+    }
+
+    @Test func onlyActivationsAndWhatFollowsThemLeaveTheMainThread() {
+        var lane = AudioLane()
+        let quick: [AudioEffect] = [.configure(speaker: true), .setEnabled(true), .sessionDidActivate]
+        func taken(_ effects: [AudioEffect]) -> [Bool] { effects.map { lane.takes($0) } }
+        #expect(taken(quick) == [false, false, false])
+        for isActive in [true, false] {
+            #expect(taken([.setActive(isActive)] + quick) == [true, true, true, true], "they need the same lock")
+            for _ in 0..<4 { lane.finished() }
+            #expect(taken(quick) == [false, false, false])
+        }
+    }
+
     @Test func aCallWithoutTheSystemsScreenTriesItsSoundAgain() {
         device.calls.isAllowed = false
         device.audio.refuses = true

@@ -99,9 +99,20 @@ import Foundation
     private(set) var effects: [AudioEffect] = []
     /// Whether the system refuses to activate the session.
     var refuses = false
-    func perform(_ effect: AudioEffect) -> Bool {
+    /// Whether the system takes its time with activations, until ``answer()``.
+    var isSlow = false
+    private var waiting: [@MainActor (Bool) -> Void] = []
+
+    func perform(_ effect: AudioEffect, _ done: @escaping @MainActor (Bool) -> Void) {
         effects.append(effect)
-        return !refuses || effect != .setActive(true)
+        if isSlow, effect == .setActive(true) { return waiting.append(done) }
+        done(!refuses || effect != .setActive(true))
+    }
+
+    /// Answers the activations that wait.
+    func answer() {
+        defer { waiting = [] }
+        for done in waiting { done(!refuses) }
     }
 }
 

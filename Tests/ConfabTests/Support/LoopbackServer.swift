@@ -28,6 +28,8 @@ final class LoopbackServer: Transport {
         case endMedia(MediaSide)
         /// Sends a notice to everyone in the room.
         case tellRoom(RoomNotice)
+        /// Whether streams get no video afterwards.
+        case fill(Bool)
     }
 
     static let uploadSecret = RoomFileKey(high: 0, low: 8)
@@ -105,6 +107,7 @@ private struct LoopbackModel {
     var streams: [StreamInfo] = []
     var streamCount: UInt64 = 0
     var heard: [ClientMessage] = []
+    var isFull = false
 
     init(mode: MediaMode, hasRooms: Bool) { (self.mode, self.hasRooms) = (mode, hasRooms) }
 
@@ -120,6 +123,7 @@ private struct LoopbackModel {
             report(.opened)
         case .closed(let number): clients[number] = nil
         case .tell(let notice): for number in members { send(.session(notice), to: number) }
+        case .fill(let isFull): self.isFull = isFull
         case .tellRoom(let notice): for number in members { send(.room(notice), to: number) }
         case .endMedia(let side):
             let error = WireError("dtls_failed", "The handshake failed.")
@@ -206,6 +210,10 @@ private struct LoopbackModel {
             streams.append(info)
             send(.session(.published(.init(re: re, session: publish.session, stream: info))), to: number)
             tell(.streamCreated(.init(session: publish.session, stream: info)), besides: number)
+            return false
+        case .update(let update) where isFull && update.hasVideo == true:
+            let error = WireError(.bandwidthExceeded, "Later.", retryable: true, retryAfter: .milliseconds(10))
+            send(.error(.init(error, re: re)), to: number)
             return false
         case .update(let update):
             guard let index = streams.firstIndex(where: { $0.id == update.stream }) else { break }

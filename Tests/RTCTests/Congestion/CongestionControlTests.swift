@@ -50,6 +50,32 @@ struct CongestionControlTests {
         #expect(path.mean(\.arrived, from: 55, to: 60) > 2500, "seed \(seed)")
     }
 
+    /// One second after a link has become five times slower, its queue is drained.
+    @Test(
+        "video that waited long may use the whole estimate while a queue is drained",
+        arguments: 1...3 as ClosedRange<UInt64>)
+    func late(seed: UInt64) throws {
+        var conditions = Conditions(steps: [(0, 2500), (10_000, 500)])
+        conditions.queue = 1000
+        let path = SimulatedPath(conditions, seed: seed)
+        path.run(seconds: 11)
+        let (now, estimate) = (path.clock(11_000), try #require(path.control.estimate))
+        #expect(path.control.isDraining(now: now))
+        func bytes(isLate: Bool) -> Int {
+            var (control, bytes) = (path.control, 0)
+            for milliseconds in stride(from: 0.0, to: 200, by: 10) {
+                let at = path.clock(11_000 + milliseconds)
+                while control.maySendVideo(media: .zero, isLate: isLate, now: at) {
+                    _ = control.sent(bytes: 1000, at: at)
+                    bytes += 1000
+                }
+            }
+            return bytes
+        }
+        let (usual, late) = (bytes(isLate: false), bytes(isLate: true))
+        #expect(late > usual && late <= estimate.bytes(in: .milliseconds(300)), "seed \(seed): \(usual), \(late)")
+    }
+
     @Test(
         "shares a link with a TCP-like flow", arguments: [false, true], 1...3 as ClosedRange<UInt64>)
     func shared(cubic: Bool, seed: UInt64) throws {

@@ -82,7 +82,7 @@ final class SimulatedPath {
         tcp = SimulatedTCP(isCubic: cubic)
     }
 
-    private func clock(_ milliseconds: Double) -> MediaTime {
+    func clock(_ milliseconds: Double) -> MediaTime {
         MediaTime(nanoseconds: 5_000_000_000 + Int64(milliseconds * 1e6))
     }
     private var now: MediaTime { clock(Double(time)) }

@@ -255,6 +255,30 @@ import Wire
         #expect([refusals.streams, refusals.subscriptions, refusals.connections] == [1, 1, 1])
     }
 
+    @Test("at the bandwidth limit a stream gets no video that it never had, and its video may be turned off and on")
+    func fullStream() throws {
+        let stream = try #require(ada.publish(session, mids: mids))
+        var verb = SessionVerb.Publish()
+        (verb.session, verb.mids, verb.hasVideo) = (session, mids, false)
+        let voice = try #require(bob.ask(.session(.publish(verb)))?.published)
+        stage.handle(.media(.full(session, true)))
+        func turn(_ guest: Guest, _ stream: StreamID, on hasVideo: Bool?) -> ServerMessage? {
+            var update = SessionVerb.Update()
+            (update.session, update.stream) = (session, stream)
+            (update.hasVideo, update.hasAudio) = (hasVideo, true)
+            return guest.ask(.session(.update(update)))
+        }
+        for isOn in [false, true] { #expect(turn(ada, stream.id, on: isOn)?.type == "ok") }
+        for hasVideo in [nil, false] { #expect(turn(bob, voice.id, on: hasVideo)?.type == "ok") }
+        guard case .error(let failure)? = turn(bob, voice.id, on: true) else { return #expect(Bool(false), "refused") }
+        #expect(failure.error.code == .bandwidthExceeded && failure.error.retryAfter != nil)
+        #expect(stage.hub.bandwidthRefusals.streams == 1)
+        stage.handle(.media(.full(session, false)))
+        #expect(turn(bob, voice.id, on: true)?.type == "ok")
+        stage.handle(.media(.full(session, true)))
+        for isOn in [false, true] { #expect(turn(bob, voice.id, on: isOn)?.type == "ok", "it was accepted") }
+    }
+
     @Test func theQualityOfAStreamIsToldToItsPublisherAndItsSubscribers() throws {
         let stream = try #require(ada.publish(session, mids: mids))
         let poor = SessionNotice.StreamQuality(session: session, stream: stream.id, level: .poor, reason: .loss)

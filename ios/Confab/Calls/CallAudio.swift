@@ -1,44 +1,60 @@
 import AVFoundation
 import AppModel
+import Dispatch
 import WebRTC
 
-/// The audio session of WebRTC. `AudioMachine` decides when sound flows. WebRTC must not start it on its own: during calls, CallKit
-/// activates the session.
+/// The audio session of WebRTC. `AudioMachine` decides when sound flows, and `AudioLane` what must not run on the main thread.
+/// WebRTC must not start the session on its own: during calls, CallKit activates it.
 @MainActor final class CallAudio: AudioControl {
-    private let session = RTCAudioSession.sharedInstance()
+    private var lane = AudioLane()
+    private let queue = DispatchQueue(label: "audio session")
 
     init() {
+        let session = RTCAudioSession.sharedInstance()
         session.useManualAudio = true
         session.isAudioEnabled = AudioMachine.isEnabledAtLaunch
         // Otherwise a call during a conversation would not ring, where the app itself rings.
         try? AVAudioSession.sharedInstance().setAllowHapticsAndSystemSoundsDuringRecording(true)
-        use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
+        Self.use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
     }
 
-    /// The loudspeaker or the receiver, unless a headset is connected.
-    private func use(_ mode: AudioMode) {
-        let configuration = RTCAudioSessionConfiguration.webRTC()
-        configuration.mode = mode.native.rawValue
-        RTCAudioSessionConfiguration.setWebRTC(configuration)
+    func perform(_ effect: AudioEffect, _ done: @escaping @MainActor (Bool) -> Void) {
+        guard lane.takes(effect) else { return done(Self.carryOut(effect)) }
+        queue.async { @Sendable [weak self] in
+            let isDone = Self.carryOut(effect)
+            Task { @MainActor in
+                self?.lane.finished()
+                done(isDone)
+            }
+        }
     }
 
-    func perform(_ effect: AudioEffect) -> Bool {
+    /// - Returns: whether the system made the change.
+    private nonisolated static func carryOut(_ effect: AudioEffect) -> Bool {
+        let session = RTCAudioSession.sharedInstance()
         switch effect {
         case .configure(let speaker):
             use(AudioMode(speaker: speaker))
-            return locked { try session.setConfiguration(.webRTC()) }
+            return locked(session) { try session.setConfiguration(.webRTC()) }
         case .sessionDidActivate: session.audioSessionDidActivate(AVAudioSession.sharedInstance())
         case .sessionDidDeactivate: session.audioSessionDidDeactivate(AVAudioSession.sharedInstance())
-        case .setActive(let on): return locked { try session.setActive(on) }
+        case .setActive(let on): return locked(session) { try session.setActive(on) }
         case .setEnabled(let on): session.isAudioEnabled = on
         }
         return true
     }
 
+    /// The loudspeaker or the receiver, unless a headset is connected.
+    private nonisolated static func use(_ mode: AudioMode) {
+        let configuration = RTCAudioSessionConfiguration.webRTC()
+        configuration.mode = mode.native.rawValue
+        RTCAudioSessionConfiguration.setWebRTC(configuration)
+    }
+
     /// The session refuses changes without its lock.
     ///
     /// - Returns: whether the system made the change.
-    private func locked(_ change: () throws -> Void) -> Bool {
+    private nonisolated static func locked(_ session: RTCAudioSession, _ change: () throws -> Void) -> Bool {
         session.lockForConfiguration()
         defer { session.unlockForConfiguration() }
         return (try? change()) != nil

@@ -126,7 +126,13 @@ function dispatchOfPreview(event) {
   // Another microphone has not been heard yet.
   if (event.type === 'mediaBack' && event.kind !== 'video') hearing.reset();
   dispatch(event);
-  if (event.type === 'mediaOn') output.list();
+  if (event.type !== 'mediaOn') return;
+  output.list();
+  // The server may have no room for a camera that is turned on later. The SDK keeps offering its video.
+  preview.publisher?.off('videoRefused videoRefusalOver').on({
+    videoRefused: (/** @type {any} */ { error }) => dispatch({ type: 'fault', of: 'video', code: error.code, isFinal: false }),
+    videoRefusalOver: () => dispatch({ type: 'faultOver', of: 'video' }),
+  });
 }
 
 /**

@@ -219,6 +219,8 @@ const en = {
   faults: {
     camera: 'Others do not see or hear you yet. This page keeps trying. If that takes long, leave the room and join again.',
     cameraFull: 'Others do not see or hear you yet, because the server has reached its bandwidth limit. This page keeps trying. To be heard, turn your camera off.',
+    video: 'Others do not see you yet. This page keeps trying.',
+    videoFull: 'Others do not see you yet, because the server has reached its bandwidth limit. This page keeps trying.',
     screen: 'Others do not see your screen yet. This page keeps trying. If that takes long, stop sharing and share again.',
     screenFull: 'Others do not see your screen yet, because the server has reached its bandwidth limit. This page keeps trying.',
     others: /** @param {string} name */ (name) => `You do not see or hear ${name ? isolated(name) : 'everyone'} yet. This page keeps trying. If that takes long, leave the room and join again.`,

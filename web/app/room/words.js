@@ -87,7 +87,7 @@ function faultText({ faults, faultsRead, room }, strings) {
   if (faultsRead || faults.length === 0) return null;
   const words = strings.room.faults;
   const isFull = (/** @type {import('./types.js').Fault} */ { code }) => code === 'bandwidth_exceeded';
-  for (const of of /** @type {const} */ (['camera', 'screen'])) {
+  for (const of of /** @type {const} */ (['camera', 'screen', 'video'])) {
     const mine = faults.find((fault) => fault.of === of);
     if (mine) return words[isFull(mine) ? /** @type {const} */ (`${of}Full`) : of];
   }

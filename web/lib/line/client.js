@@ -8,9 +8,12 @@ import { Emitter } from '../events.js';
 import { IceServers } from '../media/ice.js';
 import { MediaLink } from '../media/media-link.js';
 import { Backoff } from './backoff.js';
-import { bytesOf, Link } from './link.js';
+import { finalCodes, pauseAfter } from './close-codes.js';
+import { Farewell } from './farewell.js';
+import { Link } from './link.js';
 import { awaitsAcknowledgement, decode, protocolVersion } from './messages.js';
 import { watchPage } from './page-life.js';
+import { refusalOf } from './refusal.js';
 import { defaultURL, httpURL, Socket } from './socket.js';
 
 /** @typedef {import('./messages.js').Message} Message */
@@ -25,10 +28,8 @@ const connectMs = 20_000;
 /** Acknowledge this many messages, or after this time, without waiting for an outgoing message (protocol §1). */
 const acknowledgeMessages = 32;
 const acknowledgeMs = 2000;
-/** How long to pause after close codes 4408 and 4429 if the server does not say. */
-const politePauseMs = 10_000;
-/** Close codes after which the same hello would be rejected again (protocol §2). */
-const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
+/** The longest pause that a server can request. After a longer one the page would seem to have stopped. */
+const longestPauseMs = 300_000;
 
 /**
  * @typedef {object} ClientOptions
@@ -68,11 +69,13 @@ export class Client extends Emitter {
   #welcome = null;
   /** @type {string | null} the secret for resuming, while the server keeps the connection */
   #secret = null;
+  /** When the server gives up a connection that was dropped. */
+  #keptUntil = 0;
   /** Whether the next welcome starts a new connection instead of resuming. */
   #restarting = false;
   /** @type {string | undefined} */
   #identity;
-  /** @type {ConfabError | null} why the server is about to close the socket */
+  /** @type {ConfabError | null} the server's last message, if it says why the server is about to close the socket */
   #lastError = null;
   /** @type {{promise: Promise<Welcome>, resolve: (welcome: Welcome) => void, reject: (error: unknown) => void} | null} */
   #opening = null;
@@ -155,7 +158,7 @@ export class Client extends Emitter {
    */
   request(type, members = {}) {
     const body = { type, ...members };
-    const refusal = this.#refusal(body);
+    const refusal = refusalOf(body, { state: this.#state, limits: this.#welcome?.limits, link: this.#link });
     if (refusal) return Promise.reject(new ConfabError(refusal));
     const message = this.#link.send(body);
     return new Promise((resolve, reject) => {
@@ -167,27 +170,11 @@ export class Client extends Emitter {
   /** Leaves immediately and ends the connection for good. `connect()` starts a new one. */
   leave() {
     if (this.#state === 'idle' || this.#state === 'closed') return;
+    const isAway = this.#state === 'reconnecting' && this.#secret !== null;
+    const hello = this.#hello();
     this.#socket?.send({ type: 'bye' });
     this.#finish(1000, null);
-  }
-
-  /** @param {{type: string, description?: unknown, sdp?: unknown}} body @returns {import('../errors.js').ErrorMembers | null} */
-  #refusal(body) {
-    if (this.#state === 'idle' || this.#state === 'closed') {
-      return { code: 'not_connected', message: 'Call connect() first.' };
-    }
-    const { message: most, description: maxWithDescription } = this.#welcome?.limits ?? { message: 65536, description: 262144 };
-    // Reserve 64 bytes for the numbering that is added on sending.
-    if (bytesOf(body) + 64 > (body.description || body.sdp ? maxWithDescription : most)) {
-      return { code: 'message_too_large', message: 'This message is too long. Shorten it.' };
-    }
-    if (this.#state !== 'connected' && !this.#link.hasRoom(body)) {
-      return {
-        code: 'offline_queue_full', retryable: true,
-        message: 'Too many messages are waiting for the connection. Try again after it is restored.',
-      };
-    }
-    return null;
+    if (isAway) new Farewell({ ...this.#way(), random: this.#options.random, hello, ms: this.#keptUntil - this.#clock.now() });
   }
 
   // ---- Opening and closing
@@ -196,13 +183,17 @@ export class Client extends Emitter {
     this.#timers.clear('retry');
     this.#lastError = null;
     this.#socket = new Socket({
-      url: this.#options.url ?? defaultURL(),
-      WebSocket: this.#options.WebSocket ?? globalThis.WebSocket,
-      clock: this.#clock,
+      ...this.#way(),
       opened: () => this.#socket?.send(this.#hello()),
       message: (message) => this.#receive(message),
       closed: (code) => this.#dropped(code),
     });
+  }
+
+  /** How to reach the server. */
+  #way() {
+    const { url = defaultURL(), WebSocket = globalThis.WebSocket } = this.#options;
+    return { url, WebSocket, clock: this.#clock };
   }
 
   #hello() {
@@ -263,9 +254,8 @@ export class Client extends Emitter {
     if (error?.code === 'out_of_order') this.#expire();
     else if (finalCodes.has(code)) return this.#finish(code, error ?? closedBy(code));
     this.#reconnecting();
-    const polite = code === 4408 || code === 4429 ? politePauseMs : 0;
-    const pause = Math.max(error?.retryAfterMs ?? polite, this.#backoff.next());
-    this.#timers.set('retry', pause, () => this.#open());
+    const asked = Math.min(error?.retryAfterMs ?? pauseAfter(code), longestPauseMs);
+    this.#timers.set('retry', Math.max(asked, this.#backoff.next()), () => this.#open());
   }
 
   #reconnecting() {
@@ -274,7 +264,9 @@ export class Client extends Emitter {
     const { resume, pingMs } = /** @type {Welcome} */ (this.#welcome);
     // Wait until the server must have noticed the drop (three missed pings) and its grace period is over. This limits only how
     // long callers wait: the connection cannot be resumed afterward, even if the server keeps it longer.
-    this.#timers.set('grace', resume.graceMs + 3 * pingMs, () => this.#expire());
+    const keptMs = resume.graceMs + 3 * pingMs;
+    this.#keptUntil = this.#clock.now() + keptMs;
+    this.#timers.set('grace', keptMs, () => this.#expire());
     this.emit('reconnecting');
   }
 
@@ -351,6 +343,7 @@ export class Client extends Emitter {
     if (Number.isSafeInteger(raw?.seq)) return this.#receiveNumbered(raw.seq, raw.ack, message);
     if (Number.isSafeInteger(raw?.ack)) this.#link.acknowledged(raw.ack);
     if (message?.type === 'welcome') return this.#welcomed(/** @type {any} */ (message));
+    this.#lastError = null;
     if (message?.type !== 'error') return;
     // An unnumbered error precedes a close, or a welcome that starts a new connection. It can also answer a request.
     this.#lastError = ConfabError.fromWire(message);
@@ -364,6 +357,7 @@ export class Client extends Emitter {
    */
   #receiveNumbered(seq, ack, message) {
     if (this.#state !== 'connected') return;
+    this.#lastError = null;
     if (typeof ack === 'number') this.#link.acknowledged(ack);
     const verdict = this.#link.receive(seq);
     if (verdict === 'gap') return this.#redial();

@@ -8,6 +8,11 @@
 /** Size of the resume buffer; the server's is the same (protocol §3). */
 export const replayMessages = 256;
 export const replayBytes = 64 * 1024;
+/**
+ * Bytes of the messages that are larger than that by themselves, in addition: two session descriptions of the greatest size, one
+ * for each of the peer connections with the server. Otherwise such an offer could not wait for the connection.
+ */
+export const replayLargeBytes = 2 * 256 * 1024;
 
 const encoder = new TextEncoder();
 
@@ -22,7 +27,8 @@ export class Link {
   #unacknowledgedReceipts = 0;
   /** @type {{seq: number, body: Body, bytes: number}[]} */
   #kept = [];
-  #keptBytes = 0;
+  #usualBytes = 0;
+  #largeBytes = 0;
 
   /** The highest number received. All messages with lower numbers were received too. */
   get received() {
@@ -39,7 +45,9 @@ export class Link {
    * @param {Body} body
    */
   hasRoom(body) {
-    return this.#kept.length < replayMessages && this.#keptBytes + bytesOf(body) <= replayBytes;
+    const bytes = bytesOf(body);
+    if (this.#kept.length >= replayMessages) return false;
+    return isLarge(bytes) ? this.#largeBytes + bytes <= replayLargeBytes : this.#usualBytes + bytes <= replayBytes;
   }
 
   /**
@@ -50,8 +58,8 @@ export class Link {
   send(body) {
     const entry = { seq: ++this.#lastSent, body, bytes: bytesOf(body) };
     this.#kept.push(entry);
-    this.#keptBytes += entry.bytes;
-    while (this.#kept.length > 1 && (this.#kept.length > replayMessages || this.#keptBytes > replayBytes)) this.#dropFirst();
+    this.#count(entry.bytes);
+    while (this.#kept.length > 1 && this.#isOverfull) this.#dropFirst();
     return this.#numbered(entry);
   }
 
@@ -104,7 +112,20 @@ export class Link {
   }
 
   #dropFirst() {
-    this.#keptBytes -= this.#kept[0].bytes;
+    this.#count(-this.#kept[0].bytes);
     this.#kept.shift();
   }
+
+  /** @param {number} bytes negative for a message that is dropped */
+  #count(bytes) {
+    if (isLarge(Math.abs(bytes))) this.#largeBytes += bytes;
+    else this.#usualBytes += bytes;
+  }
+
+  get #isOverfull() {
+    return this.#kept.length > replayMessages || this.#usualBytes > replayBytes || this.#largeBytes > replayLargeBytes;
+  }
 }
+
+/** @param {number} bytes */
+const isLarge = (bytes) => bytes > replayBytes;

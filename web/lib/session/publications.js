@@ -1,15 +1,22 @@
 // The streams we publish in a session, from the request to the end. Invariant: if a publisher is unpublished, or its session
 // ends, before the server has answered, the publisher is not published afterward.
 
+import { Timers } from '../clock.js';
 import { ConfabError, otError, otFailure } from '../errors.js';
+import { OTEvent } from '../events.js';
 import { sourceOf } from './publisher.js';
 import { settle } from './registry.js';
 
 /** @typedef {import('./core.js').SessionCore} SessionCore */
 /** @typedef {import('./publisher.js').Publisher} Publisher */
 
+/** The pause before a refused video is offered again, if the server does not say (milliseconds). */
+const againMs = 10_000;
+
 export class Publications {
   #core;
+  /** Offers refused videos again, by the ids of their streams. */
+  #timers;
   /**
    * Publishers that wait for their camera or the server's answer, each with what tells this attempt from a later one.
    * @type {Map<Publisher, object>}
@@ -17,10 +24,13 @@ export class Publications {
   #begun = new Map();
   /** @type {Map<string, Publisher>} by stream id */
   #running = new Map();
+  /** @type {Set<string>} ids of the streams whose video the server has refused */
+  #refusals = new Set();
 
   /** @param {SessionCore} core */
   constructor(core) {
     this.#core = core;
+    this.#timers = new Timers(core.clock);
   }
 
   get clock() {
@@ -134,6 +144,7 @@ export class Publications {
     const publisher = this.#running.get(streamId);
     if (!publisher) return false;
     this.#running.delete(streamId);
+    this.#refusalOver(publisher, streamId);
     this.#core.transport?.unpublish(streamId);
     this.#core.roster.removeStream(streamId);
     // A subscriber here may show our own stream as it comes back from the server.
@@ -158,8 +169,38 @@ export class Publications {
   }
 
   /** @param {Publisher} publisher @param {Record<string, unknown>} changes the changed members of the stream */
-  update({ stream }, changes) {
-    if (stream) this.#core.request('session.update', { streamId: stream.streamId, ...changes }).catch(() => {});
+  update(publisher, changes) {
+    const { stream } = publisher;
+    if (!stream) return;
+    const { streamId } = stream;
+    if (changes.hasVideo === false) this.#refusalOver(publisher, streamId);
+    const { hasVideo, ...others } = changes;
+    this.#core.request('session.update', { streamId, ...changes }).then(
+      () => { if (hasVideo) this.#refusalOver(publisher, streamId); },
+      (error) => {
+        if (!hasVideo || error.code !== 'bandwidth_exceeded') return;
+        if (Object.keys(others).length > 0) this.update(publisher, others);
+        this.#refused(publisher, streamId, error);
+      },
+    );
+  }
+
+  /**
+   * The server takes no more video for now. Offers this one again until it is accepted or turned off.
+   * @param {Publisher} publisher @param {string} streamId @param {ConfabError} error
+   */
+  #refused(publisher, streamId, error) {
+    const isWanted = () => this.#running.get(streamId) === publisher && sourceOf(publisher).announcement().hasVideo;
+    if (!isWanted()) return;
+    if (!this.#refusals.has(streamId)) publisher.dispatch(new OTEvent('videoRefused', { error }));
+    this.#refusals.add(streamId);
+    this.#timers.set(streamId, error.retryAfterMs ?? againMs, () => { if (isWanted()) this.update(publisher, { hasVideo: true }); });
+  }
+
+  /** @param {Publisher} publisher @param {string} streamId */
+  #refusalOver(publisher, streamId) {
+    this.#timers.clear(streamId);
+    if (this.#refusals.delete(streamId)) publisher.dispatch(new OTEvent('videoRefusalOver'));
   }
 
   /** Publishes all streams over the new transport, because the media mode of the session changed. */

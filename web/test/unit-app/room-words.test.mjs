@@ -115,6 +115,11 @@ test('what cannot be sent or received is told in one sentence with what happens 
   fault(machine, 'camera', 'bandwidth_exceeded');
   assert.match(text(machine), /^Others do not see or hear you yet, because .* bandwidth limit\. This page keeps trying\. To be heard, turn your camera off\.$/);
   assert.equal(text(machine.tell('dismiss')), '');
+  machine.tell('faultOver', { of: 'camera' }).tell('faultOver', { of: 'screen' });
+  fault(machine, 'video', 'bandwidth_exceeded');
+  assert.match(text(machine), /^Others do not see you yet, because the server has reached its bandwidth limit\. This page keeps trying\.$/);
+  machine.tell('faultOver', { of: 'video' });
+  fault(machine, 'screen', 'internal');
   fault(machine, 'camera', 'internal');
   assert.match(text(machine), /^Others do not see or hear you yet\. This page keeps trying/);
   for (const of of ['camera', 'screen', 'stream-bob']) machine.tell('faultOver', { of });

@@ -78,6 +78,32 @@ describe('A client that connects', () => {
     assert.equal(client.state, 'connected');
   });
 
+  test('waits five minutes at most, whatever the server says', async () => {
+    await client.connect();
+    for (const retryAfterMs of [301_000, 2 ** 52]) {
+      const tried = server.sockets.length;
+      server.socket.say({ type: 'error', code: 'too_many_connections', message: 'Later.', retryable: true, retryAfterMs });
+      server.socket.drop(4429);
+      await clock.advance(299_000);
+      assert.equal(server.sockets.length, tried);
+      await clock.advance(1000);
+      assert.equal(client.state, 'connected');
+    }
+  });
+
+  test('does not wait for an error that no close followed', async () => {
+    for (const next of ['pong', 'roulette.waiting']) {
+      begin();
+      await client.connect();
+      server.socket.say({ type: 'error', code: 'rate_limited', message: 'Later.', retryable: true, retryAfterMs: 60_000 });
+      if (next === 'pong') server.socket.say({ type: next });
+      else server.send({ type: next });
+      server.socket.drop();
+      await clock.advance(3000);
+      assert.equal(client.state, 'connected', next);
+    }
+  });
+
   test('reports an invalid url', async () => {
     const broken = make({ WebSocket: class { constructor() { throw new SyntaxError('bad url'); } } });
     const error = await rejection(broken.connect());

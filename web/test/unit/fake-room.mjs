@@ -24,6 +24,8 @@ export class FakeRoom {
   pageSize = 1000;
   /** The state of the clients' media with the server. */
   clock = new FakeClock();
+  /** Whether the session sends as much as it may, so that no stream gets video. */
+  isFull = false;
   /** @type {any} the error with which offers are refused */
   offerRefusal = null;
   /** The media sections of the server's answers. */
@@ -130,6 +132,7 @@ export class FakeRoom {
   'session.update'(_from, { sessionId, streamId, type, seq, audioMid, videoMid, ...changes }) {
     const stream = this.session(sessionId).streams.get(streamId);
     if (!stream) throw refusal('not_found');
+    if (this.isFull && changes.hasVideo) throw new ConfabError({ code: 'bandwidth_exceeded', message: 'Later.', retryable: true, retryAfterMs: 10_000 });
     stream.info = { ...stream.info, ...changes };
     this.broadcast(sessionId, { type: 'session.streamChanged', stream: stream.info });
   }

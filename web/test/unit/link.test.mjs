@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { bytesOf, Link, replayBytes, replayMessages } from '../../lib/line/link.js';
+import { bytesOf, Link, replayBytes, replayLargeBytes, replayMessages } from '../../lib/line/link.js';
 import { seeded } from './random.mjs';
 
 /** @param {number} number */
@@ -45,12 +45,25 @@ describe('Link', () => {
   test('limits its buffer in bytes, but always keeps the newest message', () => {
     const link = new Link();
     link.send(body(1));
-    const large = { type: 'session.negotiate', description: 'x'.repeat(2 * replayBytes) };
-    assert.ok(bytesOf(large) > replayBytes);
+    const large = { type: 'session.negotiate', description: 'x'.repeat(2 * replayLargeBytes) };
     assert.equal(link.hasRoom(large), false);
     link.send(large);
     assert.equal(link.replay(0), null);
     assert.equal(link.replay(1)?.length, 1);
+  });
+
+  test('keeps two descriptions of the greatest size beside other messages', () => {
+    const link = new Link();
+    const offer = { type: 'media.offer', side: 'send', sdp: 'x'.repeat(260_000) };
+    assert.ok(bytesOf(offer) > 3 * replayBytes);
+    for (const message of [body(1), offer, body(2), offer, body(3)]) {
+      assert.equal(link.hasRoom(message), true);
+      link.send(message);
+    }
+    assert.equal(link.hasRoom(offer), false);
+    assert.equal(link.replay(0)?.length, 5);
+    link.acknowledged(2);
+    assert.equal(link.hasRoom(offer), true);
   });
 
   test('ignores an acknowledgement of messages that were never sent', () => {

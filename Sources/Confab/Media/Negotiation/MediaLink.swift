@@ -63,7 +63,8 @@ final class MediaLink: Sendable {
                     try await core?.peerConfiguration(isRelayed: false) ?? PeerConfiguration()
                 },
                 report: { [weak self] in self?.post(.report($0, connection: $1), to: side) })
-            let mailbox = Mailbox(RoutedSide(), clock: core.surroundings.clock) { [weak self] effect in
+            let mailbox = Mailbox(RoutedSide(receives: side == .receive), clock: core.surroundings.clock) {
+                [weak self] effect in
                 self?.carryOut(effect, of: side)
             }
             sides.withLock { $0[side] = Side(mailbox: mailbox, runner: runner) }
@@ -146,7 +147,7 @@ final class MediaLink: Sendable {
     /// Sends exactly these layers of a video; nil for all.
     func want(_ rids: [String]?, on pair: Pair) { post(.activate(pair.video, rids), to: .send) }
 
-    /// The mids of a pair, once an offer with them is on its way.
+    /// The mids of a pair, once requests may use them: an offer with them is on its way, or was answered.
     func mids(_ pair: Pair) async throws(ConfabError) -> MediaMids {
         try await awaitResult { (answer: @escaping Answer) in
             let known = state.withLock { state -> Result<MediaMids, ConfabError>? in

@@ -27,7 +27,8 @@ struct RoutedSide: Sendable {
         case step(PeerStep)
         /// Sends an offer to the server.
         case request(Int, String)
-        /// An offer with these mids is on its way, by the ids of the plans. Renewed: it begins another connection.
+        /// Requests may use these mids, by the ids of the plans: an offer with them is on its way, or was answered. Renewed: it
+        /// begins another connection.
         case mids([Int: String], isRenewed: Bool)
         case state(PeerState)
         case found(mid: String, RemoteTrack)
@@ -57,6 +58,8 @@ struct RoutedSide: Sendable {
     /// The pause after a refusal if the server does not set one.
     static let retryDelay = Duration.seconds(1)
 
+    /// Whether media comes over this connection.
+    private let receives: Bool
     private var phase = Phase.closed
     private(set) var plans: [TransceiverPlan] = []
     private(set) var state = PeerState.new
@@ -76,6 +79,10 @@ struct RoutedSide: Sendable {
     private var isSuspect = false
     private var attempts = 0
     private var attemptedAt: Timestamp?
+    /// Whether the mids of the current offer wait for its answer.
+    private var holdsMids = false
+
+    init(receives: Bool) { self.receives = receives }
 
     var nextTimeout: Timestamp? { timers.next }
     var isOpen: Bool { phase != .closed }
@@ -163,9 +170,14 @@ struct RoutedSide: Sendable {
             (phase, mids, hadOffers) = (.asking, offered, true)
             requests += 1
             effects.append(.request(requests, sdp))
-            effects.append(.mids(offered, isRenewed: isRenewed))
+            // Over a connection in use, media for new transceivers could come before the answer, and WebRTC drops its first
+            // keyframe then.
+            holdsMids = receives && isDescribed
+            if !holdsMids { effects.append(.mids(offered, isRenewed: isRenewed)) }
         case (.accepted, .accepting):
             (phase, isDescribed) = (.idle, true)
+            if holdsMids { effects.append(.mids(mids, isRenewed: false)) }
+            holdsMids = false
             for plan in plans where plan.direction == .receiveOnly {
                 if let mid = mids[plan.id], !found.contains(mid) { effects.append(.step(.find(mid: mid))) }
             }
@@ -274,7 +286,7 @@ struct RoutedSide: Sendable {
         if phase != .closed { effects.append(.step(.close)) }
         let kept = connections
         let asked = requests
-        self = RoutedSide()
+        self = RoutedSide(receives: receives)
         (connections, requests) = (kept, asked)
     }
 }

@@ -1,0 +1,10 @@
+// What the server's close codes mean for the next attempt to connect (protocol §2).
+
+/** Close codes after which the same hello would be rejected again. */
+export const finalCodes = new Set([4400, 4401, 4403, 4409, 4413]);
+
+/** How long to pause after close codes 4408 and 4429 if the server does not say (milliseconds). */
+const politePauseMs = 10_000;
+
+/** @param {number} code @returns {number} how long to pause at least if the server does not say (milliseconds) */
+export const pauseAfter = (code) => (code === 4408 || code === 4429 ? politePauseMs : 0);
