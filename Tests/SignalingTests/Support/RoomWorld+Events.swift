@@ -112,7 +112,9 @@ extension RoomWorld {
         if chance(40) { options.media = .mesh }
         let isNew = !stage.hub.hasRoom(name)
         if isNew { (creators[name], known[name]) = (visitor.guest.identity, nil) }
-        let password = chance(50) ? (chance(80) ? Self.password : "wrong") : nil
+        // Rarely without need: the refusal would hide what happens to people who come in.
+        let isNeeded = known[name]?.password ?? false
+        let password = chance(isNeeded ? 80 : 5) ? (chance(80) ? Self.password : "wrong") : nil
         visitor.token = chance(40) && !isNew ? ledgers[name]?.tokens.randomElement(using: &random) : nil
         let answer = visitor.guest.open(
             name, as: Self.displayName, password: password, token: visitor.token?.text, with: options)
