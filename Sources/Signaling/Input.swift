@@ -43,8 +43,8 @@ public enum Input: Equatable, Sendable {
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
     /// directory keep the rules that they were made with.
     case settingsChanged(HubSettings)
-    /// The free space of the disk was measured: the bytes that files in rooms may take. Sent before each upload, too. A measurement
-    /// begins only after the one before was sent.
+    /// The free space of the disk was measured: the bytes that files in rooms may take, with what has arrived of the uploads under
+    /// way. Sent before each upload, too. A measurement begins only after the one before was sent.
     case diskMeasured(spare: Int)
     /// A call was active when the server stopped, and must be restored with its two people. Sent at startup, before any client
     /// connects.

@@ -20,18 +20,21 @@ final class DiskMeter {
         let eventLoop = gateway.eventLoop
         let (meter, disk) = (NIOLoopBound(self, eventLoop: eventLoop), disk)
         let bound = NIOLoopBound(gateway, eventLoop: eventLoop)
+        // Read before the free space, so that at most as much counts as is written.
+        let arrived = gateway.runner.roomFiles?.arrivedBytes ?? 0
         let reported = eventLoop.makeFutureWithTask { await disk.measure() }.map { free in
             meter.value.running = nil
-            meter.value.report(free, to: bound.value)
+            meter.value.report(free, arrived, to: bound.value)
             return free
         }
         running = reported
         return reported
     }
 
-    private func report(_ free: Int?, to gateway: Gateway) {
+    /// - Parameter arrived: what was on the disk of the uploads under way. The rules reserve space for all of each.
+    private func report(_ free: Int?, _ arrived: Int, to gateway: Gateway) {
         // What cannot be measured may be full. `Readiness` reports file system errors.
-        gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark))
+        gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark + arrived))
         if let free { gateway.isDiskLow = free < mark }
     }
 }

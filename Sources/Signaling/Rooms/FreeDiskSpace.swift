@@ -7,7 +7,7 @@
 /// ended, counts as settling until a measurement includes it. Measurements do not overlap: each began after the one before was
 /// reported. So it includes what had settled by then.
 struct FreeDiskSpace: Equatable, Sendable {
-    /// Bytes, by the last measurement; negative if less is free than should be.
+    /// Bytes, by the last measurement, with what has arrived of the uploads under way. Negative if less is free than should be.
     private var spare: Int?
     private var promised = 0
     private var arriving = 0

@@ -34,14 +34,14 @@ final class ServerProcess: Sendable {
     /// The settings of this test, without the defaults above.
     let settings: [String: String]
     private let flags: [String]
-    private let descriptors: Int?
+    private let descriptorLimit: Int?
     private let directory: String
     private let state = Mutex(State())
 
     private init(_ settings: [String: String], _ flags: [String], descriptors: Int?) throws {
         self.settings = settings
         self.flags = flags
-        self.descriptors = descriptors
+        descriptorLimit = descriptors
         directory = NSTemporaryDirectory() + "confab-hostile-\(UUID().uuidString)"
         dataDirectory = directory + "/data"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -78,7 +78,9 @@ final class ServerProcess: Sendable {
     private func start(port: Int) throws {
         raiseDescriptorLimit()
         var command = [try Executable.confab(), "serve", "--port", "\(port)", "--data-dir", dataDirectory] + flags
-        if let descriptors { command = ["/bin/sh", "-c", "ulimit -n \(descriptors) && exec \"$@\"", "sh"] + command }
+        if let limit = descriptorLimit {
+            command = ["/bin/sh", "-c", "ulimit -n \(limit) && exec \"$@\"", "sh"] + command
+        }
         let process = try RunningProcess(
             command[0], Array(command.dropFirst()), environment: environment, logFile: directory + "/log")
         state.withLock { ($0.process, $0.wasKilled) = (process, false) }

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import Signaling
+import Synchronization
 import Wire
 
 /// The bytes of the files in rooms, one file each in a folder of the data directory.
@@ -16,6 +17,10 @@ final class RoomFileStore: Sendable {
     static let chunkSize = 64 * 1024
 
     private let directory: String
+    /// What is on the disk of each upload that is under way and was not deleted, in bytes.
+    private let arrived = Mutex<[RoomFileID: Int]>([:])
+
+    var arrivedBytes: Int { arrived.withLock { $0.values.reduce(0, +) } }
 
     init(dataDirectory: String) { directory = dataDirectory + "/files" }
 
@@ -30,6 +35,7 @@ final class RoomFileStore: Sendable {
     /// Deletes a file. What is still being sent or downloaded fails, so that nothing outlives the space reserved for it.
     func delete(_ id: RoomFileID) {
         let path = path(id)
+        _ = arrived.withLock { $0.removeValue(forKey: id) }
         NIOThreadPool.singleton.submit { _ in
             truncate(path, 0)
             unlink(path)
@@ -51,6 +57,8 @@ final class RoomFileStore: Sendable {
         var received = 0
         // Parts can be as small as a byte, and each write is a task for the thread pool.
         var unwritten = ByteBuffer()
+        arrived.withLock { $0[id] = 0 }
+        defer { _ = arrived.withLock { $0.removeValue(forKey: id) } }
         do {
             try await confirm()
             for try await part in body {
@@ -59,6 +67,8 @@ final class RoomFileStore: Sendable {
                 unwritten.writeImmutableBuffer(part)
                 guard unwritten.readableBytes >= Self.chunkSize else { continue }
                 try await write(unwritten, to: id, at: received - unwritten.readableBytes)
+                // A file that was deleted meanwhile takes no space.
+                arrived.withLock { if $0[id] != nil { $0[id] = received } }
                 unwritten.clear()
             }
             guard received == size else { throw WireError.otherSize }
