@@ -39,7 +39,7 @@ import Wire
             "session.forceMute: ok",
             "session.forceMute: not_permitted", "session.forceUnpublish: ok", "session.forceDisconnect: ok",
             "created by an application", "changed by an application", "token for a host", "an owner came in",
-            "an owner came in with a token", "an owner is away", "banned by an owner", "banned by a stand-in",
+            "an owner came in with a token", "an owner is away", "banned by an owner",
             "a stand-in did room.set", "a stand-in did room.role", "a stand-in did room.remove",
         ] + RoomSentence.allCases.map({ "judged \($0)" }) {
             #expect(world.figures[kind, default: 0] > 0 || events < 10_000, "\(kind) never happened")
