@@ -2,6 +2,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import ServiceLifecycle
+import Wire
 
 /// `GET /metrics` on a separate port.
 ///
@@ -20,9 +21,9 @@ struct MetricsEndpoint: Service {
             router: router(),
             configuration: .init(address: .hostname(host, port: configuration.port)),
             onServerRunning: { channel in
-                logger.info(
-                    "Metrics ready", metadata: ["url": "http://\(host):\(channel.localAddress?.port ?? 0)/metrics"]
-                )
+                let port = channel.localAddress?.port ?? 0
+                let url = ServerURLs(host: host, port: port, isSecure: false).main + "/metrics"
+                logger.info("Metrics ready", metadata: ["url": "\(url)"])
             },
             logger: logger
         )
@@ -65,7 +66,8 @@ struct MetricsPortError: Error, CustomStringConvertible {
 
     init(_ configuration: ConfabConfiguration.Metrics, cause: any Error) {
         description =
-            "The port for metrics, \(configuration.host):\(configuration.port), could not be opened: \(cause). "
+            "The port for metrics, \(URLAuthority(host: configuration.host, port: configuration.port)), could not be "
+            + "opened: \(cause). "
             + "Set metrics.port to a free port, or metrics.enabled to auto to run without metrics."
     }
 }
