@@ -1,5 +1,7 @@
 // Shows a link as a QR code, which the server draws.
 
+import { at } from './base.js';
+
 /**
  * For each element, the text whose QR code it should show.
  * @type {WeakMap<HTMLElement, string>}
@@ -27,7 +29,7 @@ export async function showQr(place, text, label) {
 async function drawn(text) {
   try {
     // Send the link in the body, because proxies log URLs and the link may contain a code.
-    const response = await fetch('/v1/qr', { method: 'POST', body: text });
+    const response = await fetch(at('/v1/qr'), { method: 'POST', body: text });
     return response.ok ? await response.text() : null;
   } catch {
     return null;
