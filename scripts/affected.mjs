@@ -140,6 +140,8 @@ class Checkout {
     } else if (!name.startsWith('.')) {
       paths = [beside, name];
     }
+    // The references of a page are relative to its address, which is another place than that of its file.
+    if (from.endsWith('.html')) paths.push(`web/${name.replace(/^(\.\.?\/)+/, '')}`);
     return paths.map((each) => each.replace(/\/$/, '')).flatMap((each) => {
       if (this.#places.has(each)) return [each];
       // A single word is rarely a folder.

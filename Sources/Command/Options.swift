@@ -6,7 +6,9 @@ import Wire
 
 extension ConfabConfiguration {
     /// The URL of a server with the default configuration.
-    static var defaultServer: String { "http://\(ConfabConfiguration().host):\(ConfabConfiguration().port)" }
+    static var defaultServer: String {
+        "http://\(URLAuthority(host: ConfabConfiguration().host, port: ConfabConfiguration().port))"
+    }
 }
 
 /// Options that locate the data directory, for commands that work alongside a running server.

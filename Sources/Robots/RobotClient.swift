@@ -105,10 +105,11 @@ struct RobotPlace {
         guard let url = URLComponents(string: text), let host = url.host, !host.isEmpty,
             let scheme = url.scheme?.lowercased(), let isSecure = Self.schemes[scheme]
         else { throw RobotError.noAddress(text) }
-        self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+        self.host = URLAuthority(host: host).host
         self.isSecure = isSecure
         port = url.port ?? (isSecure ? 443 : 80)
-        path = (url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path) + "/v1/socket"
+        let base = url.percentEncodedPath
+        path = (base.hasSuffix("/") ? String(base.dropLast()) : base) + "/v1/socket"
     }
 
     private static let schemes = ["http": false, "ws": false, "https": true, "wss": true]

@@ -239,7 +239,7 @@ final class RobotLine: ChannelInboundHandler, @unchecked Sendable {
 }
 
 extension RobotPlace {
-    var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    var authority: String { URLAuthority(host: host, port: port).description }
     /// The server name for TLS. Nil for an IP address, which SNI does not allow.
     var serverName: String? {
         let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }

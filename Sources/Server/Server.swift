@@ -302,7 +302,10 @@ public struct ConfabServer: Sendable {
                 let port = channel.localAddress?.port ?? configuration.port
                 noteAddress(port)
                 supervisor?.tell(.ready)
-                onReady(Ready(configuration, port: port, isSecure: certificates != nil, lan: lan))
+                let addresses = (try? lanAddresses())?.map(\.address) ?? []
+                onReady(
+                    Ready(
+                        configuration, port: port, isSecure: certificates != nil, lan: lan, addresses: addresses))
             },
             eventLoopGroupProvider: .shared(group),
             logger: logger
@@ -342,15 +345,22 @@ struct LocalNetwork: Sendable {
 }
 
 extension ConfabServer.Ready {
-    init(_ configuration: ConfabConfiguration, port: Int, isSecure: Bool, lan: LocalNetwork?) {
-        let scheme = isSecure ? "https" : "http"
+    /// - Parameter addresses: this machine's addresses except loopback, the most reachable first.
+    init(
+        _ configuration: ConfabConfiguration, port: Int, isSecure: Bool, lan: LocalNetwork?, addresses: [IPAddress]
+    ) {
         let own = lan?.addresses.first { $0.isIPv4 && !$0.isLoopback } ?? lan?.addresses.first
-        let host = own.map { $0.isIPv4 ? "\($0)" : "[\($0)]" } ?? configuration.host
-        let url = configuration.publicURL ?? "\(scheme)://\(host):\(port)"
+        let urls = ServerURLs(
+            host: own?.description ?? configuration.host, port: port, isSecure: isSecure, addresses: addresses)
+        let url = configuration.publicURL ?? urls.main
         var line = "Confab is ready: \(url)"
         if configuration.ice.isEmpty { line += " (LAN only: no STUN or TURN configured)" }
         line += " (to try it alone, open \(url)/?guest=1 in two tabs)"
         var notes: [String] = []
+        if configuration.publicURL == nil, !urls.others.isEmpty {
+            let camera = isSecure ? "" : " On other devices, browsers allow the camera only over HTTPS."
+            notes.append("Also at \(urls.others.joined(separator: ", ")).\(camera)")
+        }
         if lan != nil {
             notes.append("To connect a phone, first open \(url)/lan on it and trust this server's certificate.")
             if let code = try? QRCode(url + "/lan") { notes.append(code.terminalText()) }

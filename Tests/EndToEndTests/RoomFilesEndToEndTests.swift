@@ -25,13 +25,15 @@ struct RoomFilesEndToEndTests {
         #expect(steps.allSatisfy { $0.size == Self.bytes.count })
     }
 
-    @Test("a file that one person sends is downloaded by another, until it is deleted")
-    func file() async throws {
+    @Test(
+        "a file that one person sends is downloaded by another, until it is deleted, also below a path",
+        arguments: ["", "/video"])
+    func file(path: String) async throws {
         let source = try Frames.file(Self.bytes, "bin")
         let copy = source.appendingPathExtension("copy")
         defer { for file in [source, copy] { try? FileManager.default.removeItem(at: file) } }
-        try await TestServer.run { server in
-            let (ada, bob) = (Guest(server), Guest(server))
+        try await TestServer.run(publicURL: "https://example.org" + path) { server in
+            let (ada, bob) = (Guest(port: server.port, path: path), Guest(port: server.port, path: path))
             let here = try await ada.client.rooms.join("garden", displayName: "Ada")
             let there = try await bob.client.rooms.join("garden", displayName: "Bob")
             let events = there.events.makeAsyncIterator()

@@ -154,6 +154,8 @@ import Testing
     @Test(arguments: [
         ("publicURL", "https://Chat.Example.org:8443/a/", "https://chat.example.org:8443/a"),
         ("publicURL", "http://[::1]:80", "http://[::1]:80"),
+        ("publicURL", "https://Example.org/Some-1/v_i.d~eo//", "https://example.org/Some-1/v_i.d~eo"),
+        ("host", "[::1]", "::1"),
         ("ice.stunServers", "stun:s.example:3478", "stun:s.example:3478"),
         ("media.address", "::ffff:192.0.2.1", "192.0.2.1"),
         ("limits.messageSize", "131072B", "128KiB"), ("roulette.reportRetention", "720h", "30d"),
@@ -170,7 +172,11 @@ import Testing
 
     @Test(arguments: [
         ("publicURL", "ftp://x"), ("publicURL", "https://u@x"), ("publicURL", "https://x/?q"),
-        ("publicURL", "https://"), ("publicURL", "https://x:99999"),
+        ("publicURL", "https://"), ("publicURL", "https://x:99999"), ("publicURL", "https://x/#f"),
+        ("publicURL", "https://x/?"), ("publicURL", "https://x/a/../b"), ("publicURL", "https://x/."),
+        ("publicURL", "https://x//a"), ("publicURL", "https://x/a//b"), ("publicURL", "https://x/%76"),
+        ("publicURL", "https://x/%zz"), ("publicURL", "https://x/a;b"), ("publicURL", "https://x/a:b"),
+        ("publicURL", "https://x/room/y"), ("publicURL", "https://u:p@x/video"), ("publicURL", "x.example/video"),
         ("allowedOrigins", "https://x/path"), ("allowedOrigins", "*"), ("trustedProxies", "10.0.0.1/8"),
         ("ice.stunServers", "turn:x"),
         ("ice.stunServers", "stun:"), ("ice.stunServers", "stun://x"), ("media.address", "host"),

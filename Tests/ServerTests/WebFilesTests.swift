@@ -42,6 +42,17 @@ import Testing
         #expect(WebFiles.redirection(path: "/nearby/", query: nil, [.rooms]) == nil)
     }
 
+    @Test(arguments: [
+        ("/app/front/index.html", "../../"), ("/app/room/index.html", "../../rooms"),
+        ("/app/try/index.html", "../../try"),
+        ("/app/strangers/index.html", "../../strangers"), ("/app/lan/index.html", "../../lan"),
+        ("/app/none/index.html", nil),
+        ("/app/front/front.css", nil), ("/app/index.html", nil), ("/strangers", nil), ("/app//index.html", nil),
+    ])
+    func theFileOfAPageLeadsToItsAddress(path: String, location: String?) {
+        #expect(WebFiles.address(ofPageFile: path) == location)
+    }
+
     @Test func aWayThatIsOffHasNoPage() {
         let ways: [WayIn] = [.rooms, .strangers]
         #expect(WebFiles.name(of: "/", ways) == "app/front/index.html")

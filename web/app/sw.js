@@ -1,10 +1,13 @@
 // The service worker: receives a push, shows a notification for the call, and opens the page. A push names no caller; the page
-// gets the name from the server. Served at /sw.js, so that its scope covers all pages. A classic script, because not every
-// browser supports modules in service workers.
+// gets the name from the server. Served beside the pages, at /sw.js, so that its scope covers all of them. A classic script, because
+// not every browser supports modules in service workers.
 'use strict';
 
 (() => {
   const worker = /** @type {any} */ (self);
+
+  /** The path below which the server is, as in `shared/base.js`. */
+  const base = new URL('.', worker.location.href).pathname.slice(0, -1);
 
   /** How long an open page has to answer (milliseconds). */
   const answerTimeout = 1000;
@@ -56,7 +59,7 @@
     if ((await Promise.all(looked.map(answerOf))).includes(true)) return;
     const rings = kind === 'incoming';
     await worker.registration.showNotification(words.title, {
-      body: words[kind], tag: callId ?? 'call', icon: '/app/favicon.svg', data: { callId },
+      body: words[kind], tag: callId ?? 'call', icon: `${base}/app/favicon.svg`, data: { callId },
       requireInteraction: rings, renotify: rings, vibrate: rings ? [400, 200, 400, 200, 400] : [],
     });
   }
@@ -69,7 +72,7 @@
       page.postMessage({ type: 'call', callId });
       await page.focus();
     } else {
-      await worker.clients.openWindow(callId && !guest ? `/nearby#call=${encodeURIComponent(callId)}` : '/nearby');
+      await worker.clients.openWindow(base + (callId && !guest ? `/nearby#call=${encodeURIComponent(callId)}` : '/nearby'));
     }
   }
 
@@ -99,7 +102,7 @@
     const all = /** @type {any[]} */ (await worker.clients.matchAll({ type: 'window', includeUncontrolled: true }));
     const at = (/** @type {string} */ path) => all.filter((/** @type {{url: string}} */ { url }) => {
       const { pathname, searchParams } = new URL(url);
-      return pathname === path && searchParams.has('guest') === guest;
+      return pathname === base + path && searchParams.has('guest') === guest;
     });
     // With one way in, this page can be at / too. Other pages at / do not answer.
     const home = at('/');

@@ -19,6 +19,8 @@
     'reconnection delay': 500, // milliseconds before the first attempt, doubled for each further one
     'max reconnection attempts': 10,
   };
+  // The server may be below a path of its origin, and this script with it.
+  const own = /^(\w+:[/]+[^/]+)[/](.+[/])socket\.io[/]socket\.io\.js/.exec(/** @type {any} */ (document.currentScript || {}).src || '') || [];
   const keptPackets = 1000; // while disconnected; no page sends more before it notices
   const boundary = '\ufffd';
   const unreachable = 'The server cannot be reached.';
@@ -33,11 +35,7 @@
 
   /** @param {string} text @returns {any} undefined if it is not JSON */
   function fromJSON(text) {
-    try {
-      return JSON.parse(text);
-    } catch (error) {
-      return undefined;
-    }
+    try { return JSON.parse(text); } catch (error) { return undefined; }
   }
 
   function frame(/** @type {string[]} */ packets) {
@@ -385,15 +383,15 @@
     const base = `${given.secure ? 'https:' : location.protocol}//${location.host}`;
     // Pages also pass a host without a scheme, with or without slashes.
     const { origin, search, pathname } = new URL(/^(\w+:\/)?\/|^$/.test(url) ? url : `//${url}`, base);
-    const resource = String(given.resource || defaults.resource).replace(/^\/|\/$/g, '');
+    const usual = (origin === own[1] ? own[2] : '') + defaults.resource;
+    const resource = String(given.resource || usual).replace(/^\/|\/$/g, '');
     const sockets = given['force new connection'] ? {} : page.io.sockets;
     const socket = sockets[origin] = sockets[origin] || new Socket(`${origin}/${resource}/1/`, search, given);
     if (!socket.reconnecting) socket.connect();
     return socket.of(pathname.slice(1));
   }
 
-  // When a tab closes, Firefox often stops the first script that runs. This listener does nothing and protects those that
-  // follow.
+  // When a tab closes, Firefox often stops the first script that runs. This one does nothing and protects those that follow.
   page.addEventListener('pagehide', () => {});
   page.addEventListener('pagehide', () => made.forEach((socket) => socket.hide()));
   page.io = { version: '0.9', protocol: 1, transports: Object.keys(transports), sockets: {}, j: [], connect, Socket };

@@ -186,8 +186,11 @@ public enum ServerAddress {
         let text = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !text.isEmpty, text.utf8.count <= 512, !text.contains(where: \.isWhitespace) else { return nil }
         if text.contains("://") { return checked(text) }
-        guard let secure = checked("https://\(text)") else { return nil }
-        return isLocal(secure) ? checked("http://\(text)") : secure
+        // An IPv6 address without a port, which people copy without brackets.
+        let isBare = text.count(where: { $0 == ":" }) > 1 && text.allSatisfy { $0 == ":" || $0.isHexDigit }
+        let authority = isBare ? "[\(text)]" : text
+        guard let secure = checked("https://\(authority)") else { return nil }
+        return isLocal(secure) ? checked("http://\(authority)") : secure
     }
 
     /// Returns the server of a link `confab://server?url=…`.
@@ -202,16 +205,35 @@ public enum ServerAddress {
         guard var parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty, parts.user == nil
         else { return nil }
-        (parts.scheme, parts.path, parts.query, parts.fragment) = (scheme, "", nil, nil)
+        (parts.scheme, parts.query, parts.fragment) = (scheme, nil, nil)
+        parts.percentEncodedPath = serverPath(parts.percentEncodedPath)
         guard let url = parts.url else { return nil }
         // Without encryption, everybody on the way could listen.
         return scheme == "https" || isLocal(url) ? url : nil
     }
 
+    /// The server's part of the path of one of its pages, whose addresses people scan and paste. Servers can be below a path.
+    private static func serverPath(_ path: String) -> String {
+        var segments = path.split(separator: "/")
+        if segments.dropLast().last == "room" {
+            segments.removeLast(2)
+        } else if let last = segments.last, pages.contains(String(last)) {
+            segments.removeLast()
+        }
+        return segments.map { "/\($0)" }.joined()
+    }
+
+    private static let pages: Set = ["strangers", "nearby", "rooms", "try", "lan"]
+
     /// Whether a server is in the own network: a bare name, `.local`, or a private address.
     public static func isLocal(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
-        if host.hasSuffix(".local") || host == "localhost" || host == "[::1]" || host == "::1" { return true }
+        if host.hasSuffix(".local") || host == "localhost" { return true }
+        // Loopback, and the private and link-local addresses of RFC 4193 and RFC 4291.
+        let address = host.trimmingCharacters(in: ["[", "]"])
+        if address.contains(":") {
+            return address == "::1" || ["fc", "fd", "fe8", "fe9", "fea", "feb"].contains(where: address.hasPrefix)
+        }
         let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
         if numbers.count == 4, let first = numbers[0], let second = numbers[1], !numbers.contains(nil) {
             return first == 10 || first == 127 || (first == 192 && second == 168) || (first == 169 && second == 254)

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Wire
 
 extension NIOTransport {
     func run(
@@ -35,11 +36,10 @@ struct NIOPlace: Sendable {
     let isSecure: Bool
     /// The path and the host for the head of a request.
     let path: String
-    var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    var authority: String { URLAuthority(host: host, port: port).description }
 
     init(_ url: URL) {
-        let name = url.host ?? ""
-        host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
+        host = URLAuthority(host: url.host ?? "").host
         isSecure = url.scheme == "wss" || url.scheme == "https"
         port = url.port ?? (isSecure ? 443 : 80)
         let path = url.path(percentEncoded: true)

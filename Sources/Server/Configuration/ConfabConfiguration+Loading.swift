@@ -124,6 +124,10 @@ extension ConfabConfiguration {
         require(
             (tls.certificate == nil) == (tls.privateKey == nil), "tls.certificate",
             "set both tls.certificate and tls.privateKey, or neither")
+        let own = BasePath(self).reservedSegment
+        require(
+            own == nil, "publicURL",
+            "its path begins with /\(own ?? ""), which is a path of Confab itself; choose another one, such as /video")
         require(
             (ice.turnUsername == nil) == (ice.turnPassword == nil), "ice.turnUsername",
             "set both ice.turnUsername and ice.turnPassword, or neither")

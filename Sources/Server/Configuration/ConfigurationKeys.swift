@@ -35,15 +35,20 @@ extension Setting {
 
     private static let server: [Setting] = [
         Setting(
-            "host", \.host, .word("an address or host name"),
+            "host", \.host, .host,
             "Address to listen on. 0.0.0.0 or :: listens on all interfaces."),
         Setting("port", \.port, port, "TCP port for the web app, the API and the WebSocket. 0 picks a free port."),
         Setting(
             "dataDirectory", \.dataDirectory, .path,
             "Directory for the project file and the database, readable by its owner only."),
         Setting(
-            "publicURL", \.publicURL, .optional(.webURL("a URL such as https://chat.example.org", allowsPath: true)),
-            "Public URL of this server, if it is behind a reverse proxy. Shown in links and at startup."),
+            "publicURL", \.publicURL,
+            .optional(
+                .webURL(
+                    "a URL such as https://chat.example.org, or https://example.org/video with a path of letters, digits "
+                        + "and -._~", allowsPath: true)),
+            "Public URL of this server, if it is behind a reverse proxy. May have a path. Shown in links and at startup."
+        ),
         Setting(
             "lan", \.lan, .boolean,
             "Make the server available on the local network: use all interfaces and a local CA, and show a QR code."),
@@ -92,7 +97,7 @@ extension Setting {
             "log.format", \.log.format, .choice,
             "Log format: text for people, json for programs (one JSON object per line)."),
         Setting(
-            "metrics.host", \.metrics.host, .word("an address or host name"),
+            "metrics.host", \.metrics.host, .host,
             "Address for GET /metrics, which has no authentication."),
         Setting("metrics.port", \.metrics.port, port, "TCP port for GET /metrics. Must differ from the public port."),
         Setting(

@@ -15,18 +15,8 @@ public enum ServerAddressFile {
     static func write(
         to directory: String, host: String, port: Int, isSecure: Bool
     ) throws(DataDirectoryError) {
-        let url = url(host: host, port: port, isSecure: isSecure)
+        let url = ServerURLs(host: host, port: port, isSecure: isSecure).main
         try PrivateFiles.replace(directory + "/" + fileName, contents: Array((url + "\n").utf8), suffix: "address")
-    }
-
-    static func url(host: String, port: Int, isSecure: Bool) -> String {
-        let reachable =
-            switch host {
-            case "0.0.0.0": "127.0.0.1"
-            case "::": "[::1]"
-            default: host.contains(":") ? "[\(host)]" : host
-            }
-        return "\(isSecure ? "https" : "http")://\(reachable):\(port)"
     }
 
     static func remove(from directory: String) {

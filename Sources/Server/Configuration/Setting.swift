@@ -1,3 +1,5 @@
+import Wire
+
 /// The description of a configuration key, for `--help-config` and error messages.
 public struct ConfigurationKey: Sendable, Equatable {
     /// The full name with a dot for each level: `roulette.interestWait`.
@@ -106,12 +108,25 @@ extension Format<String> {
         .single(accepts, parse: { isWord($0) && isAccepted($0) ? $0 : nil }, write: { $0 })
     }
 
+    /// A format for an address or a name to listen on. Drops the brackets of an IPv6 address, which only URLs need.
+    static let host = Format.single(
+        "an address or host name",
+        parse: { text in
+            let host = URLAuthority(host: text).host
+            return isWord(host) && !host.contains(where: "[]".contains) && (host == text || IPAddress(host) != nil)
+                ? host : nil
+        }, write: { $0 })
+
     static let path = Format.single(
         "a path", parse: { $0.isEmpty || $0.unicodeScalars.contains { $0.value < 0x20 } ? nil : $0 }, write: { $0 })
 
     /// A format for an origin or base URL, stored with scheme and host in lower case and no trailing slash.
+    ///
+    /// - Parameter accepts: describes the host and the path. Text about the rest is added.
     static func webURL(_ accepts: String, allowsPath: Bool) -> Format {
-        .single(accepts, parse: { WebURLText.normalized($0, allowsPath: allowsPath) }, write: { $0 })
+        .single(
+            accepts + ", which begins with http:// or https:// and has no user name, query or fragment",
+            parse: { WebURLText.normalized($0, allowsPath: allowsPath) }, write: { $0 })
     }
 
     private static func isWord(_ text: String) -> Bool {
@@ -198,7 +213,8 @@ enum WebURLText {
     /// Returns `http(s)://host[:port][/path]` with scheme and host in lower case and no trailing slashes.
     ///
     /// Returns nil for a URL with credentials, query, fragment or spaces, with an invalid host or port, or with a path
-    /// that is not allowed.
+    /// that is not allowed. A path has segments of letters, digits and `-._~`, none of them `.` or `..`: proxies decode and
+    /// resolve all others, each in its own way.
     static func normalized(_ text: String, allowsPath: Bool) -> String? {
         let lower = text.lowercased()
         guard let scheme = ["https://", "http://"].first(where: lower.hasPrefix), text.utf8.count <= 2048,
@@ -209,8 +225,35 @@ enum WebURLText {
         let path = rest[authority.endIndex...]
         guard !rest.contains(where: { "?#@".contains($0) }), isAuthority(authority.lowercased()) else { return nil }
         let trimmed = String(path.reversed().drop { $0 == "/" }.reversed())
-        guard trimmed.isEmpty || allowsPath else { return nil }
+        guard trimmed.isEmpty || (allowsPath && isPath(trimmed)) else { return nil }
         return scheme + authority.lowercased() + trimmed
+    }
+
+    /// Returns the path of a normalized URL. Runs for every request, so it looks at bytes.
+    static func path(_ url: String) -> String { String(Substring(afterScheme(url).drop { $0 != UInt8(ascii: "/") })) }
+
+    /// Returns the host of a normalized URL, without the brackets of an IPv6 address.
+    static func host(_ url: String) -> String {
+        let authority = Substring(afterScheme(url).prefix { $0 != UInt8(ascii: "/") })
+        let host = authority.hasPrefix("[") ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
+        return URLAuthority(host: host).host
+    }
+
+    private static func afterScheme(_ url: String) -> Substring.UTF8View {
+        url.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
+    }
+
+    private static func isPath(_ text: String) -> Bool {
+        text.dropFirst().split(separator: "/", omittingEmptySubsequences: false).allSatisfy { segment in
+            !segment.isEmpty && segment != "." && segment != ".." && segment.utf8.allSatisfy(isPathByte)
+        }
+    }
+
+    private static func isPathByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "~"): true
+        default: isHostByte(byte)
+        }
     }
 
     private static func isAuthority(_ text: String) -> Bool {

@@ -4,6 +4,8 @@ import Signaling
 extension HTTPConnection {
     /// What the configuration says about a connection.
     struct Settings: Equatable, Sendable {
+        /// The path that a proxy may have left in the target of a request.
+        var basePath: BasePath
         var allowsSocketIO: Bool
         var allowsPerch: Bool
         var messageSize: Int
@@ -22,6 +24,7 @@ extension HTTPConnection {
         init(_ configuration: ConfabConfiguration, peer: IPAddress) {
             self.peer = peer
             trustedProxies = configuration.trustedProxies
+            basePath = BasePath(configuration)
             allowsSocketIO = configuration.socketIO.isEnabled
             allowsPerch = configuration.perch.isEnabled
             messageSize = configuration.rules.messageSize

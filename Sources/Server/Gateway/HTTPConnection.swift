@@ -215,7 +215,9 @@ struct HTTPConnection {
         return true
     }
 
-    private mutating func begin(_ head: HTTPRequestHead) {
+    private mutating func begin(_ received: HTTPRequestHead) {
+        var head = received
+        head.uri = settings.basePath.removed(from: head.uri)
         // The whole request must arrive within the idle timeout. Its parts do not extend it.
         lastActive = now
         limitTime(to: settings.timeLimit(head))

@@ -35,7 +35,18 @@ struct Routes: Sendable {
                     body: .init(byteBuffer: ByteBuffer(string: lan.material.authorityPEM))
                 )
             }
-            router.get("/lan") { _, _ in files.page("app/lan/index.html") }
+            router.get("/lan") { request, _ in
+                // The router ignores a slash at the end, and the page has relative references.
+                guard request.uri.path.hasSuffix("/") else { return files.page("app/lan/index.html") }
+                return Response(status: .permanentRedirect, headers: [.location: "../lan"])
+            }
+        }
+        let base = BasePath(live.current)
+        if let location = base.redirection {
+            router.get(RouterPath(base.text)) { request, _ in
+                let query = request.uri.query.map { "?\($0)" } ?? ""
+                return Response(status: .permanentRedirect, headers: [.location: location + query])
+            }
         }
         router.get("/") { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }
         router.get("**") { request, _ in files.response(to: request, framedBy: live.current.allowedOrigins) }

@@ -98,6 +98,19 @@ struct WebFiles: Sendable {
         return "../\(segment)" + (query.map { "?\($0)" } ?? "")
     }
 
+    /// Returns the address of the page whose file has this path. A page has relative references, which are right only at its
+    /// address.
+    static func address(ofPageFile path: String) -> String? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[1] == "app", parts[3] == "index.html" else { return nil }
+        return switch parts[2] {
+        case "front": "../../"
+        case "room", "rooms": "../../rooms"
+        case "strangers", "nearby", "try", "lan": "../../\(parts[2])"
+        default: nil
+        }
+    }
+
     private static func folderFile(_ path: String) -> String? {
         folders.contains { path.hasPrefix("/\($0)/") } ? String(path.dropFirst()) : nil
     }
@@ -155,8 +168,9 @@ struct WebFiles: Sendable {
     /// - Parameter origins: the origins whose pages may show the page of a room in a frame. No other page can be framed: a
     ///   visitor could be made to press its buttons without seeing them.
     func response(to request: Request, framedBy origins: [String] = []) -> Response {
-        guard let file = file(request.uri.path) else {
-            if let location = Self.redirection(path: request.uri.path, query: request.uri.query, ways) {
+        let page = Self.address(ofPageFile: request.uri.path)
+        guard page == nil, let file = file(request.uri.path) else {
+            if let location = page ?? Self.redirection(path: request.uri.path, query: request.uri.query, ways) {
                 return Response(status: .permanentRedirect, headers: [.location: location])
             }
             return Response(

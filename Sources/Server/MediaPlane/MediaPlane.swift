@@ -153,7 +153,7 @@ extension MediaPlane.Settings {
         loudestStreams = configuration.media.loudestStreams
         sessionBitrate = configuration.media.sessionBitrate?.bitsPerSecond
         totalBitrate = configuration.media.totalBitrate?.bitsPerSecond
-        publicHost = configuration.publicURL.flatMap { URL(string: $0)?.host }
+        publicHost = configuration.publicURL.map(WebURLText.host)
         local = try lanAddresses().map(\.address)
     }
 }

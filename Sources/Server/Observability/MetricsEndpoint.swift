@@ -3,6 +3,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import ServiceLifecycle
+import Wire
 
 /// `GET /metrics` on a separate port.
 ///
@@ -30,9 +31,9 @@ struct MetricsEndpoint: Service {
                 address: .hostname(host, port: configuration.port),
                 availableConnectionsDelegate: MaximumAvailableConnections(Self.maxConnections)),
             onServerRunning: { channel in
-                ready.info(
-                    "Metrics ready", metadata: ["url": "http://\(host):\(channel.localAddress?.port ?? 0)/metrics"]
-                )
+                let port = channel.localAddress?.port ?? 0
+                let url = ServerURLs(host: host, port: port, isSecure: false).main + "/metrics"
+                ready.info("Metrics ready", metadata: ["url": "\(url)"])
             },
             logger: logger
         )
@@ -75,7 +76,8 @@ struct MetricsPortError: Error, CustomStringConvertible {
 
     init(_ configuration: ConfabConfiguration.Metrics, cause: any Error) {
         description =
-            "The port for metrics, \(configuration.host):\(configuration.port), could not be opened: \(cause). "
+            "The port for metrics, \(URLAuthority(host: configuration.host, port: configuration.port)), could not be "
+            + "opened: \(cause). "
             + "Set metrics.port to a free port, or metrics.enabled to auto to run without metrics."
     }
 }

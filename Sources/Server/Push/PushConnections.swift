@@ -166,8 +166,9 @@ actor PushConnections: PushTransport {
     private static func exchange(
         _ request: PushRequest, by client: HTTPClient, timeout: Duration
     ) async throws -> PushAnswer {
-        let port = request.port == WebPushURL.defaultPort ? "" : ":\(request.port)"
-        var message = HTTPClientRequest(url: "https://\(request.host)\(port)\(request.path)")
+        let port = request.port == WebPushURL.defaultPort ? nil : request.port
+        var message = HTTPClientRequest(
+            url: "https://\(URLAuthority(host: request.host, port: port))\(request.path)")
         message.method = .POST
         for (name, value) in request.headers { message.headers.add(name: name, value: value) }
         message.body = .bytes(ByteBuffer(bytes: request.body))

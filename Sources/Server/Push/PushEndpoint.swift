@@ -95,7 +95,7 @@ struct WebPushURL: Hashable, Sendable {
     static let defaultPort = 443
 
     /// The host, with the port unless it is 443.
-    var service: String { port == Self.defaultPort ? host : "\(host):\(port)" }
+    var service: String { URLAuthority(host: host, port: port == Self.defaultPort ? nil : port).description }
     /// The audience of the VAPID token (RFC 8292 §2).
     var origin: String { "https://" + service }
 

@@ -63,11 +63,11 @@ import Testing
         let model = model()
         model.scan()
         #expect(model.isScanning)
-        model.scanned("confab://server?url=https://chat.example.org/path")
+        model.scanned("confab://server?url=https://chat.example.org/strangers")
         #expect(model.status == .checking(remote) && !model.isScanning)
     }
     @Test func ofSeveralCodesTheOneWithAnAddressIsMeant() {
-        let link = "confab://server?url=https://chat.example.org/path"
+        let link = "confab://server?url=https://chat.example.org/strangers"
         for codes in [["WIFI:S:guests;;", link], [link, "https://other.example.org"]] {
             let model = model()
             model.scanned(oneOf: codes)
@@ -111,6 +111,15 @@ import Testing
     @Test(arguments: [
         ("chat.example.org", "https://chat.example.org"),
         (" HTTPS://Chat.example.org/nearby#x ", "https://Chat.example.org"),
+        ("https://chat.example.org/", "https://chat.example.org"),
+        ("https://chat.example.org/room/Caf%C3%A9?media=mesh", "https://chat.example.org"),
+        ("https://example.org/video", "https://example.org/video"),
+        ("example.org/video/", "https://example.org/video"),
+        ("https://example.org/some/video/room/tea#token=t", "https://example.org/some/video"),
+        ("https://example.org/video/lan", "https://example.org/video"),
+        ("https://example.org/video/rooms/?guest=1", "https://example.org/video"),
+        ("[::1]:8080", "http://[::1]:8080"), ("[fd00::2]:8080", "http://[fd00::2]:8080"),
+        ("fe80::1", "http://[fe80::1]"), ("http://[2001:db8::1]", nil), ("2001:db8::1", "https://[2001:db8::1]"),
         ("192.168.1.20:8080", "http://192.168.1.20:8080"), ("mac.local:8080", "http://mac.local:8080"),
         ("localhost:8080", "http://localhost:8080"), ("https://10.0.0.1", "https://10.0.0.1"),
         ("http://chat.example.org", nil), ("ftp://chat.example.org", nil), ("two words", nil), ("", nil),

@@ -9,8 +9,9 @@ struct Guest: Sendable {
     init(_ server: TestServer, media: (any MediaEngine)? = nil) { self.init(port: server.port, media: media) }
 
     /// - Parameter port: the server's, or that of a relay to it.
-    init(port: Int, media: (any MediaEngine)? = nil) {
-        let address = URL(string: "http://127.0.0.1:\(port)")!
+    /// - Parameter path: that of the server's URL.
+    init(port: Int, path: String = "", media: (any MediaEngine)? = nil) {
+        let address = URL(string: "http://127.0.0.1:\(port)\(path)")!
         client = ConfabClient(server: address, credential: .anonymous(MemoryIdentity()), media: media)
     }
 

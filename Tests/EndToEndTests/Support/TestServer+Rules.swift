@@ -2,6 +2,13 @@ import Server
 import Signaling
 
 extension TestServer {
+    /// Runs a server whose public URL may have a path.
+    static func run<Result: Sendable>(
+        publicURL: String, _ body: @escaping @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        try await run({ $0.publicURL = publicURL }, body)
+    }
+
     /// Runs a server on which calls ring for a given time.
     static func run<Result: Sendable>(
         ringing: Duration, _ body: @escaping @Sendable (TestServer) async throws -> Result

@@ -1,4 +1,5 @@
 // The front page: the ways in that are on, each one press away.
+import { at } from '../shared/base.js';
 import { box, button, show } from '../shared/dom.js';
 import { fillIn, stringsFor } from '../shared/strings.js';
 import { randomRoomName, roomPath, setUpWays, waysIn } from '../shared/ways.js';
@@ -17,4 +18,4 @@ button('new-room').addEventListener('click', () => {
 // Links to people and devices belong to another page. With one way in, this address can have been that page.
 const parts = new URLSearchParams(location.hash.slice(1));
 const isNearby = ['person', 'link', 'call'].some((name) => parts.has(name));
-if (isNearby && waysIn().includes('nearby')) location.replace(`/nearby${location.search}${location.hash}`);
+if (isNearby && waysIn().includes('nearby')) location.replace(at(`/nearby${location.search}${location.hash}`));

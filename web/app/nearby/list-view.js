@@ -1,4 +1,5 @@
 // The lists: people nearby, search result, contacts and calls.
+import { at } from '../shared/base.js';
 import { box, button, byId, enable, icon, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from '../shared/qr.js';
 import { avatar, menu, rowButton, showRows, wordsOf } from '../shared/rows.js';
@@ -157,5 +158,5 @@ export class ListView {
 
 /** @param {string} personId @returns {string} the link that others open to find this person */
 export function linkTo(personId) {
-  return new URL(`/nearby#person=${personId}`, location.href).href;
+  return new URL(at(`/nearby#person=${personId}`), location.href).href;
 }

@@ -1,4 +1,5 @@
 // Notifications of a call: from this page while it is hidden, from the service worker when no page is open.
+import { at } from '../shared/base.js';
 import { disablePush, enablePush, pushState } from '../../lib/index.js';
 
 /** @typedef {import('./types.js').Push} Push */
@@ -22,7 +23,7 @@ export class Notifications {
 
   start() {
     if (!('serviceWorker' in navigator)) return;
-    this.#worker = navigator.serviceWorker.register('/sw.js').catch(() => null);
+    this.#worker = navigator.serviceWorker.register(at('/sw.js')).catch(() => null);
   }
 
   /** @param {any} client @param {boolean} wanted @returns {Promise<Push>} */
@@ -75,7 +76,7 @@ export class Notifications {
     this.#plain = null;
     if (before && worker) for (const old of await worker.getNotifications({ tag: before })) old.close();
     if (!wanted || this.#shown !== wanted.id) return;
-    const options = { body: this.words.body(wanted.name), tag: wanted.id, icon: '/app/favicon.svg', requireInteraction: true, data: { callId: wanted.id, guest: this.guest } };
+    const options = { body: this.words.body(wanted.name), tag: wanted.id, icon: at('/app/favicon.svg'), requireInteraction: true, data: { callId: wanted.id, guest: this.guest } };
     if (worker?.active) await worker.showNotification(this.words.title, options).catch(() => {});
     else this.#showPlain(options);
   }

@@ -1,4 +1,5 @@
 // The settings: status, devices, blocked people, stored data.
+import { at } from '../shared/base.js';
 import { box, button, byId, enable, input, setAttribute, setText, show } from '../shared/dom.js';
 import { showQr } from '../shared/qr.js';
 import { rowButton, showRows, wordsOf } from '../shared/rows.js';
@@ -102,7 +103,7 @@ export class SettingsView {
     if (box('code-text').textContent === (code?.code ?? '')) return;
     setText(box('code-text'), code?.code ?? '');
     setText(box('code-until'), code ? this.words.codeUntil(this.time.format(code.until)) : '');
-    const link = code ? new URL(`/nearby#link=${code.code}`, location.href).href : '';
+    const link = code ? new URL(at(`/nearby#link=${code.code}`), location.href).href : '';
     showQr(box('code-qr'), link, this.words.qr(this.words.makeCode), this.words.qrLater);
   }
 

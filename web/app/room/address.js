@@ -1,14 +1,18 @@
 // What the page's address says: the room, and how the user comes in. Pure.
 
+import { basePath } from '../shared/base.js';
+
 /**
  * @param {{pathname: string, search: string, hash: string}} location
  * @param {any} [kept] the state of the history's entry, which outlives a reload
+ * @param {string} [base] the path below which the server is
  * @returns {{name: string, guest: boolean, mesh: boolean, token: string | null}} name: empty if the address cannot be read. token: an
  *   application's, in the fragment, which browsers do not send to servers
  */
-export function arrivalIn({ pathname, search, hash }, kept) {
+export function arrivalIn({ pathname, search, hash }, kept, base = basePath) {
   const query = new URLSearchParams(search);
-  const encoded = pathname.startsWith('/room/') ? pathname.slice('/room/'.length).replace(/\/$/, '') : '';
+  const start = `${base}/room/`;
+  const encoded = pathname.startsWith(start) ? pathname.slice(start.length).replace(/\/$/, '') : '';
   return {
     name: (decoded(encoded) || query.get('room') || '').normalize('NFC'),
     guest: query.has('guest'),

@@ -1,5 +1,6 @@
 // Wires the page: elements send events to the state machine, its effects are carried out, and every state is drawn. The rules
 // are in `state.js`.
+import { at } from '../shared/base.js';
 import { box, button, followWays } from '../shared/dom.js';
 import { deviceMemory, identityMemory } from '../shared/memory.js';
 import { allowedBefore, pageIsSecure, Preview } from '../shared/preview.js';
@@ -204,7 +205,7 @@ followWays({
   reload: () => location.reload(),
   dismiss: () => dispatch({ type: 'dismiss' }),
   again: () => dispatch({ type: 'again' }),
-  otherRooms: () => location.assign(guest ? '/rooms?guest=1' : '/rooms'),
+  otherRooms: () => location.assign(at(guest ? '/rooms?guest=1' : '/rooms')),
   openMedia: () => dispatch({ type: 'openMedia' }),
   openVoice: () => dispatch({ type: 'openMedia', camera: false }),
   turnOn: () => dispatch({ type: 'openMedia' }),

@@ -1,6 +1,6 @@
 // Draws the page: the screen, the status line, the notice, what is before the room and after it, and the bar of buttons. The
 // stage, the panel and the dialogs have their own views. `render` may be called at any time: it writes only what changed.
-import { box, button, byId, enable, input, moveInto, setAttribute, setText, show, showWays } from '../shared/dom.js';
+import { box, button, byId, enable, iconURL, input, moveInto, setAttribute, setText, show, showWays } from '../shared/dom.js';
 import { hasPip } from './pip.js';
 import { handIsRaised, isHost, mayShare } from './room-state.js';
 import { deviceHint, endingOf, maySeeRooms, mediaWays, noticeOf, screenOf, statusOf } from './words.js';
@@ -167,7 +167,7 @@ export class View {
     const [picture, words, ways] = cover;
     setAttribute(box('preview-tile'), 'data-is', media.is);
     show(box('preview-cover'), media.is !== 'on' || !media.camera || cameraOff);
-    setAttribute(byId('preview-icon', SVGUseElement), 'href', `/app/shared/icons.svg#${picture}`);
+    setAttribute(byId('preview-icon', SVGUseElement), 'href', iconURL(picture));
     setText(box('preview-text'), words);
     showWays(box('preview-ways'), ways, this.ways);
   }

@@ -1,5 +1,7 @@
 // Helpers for elements. Setters write only what changed, because a screen reader reads a live region each time its text is set.
 
+import { at } from './base.js';
+
 /**
  * @template {Element} T
  * @param {string} id
@@ -50,13 +52,16 @@ export function moveInto(element, parent) {
 }
 
 /** @param {string} name one of the symbols in icons.svg */
+export const iconURL = (name) => at(`/app/shared/icons.svg#${name}`);
+
+/** @param {string} name one of the symbols in icons.svg */
 export function icon(name) {
   const space = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(space, 'svg');
   svg.setAttribute('class', 'icon');
   svg.setAttribute('aria-hidden', 'true');
   const use = document.createElementNS(space, 'use');
-  use.setAttribute('href', `/app/shared/icons.svg#${name}`);
+  use.setAttribute('href', iconURL(name));
   svg.append(use);
   return svg;
 }

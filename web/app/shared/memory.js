@@ -1,12 +1,17 @@
 // Data that this browser keeps between visits. If storage is blocked or full, the page works without it.
 
-/** @param {() => Storage} choose a function, because reading `window.localStorage` can itself throw */
+import { basePath } from './base.js';
+
+/**
+ * Below a path of an origin, the keys end with it: another server of that origin must not take this one's identity.
+ * @param {() => Storage} choose a function, because reading `window.localStorage` can itself throw
+ */
 function memoryIn(choose) {
   return {
     /** @param {string} key @returns {string | null} */
     get(key) {
       try {
-        return choose().getItem(key);
+        return choose().getItem(key + basePath);
       } catch {
         return null;
       }
@@ -14,8 +19,8 @@ function memoryIn(choose) {
     /** @param {string} key @param {string | null} value */
     set(key, value) {
       try {
-        if (value === null) choose().removeItem(key);
-        else choose().setItem(key, value);
+        if (value === null) choose().removeItem(key + basePath);
+        else choose().setItem(key + basePath, value);
       } catch {
         // The page works without storage.
       }

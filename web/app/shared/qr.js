@@ -1,5 +1,7 @@
 // Shows a link as a QR code, which the server draws.
 
+import { at } from './base.js';
+
 /**
  * For each element, the text whose QR code it should show.
  * @type {WeakMap<HTMLElement, string>}
@@ -45,7 +47,7 @@ const none = { svg: null, retryMs: null };
 async function drawn(text) {
   try {
     // Send the link in the body, because proxies log URLs and the link may contain a code.
-    const response = await fetch('/v1/qr', { method: 'POST', body: text });
+    const response = await fetch(at('/v1/qr'), { method: 'POST', body: text });
     if (response.ok) return { svg: await response.text(), retryMs: null };
     const seconds = Number(response.headers.get('Retry-After'));
     return seconds > 0 ? { svg: null, retryMs: Math.min(seconds * 1000, longestPause) } : none;

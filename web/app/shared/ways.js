@@ -1,6 +1,8 @@
 // The ways in: pages to meet people. The server writes those that are on into each page, in their order. `style.css` hides what
 // belongs to the others.
 
+import { at } from './base.js';
+
 /** @typedef {'strangers' | 'nearby' | 'rooms'} WayIn */
 
 /** @returns {WayIn[]} those that are on, the first one first */
@@ -20,7 +22,7 @@ export function randomRoomName() {
  */
 export function roomPath(name, guest, mesh = false) {
   const query = [guest ? 'guest=1' : '', mesh ? 'media=mesh' : ''].filter(Boolean).join('&');
-  return `/room/${encodeURIComponent(name.normalize('NFC'))}${query && `?${query}`}`;
+  return at(`/room/${encodeURIComponent(name.normalize('NFC'))}${query && `?${query}`}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 // Draws a state. `render` may be called at any time: it writes only what changed.
-import { box, button, enable, input, moveInto, setAttribute, setText, show, showWays, byId } from '../shared/dom.js';
+import { box, button, enable, iconURL, input, moveInto, setAttribute, setText, show, showWays, byId } from '../shared/dom.js';
 import { keepingOf, keepWords } from '../shared/keep.js';
 import { mediaWays, noticeOf, secondsUntil, startReason, statusOf } from './status.js';
 
@@ -89,7 +89,7 @@ export class View {
     const [picture, words, ways] = cover;
     setAttribute(box('preview-tile'), 'data-is', media.is);
     show(box('preview-cover'), media.is !== 'on' || !media.camera || cameraOff);
-    setAttribute(byId('preview-icon', SVGUseElement), 'href', `/app/shared/icons.svg#${picture}`);
+    setAttribute(byId('preview-icon', SVGUseElement), 'href', iconURL(picture));
     setText(box('preview-text'), words);
     showWays(box('preview-ways'), ways, this.ways);
   }

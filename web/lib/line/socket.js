@@ -176,19 +176,39 @@ export class Liveness {
   }
 }
 
-/** @returns {string} the socket URL of the server that this module was loaded from */
-export function defaultURL() {
-  const url = new URL('/v1/socket', import.meta.url);
+/** Where the socket and this module are, from the server's URL. */
+const socketPath = '/v1/socket';
+const modulePath = '/lib/line/socket.js';
+
+/**
+ * Returns the socket's URL of the server that this module was loaded from. The server may be below a path of its origin.
+ * @param {string} [module] the URL of this module, or of a bundle, which does not tell the path
+ */
+export function defaultURL(module = import.meta.url) {
+  const url = new URL(module);
   if (!url.protocol.startsWith('http')) {
     throw new ConfabError({ code: 'no_url', message: 'Pass a `url` to the Client: this module was not loaded from a server.' });
   }
   url.protocol = url.protocol.replace('http', 'ws');
-  return url.href;
+  return at(url, before(url, modulePath) + socketPath);
 }
 
-/** @param {string} socket a server's socket @param {string} path @returns {string} the URL of that path on the same server */
+/**
+ * Returns the URL of a path on a server. Paths in messages count from the server's URL (protocol §1), which may itself have a path.
+ * @param {string} socket the URL of the server's socket
+ * @param {string} path begins with a slash
+ */
 export function httpURL(socket, path) {
-  const url = new URL(path, socket);
+  const url = new URL(socket);
   url.protocol = url.protocol.replace('ws', 'http');
+  return at(url, before(url, socketPath) + path);
+}
+
+/** @param {URL} url @param {string} end @returns {string} what stands before the end of the path; empty if it ends otherwise */
+const before = ({ pathname }, end) => (pathname.endsWith(end) ? pathname.slice(0, -end.length) : '');
+
+/** @param {URL} url changed here: a path can then lead to no other host, whatever it is @param {string} path */
+function at(url, path) {
+  [url.pathname, url.search, url.hash] = [path, '', ''];
   return url.href;
 }

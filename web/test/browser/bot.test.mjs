@@ -88,8 +88,8 @@ async function recordings(directory, frames, count = 1) {
   });
 }
 
-test('a page meets the bot in the roulette, sees its film, gets answers, and is recorded', async (t) => {
-  const server = await serve(t);
+test('below a path of a site, a page meets the bot in the roulette, sees its film, gets answers, and is recorded', async (t) => {
+  const server = await serve(t, {}, { path: '/video' });
   const directory = await folder(t);
   const bot = startBot(t, server, '--roulette', '--name', 'Robo', '--say', 'Nice to see you.', '--record', directory);
   await bot.line(/In the roulette; waiting for a partner/, lineTimeout);

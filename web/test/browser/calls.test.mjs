@@ -15,8 +15,8 @@ import { stopwatch } from './wait.mjs';
 const { chromium, firefox } = sharedBrowsers();
 
 /** Two people in each other's lists. */
-async function two(t, env, others = chromium) {
-  const [server, browser, other] = await Promise.all([serveNearby(t, env), chromium(), others()]);
+async function two(t, env, others = chromium, options = {}) {
+  const [server, browser, other] = await Promise.all([serveNearby(t, env, options), chromium(), others()]);
   const [a, b] = await Promise.all([
     come(t, browser, server.url, ann), come(t, other, server.url, { ...bob, at: places.nextDoor }),
   ]);
@@ -24,8 +24,11 @@ async function two(t, env, others = chromium) {
   return { server, browser, a, b };
 }
 
-test('a person nearby is listed, called and accepts, and both see and hear each other', async (t) => {
-  const { a, b } = await two(t);
+test('below a path of a site, a person nearby is listed, called and accepts, and both see and hear each other', async (t) => {
+  const { server, a, b } = await two(t, {}, chromium, { path: '/video' });
+  const link = await a.evaluate("document.getElementById('own-link').textContent");
+  assert.ok(link.startsWith(`${server.url}/nearby#person=`), link);
+  await a.waitFor('the QR code of the link is shown', "document.querySelector('#own-qr img')?.naturalWidth > 0");
   await lists(a, 'Bob', /within [25] miles/);
   const time = stopwatch();
   await call(a, 'Bob');

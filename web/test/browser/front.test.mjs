@@ -1,6 +1,7 @@
 // The front page and `/rooms`: the ways in, each one press away, and a newcomer's way to a second person. The pages behind them have
 // tests of their own.
 import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { keepGiven, source } from './in-page.mjs';
@@ -23,7 +24,7 @@ async function open(t, server, path) {
 /** Checks `/rooms` with rooms of before, and what it says about a name that is none. */
 async function inspectRooms(page) {
   await page.evaluate(async () => {
-    const { recentRooms } = await import('/app/shared/recent-rooms.js');
+    const { recentRooms } = await import(new URL('app/shared/recent-rooms.js', location.href).href);
     for (const name of ['garden', 'The book club that meets every second Thursday evening in spring']) recentRooms(true).remember(name);
   });
   await page.reload();
@@ -37,20 +38,18 @@ async function inspectRooms(page) {
 async function makeRoom(page, query) {
   await page.click('button', 'New room');
   await page.waitFor('the page of a new room is open', (wanted) => (
-    /^[/]room[/][a-z]{3}-[a-z]{4}-[a-z]{3}$/.test(location.pathname) && location.search === wanted), { args: [query], why: 'location.pathname + location.search' });
+    /[/]room[/][a-z]{3}-[a-z]{4}-[a-z]{3}$/.test(location.pathname) && location.search === wanted), { args: [query], why: 'location.pathname + location.search' });
 }
 
-const isAt = (page, path) => page.waitFor(`the page is ${path}`, (wanted) => location.pathname + location.search === wanted, {
-  args: [path], why: 'location.pathname + location.search',
-});
+const isAt = (page, url) => page.waitFor(`the page is ${url}`, (wanted) => location.href === wanted, { args: [url], why: 'location.href' });
 
-test('a guest reaches each way in from the front page, and stays a guest; that page and the one of rooms have no faults', async (t) => {
-  const server = await serve(t);
+test('below a path of a site, a guest reaches each way in from the front page, and stays a guest; that page and the one of rooms have no faults', async (t) => {
+  const server = await serve(t, {}, { path: '/video' });
   const page = await open(t, server, '/?guest=1');
   assert.deepEqual(await inspect(page, 'front'), []);
   for (const [name, path] of [['People nearby', '/nearby'], ['Rooms', '/rooms'], ['Strangers', '/strangers']]) {
     await page.click('link', name);
-    await isAt(page, `${path}?guest=1`);
+    await isAt(page, `${server.url}${path}?guest=1`);
     if (path === '/rooms') {
       assert.deepEqual(await inspectRooms(page), []);
       await makeRoom(page, '?guest=1');
@@ -83,8 +82,12 @@ test('a site offers only the ways that it chose, and the only one is its front p
   assert.equal(await page.has('link', 'Strangers'), false);
 });
 
-test('a newcomer opens a new room from the front page, and its address in another tab: the two see each other after four presses', async (t) => {
-  const { url } = await serve(t);
+/** The loopback address of the newest protocol that this machine has. */
+const loopback = Object.values(networkInterfaces()).flat().some(({ address }) => address === '::1') ? '::1' : '127.0.0.1';
+
+test('a newcomer opens a new room from the front page over IPv6, and its address in another tab: the two see each other after four presses', async (t) => {
+  const { url } = await serve(t, {}, { flags: ['--host', loopback] });
+  assert.equal(new URL(url).hostname, loopback === '::1' ? '[::1]' : loopback);
   const browser = await chromium();
   const presses = [];
   const press = (page, role, name) => {

@@ -44,9 +44,10 @@ export const places = {
  * Starts a server like `serve`. In the first tier, the server updates lists ten times per second instead of once.
  *
  * @param {Record<string, string | number>} [env] like `startServer`
+ * @param {Parameters<typeof serve>[2]} [options]
  */
-export function serveNearby(t, env = {}) {
-  return serve(t, { ...(isFull ? {} : { CONFAB_NEARBY_UPDATE_INTERVAL: '100ms' }), ...env });
+export function serveNearby(t, env = {}, options = {}) {
+  return serve(t, { ...(isFull ? {} : { CONFAB_NEARBY_UPDATE_INTERVAL: '100ms' }), ...env }, options);
 }
 
 /** @param {import('./page.mjs').Page} page @param {{latitude: number, longitude: number}} place */

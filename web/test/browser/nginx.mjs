@@ -15,14 +15,20 @@ import { NotYet, until } from './wait.mjs';
  *
  * @param {object} options
  * @param {number} options.upstreamPort the server's port
+ * @param {number} [options.port] otherwise a free one
+ * @param {string} [options.path] the path below which the server is, as in the repository's sample for that; everything beside it is
+ *   404
  * @param {string} [options.sample] the text of the sample; default: the repository's sample
  * @param {[RegExp | string, string][]} [options.substitutions] more replacements, applied to the sample first
  */
-export async function startNginx({ upstreamPort, sample, substitutions = [] }) {
+export async function startNginx({ upstreamPort, port: chosen, path: base = '', sample, substitutions = [] }) {
   const folder = await temporaryFolder('nginx');
-  const port = await freePort();
-  const text = sample ?? await readFile(path.join(repository, 'deploy', 'nginx.conf.sample'), 'utf8');
-  const adapted = adapt(substitutions.reduce((result, [from, to]) => result.replaceAll(from, to), text), port, upstreamPort);
+  const port = chosen ?? await freePort();
+  const text = sample ?? await readFile(path.join(repository, 'deploy', base ? 'nginx-path.conf.sample' : 'nginx.conf.sample'), 'utf8');
+  /** @type {[RegExp | string, string][]} */
+  const ofPath = base ? [['/video', base], [/root .*;/g, 'location / { return 404; }']] : [];
+  const replaced = [...ofPath, ...substitutions].reduce((result, [from, to]) => result.replaceAll(from, to), text);
+  const adapted = adapt(replaced, port, upstreamPort);
   await writeFile(path.join(folder, 'site.conf'), adapted);
   await writeFile(path.join(folder, 'nginx.conf'), mainConfiguration(folder));
   const child = new Child('nginx', ['-p', folder, '-c', path.join(folder, 'nginx.conf'), '-e', 'stderr'], {
@@ -31,7 +37,7 @@ export async function startNginx({ upstreamPort, sample, substitutions = [] }) {
   });
   const nginx = {
     port,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${port}${base}`,
     /** The configuration of the running nginx, for error messages. */
     configuration: adapted,
     accessLog: () => readFile(path.join(folder, 'access.log'), 'utf8'),

@@ -28,8 +28,8 @@ async function python() {
 }
 
 /** A server with a routed session, and a function that creates tokens for it. */
-async function routed(t, options) {
-  const server = await serve(t, options);
+async function routed(t, env, options) {
+  const server = await serve(t, env, options);
   const session = await server.command('session', 'create', '--media', 'routed');
   const token = (role) => server.command('token', 'create', '--session', session, '--role', role);
   return { server, session, token };
@@ -132,8 +132,8 @@ ${this.explain()}`);
   }
 }
 
-async function isSeenAndHeard(t, codec) {
-  const room = await routed(t);
+async function isSeenAndHeard(t, codec, options) {
+  const room = await routed(t, {}, options);
   const page = await open(t, room, 'subscriber');
   const peer = await publisher(t, room);
   const time = stopwatch();
@@ -147,7 +147,7 @@ async function isSeenAndHeard(t, codec) {
   assertNoComplaints(page);
 }
 
-test('H264 published by a WHIP client is seen and heard on a page', (t) => isSeenAndHeard(t, 'H264'));
+test('H264 published by a WHIP client is seen and heard on a page, below a path of a site', (t) => isSeenAndHeard(t, 'H264', { path: '/video' }));
 
 testInFull('VP8 published by a WHIP client is seen and heard on a page', 'peers-aiortc.test.mjs "VP8 published by aiortc"',
   (t) => isSeenAndHeard(t, 'VP8'));
@@ -220,8 +220,8 @@ testInFull('a WHIP client ends its stream, and its address is gone',
   assertNoComplaints(page);
 });
 
-test('a page\'s stream is seen and heard by a WHEP client, also after an ICE restart', async (t) => {
-  const room = await routed(t);
+test('below a path of a site, a page\'s stream is seen and heard by a WHEP client, also after an ICE restart', async (t) => {
+  const room = await routed(t, {}, { path: '/video' });
   const page = await open(t, room, 'publisher', { color: 'yellow', tone: 600 });
   await page.waitFor('the page publishes', "document.querySelector('.OT_publisher video')?.videoWidth > 0");
   const peer = await viewer(t, room);

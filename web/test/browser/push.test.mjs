@@ -70,12 +70,14 @@ function shows(worker, expected) {
   });
 }
 
-test('without an open page, a push shows a notification without a name, and the outcome of the call replaces it', async (t) => {
-  const { url } = await serveNearby(t);
+test('below a path of a site and without an open page, a push shows a notification without a name, and the outcome of the call replaces it', async (t) => {
+  const { url } = await serveNearby(t, {}, { path: '/video' });
   const page = await approach(t, await chromium(), url, { ...ann, permissions: ['notifications'] });
   await page.waitFor('the worker is active', () => navigator.serviceWorker.ready.then(() => true));
   const worker = await workerOf(t, page);
   assert.equal(worker.scope, `${url}/`);
+  const { url: manifest, errors } = await page.send('Page.getAppManifest');
+  assert.deepEqual([manifest, errors], [`${url}/app/manifest.webmanifest`, []]);
   await page.close();
   await worker.push({ type: 'call', callId, kind: 'incoming' });
   const shown = await shows(worker, { title: 'Confab', tag: callId, data: { callId }, requireInteraction: true });

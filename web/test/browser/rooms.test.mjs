@@ -45,8 +45,8 @@ test('three people in one room see and hear each other, chat, and a late one rea
   assertNoComplaints(one, other, third);
 });
 
-test('a file that one person sends is saved by another with the same bytes, until a host removes it', async (t) => {
-  const { url } = await serve(t);
+test('below a path of a site, a file that one person sends is saved by another with the same bytes, until a host removes it', async (t) => {
+  const { url } = await serve(t, {}, { path: '/video' });
   const browser = await chromium();
   const one = await come(t, browser, url, ann);
   const other = await come(t, browser, url, bob);

@@ -1,5 +1,5 @@
-// Strangers meet behind nginx with the recommended configuration: a proxy may delay frames, drop closes, or hide the client's
-// address. With `--all`, every test of `roulette` and `roulette-outages` also runs behind it.
+// Strangers meet behind nginx with the recommended configurations: a proxy may delay frames, drop closes, or hide the client's
+// address, and serve us below a path. With `--all`, every test of `roulette` and `roulette-outages` also runs behind it.
 import { test } from 'node:test';
 import { sharedBrowsers } from './browsers.mjs';
 import { startProxy } from './proxy.mjs';
@@ -9,16 +9,17 @@ import { isFull } from './tier.mjs';
 process.env.CONFAB_TEST_FRONT = 'nginx';
 const { chromium } = sharedBrowsers();
 
-test('behind nginx two strangers meet and chat, a cut connection is resumed, and reloading or closing is reported at once', async (t) => {
+test('behind nginx and below a path two strangers meet and chat, a cut connection is resumed, and reloading or closing is reported at once', async (t) => {
+  const path = '/video';
   const server = await serve(t, {
     // The grace period is far longer than the test, so the partner is notified in time only if the page leaves, not if its
     // connection drops.
     CONFAB_CONNECTION_RESUME_GRACE: '300s', CONFAB_ROULETTE_REMATCH_WAIT: '1ms', CONFAB_ROULETTE_RETRY_INTERVAL: '10ms',
-  });
+  }, { path });
   const cable = await startProxy(server.frontPort);
   t.after(() => cable.close());
   const browser = await chromium();
-  const red = await arrive(t, browser, cable.url, { color: 'red' });
+  const red = await arrive(t, browser, cable.url + path, { color: 'red' });
   const green = await arrive(t, browser, server.url, { color: 'green' });
   await meet([red, 'red'], [green, 'green']);
   await write(red, 'Through nginx.');

@@ -73,7 +73,6 @@ class Server {
     const [line, url] = await this.child.line(/.*Confab is ready: (\S+).*/, startTimeout);
     this.ready = line;
     this.url = url.replace(/\/$/, '');
-    this.port = Number(new URL(url).port);
     return this;
   }
 

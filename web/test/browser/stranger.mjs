@@ -5,7 +5,7 @@ import { peerDetails } from './in-page.mjs';
 import { framesRise, remoteVideo, seesColor, soundArrives } from './media.mjs';
 import { startNginx } from './nginx.mjs';
 import { Element } from './page.mjs';
-import { startServer } from './server.mjs';
+import { freePort, startServer } from './server.mjs';
 import { NotYet } from './wait.mjs';
 
 /** Texts of the status line. */
@@ -30,14 +30,17 @@ export const says = {
  * Starts a server that runs until the test ends. Errors in the server's log are shown with the test's result.
  *
  * @param {Record<string, string | number>} [env] as in `startServer`, like `options`
+ * @param {Parameters<typeof startServer>[0] & {path?: string}} [options] `path`: such as `/video`. The server is behind nginx below
+ *   this path, and the test fails if anything outside of it was requested
  */
-export async function serve(t, env = {}, options = {}) {
-  const isBehindNginx = process.env.CONFAB_TEST_FRONT === 'nginx';
-  const server = await startServer({
-    ...options, env: isBehindNginx ? { CONFAB_TRUSTED_PROXIES: '127.0.0.1', ...env } : env,
-  });
+export async function serve(t, env = {}, { path = '', ...options } = {}) {
+  const front = path || process.env.CONFAB_TEST_FRONT === 'nginx' ? { path, port: await freePort() } : null;
+  const ofFront = {
+    ...front ? { CONFAB_TRUSTED_PROXIES: '127.0.0.1' } : {}, ...path ? { CONFAB_PUBLIC_URL: `http://127.0.0.1:${front.port}${path}` } : {},
+  };
+  const server = await startServer({ ...options, env: { ...ofFront, ...env } });
   server.frontPort = server.port;
-  if (isBehindNginx) await putNginxBefore(server, t);
+  if (front) await putNginxBefore(server, t, front);
   t.after(async () => {
     for (const line of server.log.filter((text) => /\b(error|critical|fatal)\b/i.test(text)).slice(0, 10)) {
       t.diagnostic(`server: ${line}`);
@@ -48,9 +51,16 @@ export async function serve(t, env = {}, options = {}) {
 }
 
 /** From here on the pages use only nginx's address for the server, also after a restart. */
-async function putNginxBefore(server, t) {
-  const nginx = await startNginx({ upstreamPort: server.port });
-  t.after(() => nginx.close());
+async function putNginxBefore(server, t, { path, port }) {
+  const nginx = await startNginx({ upstreamPort: server.port, port, path });
+  t.after(async () => {
+    const requests = [...(await nginx.accessLog()).matchAll(/"[A-Z]+ (\S+) HTTP/g)].map(([, target]) => target);
+    await nginx.close();
+    if (!path) return;
+    assert.ok(requests.length > 0, 'nginx logged requests');
+    // The test itself asked whether nginx was there.
+    assert.deepEqual(requests.filter((target) => target !== path && !target.startsWith(`${path}/`)), [], 'only the server was asked');
+  });
   server.frontPort = nginx.port;
   Object.defineProperty(server, 'url', { get: () => nginx.url, set() {} });
 }

@@ -20,6 +20,9 @@ const own = /^<(title|meta name="(description|robots)"|link rel="(stylesheet|man
 /** Pages whose controls are at the bottom let the keyboard of a phone resize them. */
 const resizing = ', interactive-widget=resizes-content';
 
+/** From a page's address to the server's: `/room/<name>` is one folder further down than all others. */
+const up = (name) => (name === 'room' ? '../' : '');
+
 const headOf = (text) => /<head>\n([\s\S]*?)\n<\/head>/.exec(text)[1].split('\n').map((line) => line.trim());
 
 test('all pages are found', () => {
@@ -27,7 +30,8 @@ test('all pages are found', () => {
 });
 
 test('all pages have the same lines in their heads, but for what is their own', () => {
-  const shared = (name) => headOf(pages.get(name)).filter((line) => !own.test(line)).map((line) => line.replace(resizing, ''));
+  const shared = (name) => headOf(pages.get(name)).filter((line) => !own.test(line))
+    .map((line) => line.replace(resizing, '').replace(`href="${up(name)}`, 'href="'));
   for (const name of pages.keys()) assert.deepEqual(shared(name), shared('front'), name);
 });
 
@@ -38,7 +42,7 @@ test('each page has a title, a description unless it is internal, and its own sc
     assert.equal(count('<title>Confab – '), 1, name);
     assert.deepEqual([count('<meta name="description"'), count('<link rel="manifest"')], isInternal(name) ? [0, 0] : [1, 1], name);
     const scripts = head.filter((line) => line.startsWith('<script'));
-    assert.deepEqual(scripts, isPlain(name) ? [] : [`<script type="module" src="/app/${name}/main.js"></script>`], name);
+    assert.deepEqual(scripts, isPlain(name) ? [] : [`<script type="module" src="${up(name)}app/${name}/main.js"></script>`], name);
   }
   const titles = [...pages.values()].map((text) => /<title>(.*)<\/title>/.exec(text)[1]);
   assert.equal(new Set(titles).size, titles.length, 'tabs can be told apart');
@@ -46,11 +50,30 @@ test('each page has a title, a description unless it is internal, and its own sc
 
 test('each page loads the shared style first, only shared and own styles, and none twice', () => {
   for (const [name, text] of pages) {
-    const styles = headOf(text).flatMap((line) => /rel="stylesheet" href="\/app\/([^"]+)"/.exec(line)?.[1] ?? []);
+    const styles = headOf(text).flatMap((line) => /rel="stylesheet" href="(?:\.\.\/)?app\/([^"]+)"/.exec(line)?.[1] ?? []);
     assert.equal(styles[0], 'shared/style.css', name);
     assert.equal(new Set(styles).size, styles.length, `${name}: ${styles}`);
     for (const style of styles) assert.ok(['shared', name].includes(style.split('/')[0]), `${name}: ${style}`);
   }
+});
+
+test('all references of the pages and the manifest are relative to their addresses, so that a proxy can serve them below a path', async () => {
+  const files = new Set((await readdir(app, { recursive: true })).map((file) => `app/${file}`));
+  const addresses = ['strangers', 'nearby', 'rooms', 'ca.crt', '.'];
+  for (const [name, text] of pages) {
+    const references = [...text.matchAll(/\s(?:href|src|action|data|poster)="([^"]*)"/g)].map(([, reference]) => reference);
+    assert.ok(references.length > 3, name);
+    for (const reference of references) {
+      assert.ok(!/^([/]|[a-z]+:)/.test(reference), `${name}: ${reference}`);
+      const address = name === 'front' ? '' : name === 'room' ? 'room/tea' : name;
+      const { pathname } = new URL(reference, `https://example.org/video/${address}`);
+      const found = pathname.startsWith('/video/') ? pathname.slice('/video/'.length) || '.' : '';
+      assert.ok(files.has(found) || addresses.includes(found), `${name}: ${reference} leads to ${pathname}`);
+    }
+  }
+  const manifest = JSON.parse(await read('manifest.webmanifest'));
+  const at = (reference) => new URL(reference, 'https://example.org/video/app/manifest.webmanifest').pathname;
+  assert.deepEqual([manifest.start_url, manifest.scope, manifest.icons[0].src].map(at), ['/video/', '/video/', '/video/app/favicon.svg']);
 });
 
 test('each page says the same without scripts', () => {

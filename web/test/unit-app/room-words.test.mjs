@@ -173,6 +173,11 @@ test('the address names the room, and a token in it is not sent to servers', () 
   assert.deepEqual(at('/room/a?guest=1&media=mesh#token=t0k.en'), { name: 'a', guest: true, mesh: true, token: 't0k.en' });
 });
 
+test('below a path, the room is what follows the path', () => {
+  const at = (path) => arrivalIn(new URL(path, 'https://confab.example'), undefined, '/some/video').name;
+  assert.deepEqual(['/some/video/room/tea', '/some/video/room/tea/', '/room/tea', '/some/videos/room/tea'].map(at), ['tea', 'tea', '', '']);
+});
+
 test('a token outlives a reload, and a newer one in the address replaces it', () => {
   const at = (href, kept) => arrivalIn(new URL(href, 'https://confab.example'), kept).token;
   assert.deepEqual([at('/room/a', { token: 'old' }), at('/room/a#token=new', { token: 'old' })], ['old', 'new']);

@@ -20,8 +20,8 @@ test('every page lists the ways in, and links to each of them', async () => {
   for (const page of ['front', 'strangers', 'nearby', 'rooms']) {
     const html = await readFile(new URL(`../../app/${page}/index.html`, import.meta.url), 'utf8');
     assert.equal(html.split('<html lang="en" data-ways="strangers nearby rooms">').length, 2, page);
-    for (const way of ['strangers', 'nearby', 'rooms']) assert.match(html, new RegExp(`data-way-in="${way}" href="/${way}"`), page);
-    assert.doesNotMatch(html, /href="\/(\?[^"]*)?"/, `${page}: / need not be a way in`);
+    for (const way of ['strangers', 'nearby', 'rooms']) assert.match(html, new RegExp(`data-way-in="${way}" href="${way}"`), page);
+    assert.doesNotMatch(html, /href="(\.?\/|\.)?(\?[^"]*)?"/, `${page}: / need not be a way in`);
   }
 });
 

@@ -6,9 +6,12 @@ import vm from 'node:vm';
 
 const source = await readFile(new URL('../../app/sw.js', import.meta.url), 'utf8');
 
+/** The path below which the server is. */
+let base = '';
+
 /** An open page. `present` is its answer, or undefined if the page does not answer. */
 const page = (path, { visible = true, present } = {}) => ({
-  url: `https://confab.example${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, outwait() {},
+  url: `https://confab.example${base}${path}`, visibilityState: visible ? 'visible' : 'hidden', told: [], focused: 0, outwait() {},
   postMessage(message, ports) {
     this.told.push(message);
     if (message.type !== 'rings') return;
@@ -24,10 +27,13 @@ function start(pages = []) {
   const shown = new Map();
   const opened = [];
   const self = {
-    navigator: { languages: ['en'] },
+    navigator: { languages: ['en'] }, location: new URL(`https://confab.example${base}/sw.js`),
     addEventListener: (type, listener) => { listeners[type] = listener; },
     registration: {
-      showNotification: async (title, options) => { shown.set(options.tag, options.body); },
+      showNotification: async (title, options) => {
+        shown.set(options.tag, options.body);
+        assert.equal(options.icon, `${base}/app/favicon.svg`);
+      },
       getNotifications: async ({ tag }) => (shown.has(tag) ? [{ close: () => shown.delete(tag) }] : []),
     },
     clients: { matchAll: async () => pages, openWindow: async (url) => { opened.push(url); } },
@@ -97,4 +103,16 @@ test('a page of people nearby at / counts, and the front page does not', async (
   const third = start([page('/')]);
   await third.click();
   assert.deepEqual(third.opened, ['/nearby#call=c1']);
+});
+
+test('below a path, the worker looks for pages there and opens one there', async (t) => {
+  base = '/some/video';
+  t.after(() => { base = ''; });
+  const worker = start([page('/nearby', { present: true })]);
+  await worker.push('incoming');
+  assert.equal(worker.shown.size, 0, 'the page rings itself');
+  const other = start([{ ...page(''), url: 'https://confab.example/nearby' }]);
+  await other.push('incoming');
+  await other.click();
+  assert.deepEqual([other.shown.size, other.opened], [1, ['/some/video/nearby#call=c1']]);
 });

@@ -43,6 +43,25 @@ describe('connecting', () => {
     }
   });
 
+  test('connects below the path that the script is loaded from, but only to the same server, and not if the page names another', () => {
+    const below = 'http://chat.example:8080/some/video/socket.io/socket.io.js';
+    /** @type {[string, string | undefined, any, string][]} */
+    const cases = [
+      [below, undefined, {}, 'http://chat.example:8080/some/video/socket.io/1/'],
+      [`${below}?v=2`, '//chat.example:8080', {}, 'http://chat.example:8080/some/video/socket.io/1/'],
+      [below, 'http://other.example', {}, 'http://other.example/socket.io/1/'],
+      [below, '', { resource: 'io' }, 'http://chat.example:8080/io/1/'],
+      ['http://chat.example:8080/socket.io/socket.io.js', '', {}, 'http://chat.example:8080/socket.io/1/'],
+      ['http://chat.example:8080/scripts/bundle.js', '', {}, 'http://chat.example:8080/socket.io/1/'],
+    ];
+    for (const [src, url, options, expected] of cases) {
+      const page = new FakePage();
+      page.document.currentScript = { src };
+      page.load().connect(url, options);
+      assert.equal(page.pending.address, expected, src);
+    }
+  });
+
   test('uses TLS from a page loaded over TLS', async () => {
     const page = new FakePage('https://chat.example/');
     page.load().connect('other.example');

@@ -111,6 +111,8 @@ export class FakePage {
     readyState: 'complete',
     createElement: () => this.#script(),
     head: { appendChild: (/** @type {any} */ element) => element.start() },
+    /** @type {{src: string} | null} */
+    currentScript: null,
   };
 
   constructor(href = 'http://chat.example:8080/talk') {

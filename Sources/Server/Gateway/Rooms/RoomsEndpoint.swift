@@ -43,7 +43,7 @@ struct RoomsEndpoint: Sendable {
             let action = try await self.action(operation, request, context)
             let reply = try await gateway.ask(action)
             await record(operation, action, reply, context.logger)
-            answer = EndpointAnswer(reply, to: operation)
+            answer = EndpointAnswer(reply, to: operation, below: BasePath(configuration))
         } catch {
             answer = EndpointAnswer(error)
         }
@@ -168,7 +168,7 @@ struct RoomsEndpoint: Sendable {
 }
 
 extension EndpointAnswer {
-    fileprivate init(_ reply: RoomReply, to operation: RoomsEndpoint.Operation) {
+    fileprivate init(_ reply: RoomReply, to operation: RoomsEndpoint.Operation, below base: BasePath) {
         let body: [UInt8]
         switch reply {
         case .room(let room): body = room.json
@@ -186,7 +186,7 @@ extension EndpointAnswer {
         self.init(
             status: isNew ? 201 : 200, contentType: "application/json", body: body + [UInt8(ascii: "\n")])
         if case .room(let room) = reply, operation == .create {
-            headers.add(name: "Location", value: "/v1/rooms/\(room.summary.name.pathComponent)")
+            headers.add(name: "Location", value: "\(base.text)/v1/rooms/\(room.summary.name.pathComponent)")
         }
     }
 }

@@ -1,0 +1,38 @@
+/// The path of `publicURL`, such as `/video`: a proxy serves this server below it, beside other pages of the same site.
+///
+/// A proxy may pass the path on or remove it, so the server accepts requests with and without it. Pages have relative references,
+/// and clients append the paths in messages to the server's URL (`protocol/README.md` §1), so neither contain it. `Location` does,
+/// because clients resolve it against the request.
+struct BasePath: Equatable, Sendable {
+    /// Empty, or a slash and a path without a slash at its end.
+    let text: String
+
+    /// The first segments of the server's own paths. A base path must not begin with one of them: the server could not tell
+    /// whether a proxy has removed it.
+    static let reserved: Set = [
+        "app", "ca.crt", "favicon.ico", "favicon.svg", "health", "lan", "lib", "nearby", "ready", "room",
+        "rooms", "socket.io", "strangers", "sw.js", "try", "v1", "whep", "whip", "xirsys",
+    ]
+
+    init(_ configuration: ConfabConfiguration) {
+        text = configuration.publicURL.map(WebURLText.path) ?? ""
+    }
+
+    /// The first segment of the path, if it is one of the server's own.
+    var reservedSegment: String? {
+        text.split(separator: "/").first.map(String.init).flatMap { Self.reserved.contains($0) ? $0 : nil }
+    }
+
+    /// Returns the target of a request without the base path.
+    ///
+    /// The base path alone, without a slash at its end, stays as it is. It is redirected, because the relative references of a
+    /// page would be wrong there.
+    func removed(from target: String) -> String {
+        guard !text.isEmpty, target.utf8.starts(with: text.utf8) else { return target }
+        let rest = target.utf8.dropFirst(text.utf8.count)
+        return rest.first == UInt8(ascii: "/") ? String(Substring(rest)) : target
+    }
+
+    /// The target of the redirection from the base path without a slash at its end. Nil if there is no base path.
+    var redirection: String? { text.isEmpty ? nil : text + "/" }
+}

@@ -1,0 +1,21 @@
+// Where the server is: at the root of its origin, or below a path of it, where a proxy serves it beside other pages. The address of
+// this module tells, so pages need no setting and work behind a proxy that removes the path as well as behind one that keeps it.
+
+const own = '/app/shared/base.js';
+
+/**
+ * Returns the path below which a server is, without a slash at its end: empty for the root.
+ * @param {string} module the URL of this module
+ */
+export function basePathIn(module) {
+  const { protocol, pathname } = new URL(module);
+  return protocol.startsWith('http') && pathname.endsWith(own) ? pathname.slice(0, -own.length) : '';
+}
+
+export const basePath = basePathIn(import.meta.url);
+
+/**
+ * Returns the address of something on this server, for links and requests. Module imports and style sheets are relative anyway.
+ * @param {string} path from the server's URL, such as `/rooms?guest=1`
+ */
+export const at = (path) => basePath + path;
