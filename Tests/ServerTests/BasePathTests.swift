@@ -62,7 +62,8 @@ struct BasePathTests {
 
     @Test("every kind of request is understood with and without it")
     func requests() {
-        let settings = HTTPConnection.Settings(Self.configuration("https://example.org/video"))
+        let settings = HTTPConnection.Settings(
+            Self.configuration("https://example.org/video"), peer: .init("192.0.2.1")!)
         func outputs(_ head: HTTPRequestHead) -> [String] {
             var connection = HTTPConnection(settings: settings, now: .uptimeNanoseconds(1))
             let inputs: [HTTPConnection.Input] = [.received(.head(head)), .received(.end(nil))]
