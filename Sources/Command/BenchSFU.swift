@@ -46,7 +46,7 @@ struct BenchSFU: AsyncParsableCommand {
     @Option(help: "Number of publishers in that room.")
     var publishers = 1
 
-    @Option(help: "Number of rooms in which everyone publishes and subscribes to everyone else.")
+    @Option(help: "Number of rooms in which every client publishes and subscribes to all others.")
     var rooms: Int?
 
     @Option(help: "Clients per room.")
@@ -58,13 +58,13 @@ struct BenchSFU: AsyncParsableCommand {
                 + "everyone."))
     var byName = false
 
-    @Option(help: "Number of subscribers to large keyframes. Measures how long another room waits for them.")
+    @Option(help: "Number of subscribers that receive large keyframes. Measures how much they delay another room.")
     var crowd: Int?
 
     @Option(help: "Packets of 1200 bytes in each keyframe for --crowd (default: \(defaultKeyframePackets)).")
     var keyframePackets: Int?
 
-    @Option(help: "Duration of the measurement in seconds. With --crowd, of each of the two measurements.")
+    @Option(help: "Duration of the measurement in seconds. With --crowd, the duration of each of the two measurements.")
     var seconds = 10
 
     @Option(help: "URL of a running server. Sessions are created with the project in --data-dir.")
@@ -98,7 +98,7 @@ struct BenchSFU: AsyncParsableCommand {
         try validateCrowd()
         guard !byName || rooms != nil && janus == nil && (2..<Limits.routedRoom).contains(size) else {
             throw ValidationError(
-                "--by-name needs --rooms, and a --size from 2 to \(Limits.routedRoom - 1). Janus has no such rooms.")
+                "--by-name requires --rooms and a --size from 2 to \(Limits.routedRoom - 1), and excludes --janus.")
         }
         guard
             crowd != nil
@@ -112,7 +112,7 @@ struct BenchSFU: AsyncParsableCommand {
 
     private func validateCrowd() throws {
         guard let crowd else {
-            guard keyframePackets == nil else { throw ValidationError("--keyframe-packets needs --crowd.") }
+            guard keyframePackets == nil else { throw ValidationError("--keyframe-packets requires --crowd.") }
             return
         }
         guard crowd > 0, crowd <= Self.maxRobots - KeyframeRun.clients(crowd: 0) else {
@@ -254,7 +254,7 @@ struct MeasuredServer {
         var generator = SystemRandomNumberGenerator()
         let secret = (0..<3).map { _ in String(generator.next() as UInt64, radix: 16) }.joined() + "0123456789abcdef"
         guard let project = Project(apiKey: "10000000", secret: secret) else {
-            throw CommandError(description: "Cannot create a temporary project.")
+            throw CommandError(description: "Cannot create a temporary project. Try again.")
         }
         let log = directory.appendingPathComponent("log")
         try Data().write(to: log)

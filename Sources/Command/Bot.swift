@@ -128,7 +128,7 @@ struct BotCommand: AsyncParsableCommand {
         var place = BotPlan.Place.roulette
         if let session, let token {
             guard let id = SessionID(session) else {
-                throw CommandError(description: "--session is not a valid session ID: \(session)")
+                throw CommandError(description: "\(session) is not a session ID. Use one from `confab session create`.")
             }
             place = .session(id, token: token)
         }
@@ -145,7 +145,7 @@ struct BotCommand: AsyncParsableCommand {
                 description: "Cannot create the directory \(path): \(error.localizedDescription)")
         }
         guard FileManager.default.isWritableFile(atPath: path) else {
-            throw CommandError(description: "The directory \(path) is not writable.")
+            throw CommandError(description: "The directory \(path) is not writable. Choose another one.")
         }
     }
 
@@ -169,7 +169,7 @@ struct BotCommand: AsyncParsableCommand {
             return [argument]
         }
         let files = ["ivf", "ogg"].map { "\(argument).\($0)" }.filter { FileManager.default.fileExists(atPath: $0) }
-        guard !files.isEmpty else { throw CommandError(description: "The file \(argument) does not exist.") }
+        guard !files.isEmpty else { throw CommandError(description: "\(argument) does not exist. Check --publish.") }
         return files
     }
 

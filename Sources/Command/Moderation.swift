@@ -38,7 +38,7 @@ struct ReportCommand: AsyncParsableCommand {
         func run() async throws {
             let storage = try data.storage()
             guard let stored = try await storage.report(id: id) else {
-                throw CommandError(description: "Report \(id) does not exist.")
+                throw CommandError(description: "Report \(id) does not exist. See `confab report list --all`.")
             }
             let report = stored.report
             print(
@@ -63,7 +63,7 @@ struct ReportCommand: AsyncParsableCommand {
             let storage = try data.storage()
             guard try await storage.closeReport(id: id, at: .now, recording: .byOperator("report.close", "\(id)"))
             else {
-                throw CommandError(description: "Report \(id) does not exist or is already closed.")
+                throw CommandError(description: "Report \(id) does not exist or is closed. See `confab report list`.")
             }
             try await storage.close()
         }
@@ -73,14 +73,14 @@ struct ReportCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print reports as JSON, one per line, for example as evidence.")
         @OptionGroup var data: DataOptions
-        @Argument(help: "The report's number (default: all reports, closed ones too).") var id: Int64?
+        @Argument(help: "The report's number (default: all reports, including closed ones).") var id: Int64?
 
         func run() async throws {
             let storage = try data.storage()
             var reports: [StoredReport] = []
             if let id {
                 guard let report = try await storage.report(id: id) else {
-                    throw CommandError(description: "Report \(id) does not exist.")
+                    throw CommandError(description: "Report \(id) does not exist. See `confab report list --all`.")
                 }
                 reports = [report]
             } else {
@@ -119,7 +119,7 @@ struct BanCommand: AsyncParsableCommand {
                 "Identity, IP address or block of addresses (203.0.113.0/24). For an IPv6 address, its whole /64 is banned."
         )
         var subject: String?
-        @Option(help: "Ban the person that this report is about, and the person's address if the report has it.")
+        @Option(help: "Number of a report. Bans the reported person, and their address if the report has it.")
         var report: Int64?
         @Option(help: "Reason, for your own records.") var reason = ""
         @Option(help: "Duration, for example 2h or 30d (default: permanent).") var expires: String?
@@ -153,7 +153,7 @@ struct BanCommand: AsyncParsableCommand {
         private func subjects(_ storage: any Storage) async throws -> [(subject: BanSubject, note: String)] {
             if let subject { return [(try BanCommand.subject(subject), "")] }
             guard let report, let stored = try await storage.report(id: report) else {
-                throw CommandError(description: "Report \(report ?? 0) does not exist.")
+                throw CommandError(description: "Report \(report ?? 0) does not exist. See `confab report list --all`.")
             }
             let (reported, address) = (stored.report.against, stored.report.againstAddress)
             var subjects: [(subject: BanSubject, note: String)] = [(.identity(reported), "")]
@@ -202,9 +202,9 @@ struct BanCommand: AsyncParsableCommand {
 
 struct Audit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List what operators and moderators did, newest first.")
+        abstract: "List actions of operators and moderators, newest first.")
     @OptionGroup var data: DataOptions
-    @Option(help: "How far back, for example 2h or 30d (default: everything that is kept).") var since: String?
+    @Option(help: "How far back to list, for example 2h or 30d (default: all stored entries).") var since: String?
 
     func run() async throws {
         var start = Timestamp(milliseconds: 0)

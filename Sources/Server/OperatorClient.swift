@@ -27,7 +27,7 @@ public struct OperatorClient: Sendable {
         }
         guard let url = server ?? own else {
             throw OperatorClientError(
-                "No server runs with the data directory \(dataDirectory). Start it (confab serve), or name another "
+                "No server is using the data directory \(dataDirectory). Start it (confab serve), or specify another "
                     + "directory with --data-dir or a server with --server.")
         }
         (self.url, self.project, isLocal) = (url.hasSuffix("/") ? String(url.dropLast()) : url, project, server == nil)
@@ -45,14 +45,14 @@ public struct OperatorClient: Sendable {
         } catch {
             try? await client.shutdown()
             throw OperatorClientError(
-                "The server at \(url) does not answer. Check that it runs, and its log. (\(error))")
+                "The server at \(url) does not respond. Check that it is running, and its log. (\(error))")
         }
         var object = JSONObject()
         if case .object(let parsed)? = try? JSONReader.parse(answer.body) { object = parsed }
         guard (200..<300).contains(answer.status) else {
             if case .string(let message)? = object["message"] { throw OperatorClientError(message) }
             throw OperatorClientError(
-                "The server at \(url) answered with status \(answer.status). Check that it is Confab's URL, and the "
+                "The server at \(url) responded with status \(answer.status). Check that this is the URL of Confab, and the "
                     + "server's log.")
         }
         return object

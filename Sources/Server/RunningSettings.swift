@@ -39,7 +39,7 @@ actor RunningSettings {
             guard problem != error.description else { return }
             problem = error.description
             logger.error(
-                "The API secret was not reloaded. The server goes on with the one that it has.",
+                "The API secret was not reloaded. The server continues with the current one.",
                 metadata: ["error": "\(error)"])
         }
     }
@@ -88,7 +88,7 @@ actor RunningSettings {
         } catch {
             let problems = (error as? ConfigurationError)?.problems.map(\.description) ?? ["\(error)"]
             logger.error(
-                "The configuration was not reloaded, and nothing has changed.",
+                "The configuration was not reloaded. The current one stays in use.",
                 metadata: ["error": "\(problems.joined(separator: "; "))"])
             return
         }
@@ -103,7 +103,7 @@ actor RunningSettings {
         }
         for difference in change.applied { logger.notice("Setting changed", metadata: metadata(difference)) }
         for difference in change.pending {
-            logger.warning("This setting changes only after a restart", metadata: metadata(difference))
+            logger.warning("Restart the server to apply this setting", metadata: metadata(difference))
         }
         logger.notice(
             "Configuration reloaded",

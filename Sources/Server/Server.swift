@@ -231,7 +231,7 @@ public struct ConfabServer: Sendable {
             try files.clear()
         } catch {
             logger.error(
-                "Files of rooms from before the restart could not be deleted. Delete the folder files in the data directory.",
+                "Could not delete files that rooms left before the restart. Delete the folder files in the data directory.",
                 metadata: ["error": "\(error)"])
         }
     }
@@ -320,7 +320,7 @@ extension ConfabServer {
             do throws(DataDirectoryError) {
                 try ServerAddressFile.write(to: directory, host: host, port: port, isSecure: isSecure)
             } catch {
-                logger.warning("Commands such as confab room will not find this server: \(error)")
+                logger.warning("Commands such as confab room cannot find this server; use --server. \(error)")
             }
         }
     }

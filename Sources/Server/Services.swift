@@ -55,7 +55,7 @@ struct BanWatch: Service {
                     if now != counter { try await reload() }
                     counter = now
                 } catch {
-                    logger.error("Reading the bans failed", metadata: ["error": "\(error)"])
+                    logger.error("Could not read the bans", metadata: ["error": "\(error)"])
                 }
                 try? await Task.sleep(for: live.current.storage.pollInterval)
             }
@@ -108,7 +108,7 @@ struct Retention: Service {
             let count = try await storage.deleteOld(records, olderThan: moment)
             if count > 0 { logger.info("Old \(what) deleted", metadata: ["count": "\(count)"]) }
         } catch {
-            logger.error("Deleting old \(what) failed", metadata: ["error": "\(error)"])
+            logger.error("Could not delete old \(what)", metadata: ["error": "\(error)"])
         }
     }
 }
@@ -133,14 +133,14 @@ struct ClockWatch: Service {
         case .jumped(let difference):
             logger.warning(
                 """
-                The system's clock has jumped. Timers are not affected. Tokens and bans are judged by the time before until the \
+                The system's clock has jumped. Timers are not affected. Tokens and bans use the old time until the \
                 new one has lasted for \(WallClockJudge.adoptionTime.roundedText).
                 """, metadata: Self.metadata(difference))
-        case .returned: logger.notice("The system's clock is back at the time that the server uses.")
+        case .returned: logger.notice("The system's clock again agrees with the server's clock.")
         case .adopted(let difference):
             logger.notice(
                 """
-                The server now uses the system's corrected clock. Nothing is deleted because of its age for the next \
+                The server now uses the new time of the system's clock. Deletion of old data pauses for the next \
                 \(WallClockJudge.confirmationTime.roundedText).
                 """, metadata: Self.metadata(difference))
         }

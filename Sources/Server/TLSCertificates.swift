@@ -96,7 +96,7 @@ final class TLSCertificates: Service, Sendable {
                 state = State(pair: pair)
                 current.withLock { $0 = loaded.context }
                 logger.info(
-                    "New connections get the new certificate",
+                    "New connections use the new certificate",
                     metadata: ["expires": "\(Date(timeIntervalSince1970: Double(loaded.expiry)))"])
                 return .replaced
             } catch {
@@ -104,7 +104,7 @@ final class TLSCertificates: Service, Sendable {
                 if state.reported != problem {
                     logger.warning(
                         """
-                        The changed certificate cannot be used, so the former one stays in use. Check that tls.certificate \
+                        The new certificate cannot be used. The previous one stays in use. Check that tls.certificate \
                         and tls.privateKey are complete and belong together.
                         """, metadata: ["error": "\(problem)"])
                 }

@@ -94,7 +94,7 @@ extension FieldCoder {
         guard let room = RoomName(text) else {
             throw WireError(
                 .invalidName,
-                "A room's name must have 1 to \(Limits.roomName) characters, without \"/\" and invisible characters.")
+                "A room's name must have 1 to \(Limits.roomName) characters, without \"/\" or invisible characters.")
         }
         value = room
     }

@@ -21,7 +21,7 @@ final class DirectoryLock: Sendable {
         let path = directory + "/" + Self.fileName
         let descriptor = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw DataDirectoryError("The file \(path) cannot be opened: \(String(cString: strerror(errno))).")
+            throw DataDirectoryError("Cannot open \(path): \(String(cString: strerror(errno))). Check its permissions.")
         }
         self.descriptor = descriptor
         try Self.lock(descriptor, path, directory, timeout, onWait)
@@ -38,7 +38,7 @@ final class DirectoryLock: Sendable {
         // Poll, because a blocking flock has no timeout.
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK || errno == EINTR else {
-                throw DataDirectoryError("The file \(path) cannot be locked: \(String(cString: strerror(errno))).")
+                throw DataDirectoryError("Cannot lock \(path): \(String(cString: strerror(errno))). Use a local disk.")
             }
             let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
             guard ContinuousClock.now < end else {

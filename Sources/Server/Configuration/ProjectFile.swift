@@ -95,7 +95,7 @@ public struct ProjectFile: Sendable, Equatable {
         try PrivateFiles.makeDirectory(directory)
         let kept = try ServerKeyFile.create(directory, serverKey)
         guard kept == serverKey else {
-            throw DataDirectoryError("The server key changed during the start. Start the server again.")
+            throw DataDirectoryError("The server key changed while the server was starting. Start it again.")
         }
     }
 
@@ -215,7 +215,7 @@ extension ProjectFile {
         guard configuration.apiSecret == nil else {
             throw DataDirectoryError(
                 "The API secret is set by CONFAB_API_SECRET or the configuration, so it cannot be rotated here. Change it "
-                    + "there and reload or restart the server. Tokens signed by the old secret are refused from then on."
+                    + "there and reload or restart the server. Tokens signed with the old secret are then refused."
             )
         }
         let directory = configuration.dataDirectory
@@ -231,7 +231,7 @@ extension ProjectFile {
             guard try ServerKeyFile.read(directory) != nil else {
                 throw DataDirectoryError(
                     "This data directory was last used by a version that cannot rotate the secret. Start this version of "
-                        + "the server once, then rotate. Otherwise ids made before could become invalid.")
+                        + "the server once, then rotate. Otherwise existing IDs could become invalid.")
             }
             try PrivateFiles.requireOwner(of: path)
             var random = SystemRandomNumberGenerator()

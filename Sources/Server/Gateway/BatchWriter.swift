@@ -72,7 +72,7 @@ final class BatchWriter {
         case .giveUp: end(results)
         case .stop:
             if let onStorageLost {
-                logger.critical("Nothing can be stored. The server stops.", metadata: ["error": "\(error)"])
+                logger.critical("Storage failed, so the server stops. Check the disk.", metadata: ["error": "\(error)"])
                 onStorageLost(error)
             }
             onStorageLost = nil

@@ -72,7 +72,7 @@ final class ConnectionProtocols {
             )
             return true
         } catch {
-            logger.error("Adding the router to a connection failed", metadata: ["error": "\(error)"])
+            logger.error("Could not set up an HTTP connection", metadata: ["error": "\(error)"])
             return false
         }
     }
@@ -90,7 +90,7 @@ final class ConnectionProtocols {
         do {
             try pipeline.addHandler(webSocketHandler(channel, head), position: .after(gate))
         } catch {
-            logger.error("Opening a WebSocket failed", metadata: ["error": "\(error)"])
+            logger.error("Could not open a WebSocket", metadata: ["error": "\(error)"])
             return channel.close(promise: nil)
         }
         promise.succeed(.socket(channel))

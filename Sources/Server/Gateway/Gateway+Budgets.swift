@@ -91,7 +91,7 @@ extension Gateway {
             metrics.overBudget(.queues)
             metrics.droppedForBackpressure.increment()
             logger.info(
-                "Connection dropped: too much waits to be sent to its address",
+                "Connection dropped: too much data queued for its address",
                 metadata: ["bytes": "\(connection.queuedBytes)"])
             connection.drop()
         }
@@ -144,12 +144,12 @@ extension WireError {
     }
 
     static let storageFull = WireError(
-        .storageFull, "The server is low on disk space and stores only what is necessary. Try again later.",
+        .storageFull, "The server is low on disk space and stores only essential data. Try again later.",
         retryable: true, retryAfter: .seconds(60))
 
     static func storageQuota(retryAfter wait: Duration) -> WireError {
         WireError(
-            .storageQuota, "Too much was stored from your network. Try again in \(wait.roundedText).", retryable: true,
+            .storageQuota, "Your network has used up its quota. Try again in \(wait.roundedText).", retryable: true,
             retryAfter: wait)
     }
 }

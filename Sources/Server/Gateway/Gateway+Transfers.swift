@@ -61,9 +61,9 @@ final class TransferHold: Sendable {
 
 extension WireError {
     fileprivate static let tooManyTransfersOfAddress = WireError(
-        .rateLimited, "Too many files are being sent and received from your network. Try again in a moment.",
+        .rateLimited, "Too many file transfers from your network. Try again in a moment.",
         retryable: true, retryAfter: .seconds(5))
     fileprivate static let tooManyTransfers = WireError(
-        .rateLimited, "Too many files are being sent and received. Try again in a moment.", retryable: true,
+        .rateLimited, "Too many file transfers on this server. Try again in a moment.", retryable: true,
         retryAfter: .seconds(5))
 }

@@ -32,7 +32,7 @@ extension HubRunner {
     func fail(_ failure: CommitQueue.Failure, _ error: StorageError) {
         metrics.changesLost.increment()
         logger.error(
-            "A change could not be stored. The people concerned must reconnect.",
+            "Could not store a change. The people affected are disconnected and must reconnect.",
             metadata: ["error": "\(error)", "people": "\(failure.people.count)"])
         for id in sockets(of: [failure]).sorted(by: { $0.rawValue < $1.rawValue }) {
             guard let socket = sockets[id] else { continue }

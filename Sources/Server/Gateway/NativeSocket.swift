@@ -160,7 +160,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
                 let found = try await storage.visitor(guest.device, isVouched: guest.hello.token != nil, at: now)
                 eventLoop.execute { socket.value.lookedUp(guest, found, lookupStart: lookupStart) }
             } catch {
-                logger.error("Loading a person failed", metadata: ["error": "\(error)"])
+                logger.error("Could not load a person", metadata: ["error": "\(error)"])
                 eventLoop.execute { socket.value.fail(.internalError, CloseCode(rawValue: 1011)) }
             }
         }
@@ -216,7 +216,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
             let waiting = early.reduce(bytes.count) { $0 + $1.count }
             guard early.count < Self.earlyMessages, waiting <= gateway.configuration.rules.messageSize else {
                 let error = WireError(
-                    .rateLimited, "Too many messages before welcome. Wait for welcome first.", retryable: true)
+                    .rateLimited, "Too many messages before welcome. Wait for it, then send more.", retryable: true)
                 return fail(error, .tooMany)
             }
             early.append(bytes)

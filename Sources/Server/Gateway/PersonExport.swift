@@ -74,7 +74,7 @@ struct PersonExport: Sendable {
         } catch let error as WireError {
             throw error
         } catch {
-            context.logger.error("Exporting a person failed", metadata: ["error": "\(error)"])
+            context.logger.error("Could not export a person's data", metadata: ["error": "\(error)"])
             throw WireError.internalError
         }
     }

@@ -129,7 +129,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         case .tooSlow(let unsent):
             // It may resume, and then gets the missing messages or a snapshot.
             gateway.metrics.droppedForBackpressure.increment()
-            gateway.logger.info("Socket closed: the client reads too slowly, \(unsent) bytes are queued")
+            gateway.logger.info("Socket closed: the client reads too slowly (\(unsent) bytes queued)")
         case .disconnected:
             let user = user
             (context, self.user) = (nil, nil)

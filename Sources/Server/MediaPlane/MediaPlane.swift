@@ -244,10 +244,10 @@ extension WireError {
         case .fingerprint:
             self.init(
                 .fingerprintMismatch,
-                "The DTLS certificate does not match the fingerprint in the description. Make a new connection."
+                "The DTLS certificate does not match the fingerprint in the description. Connect again."
             )
         case .handshake:
-            self.init(.dtlsFailed, "The DTLS handshake failed. Make a new connection.", retryable: true)
+            self.init(.dtlsFailed, "The DTLS handshake failed. Connect again.", retryable: true)
         }
     }
 }

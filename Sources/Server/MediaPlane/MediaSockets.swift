@@ -38,7 +38,7 @@ struct MediaSockets {
         #else
         let remedy = "Set kern.ipc.maxsockbuf to at least \(2 * wanted)."
         #endif
-        return "The system limits the buffers of media sockets to \(size >> 10) KiB, so many subscribers at once lose "
+        return "The system limits the buffers of media sockets to \(size >> 10) KiB. With many subscribers, this loses "
             + "packets. \(remedy)"
     }
 

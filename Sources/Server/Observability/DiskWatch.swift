@@ -29,9 +29,9 @@ struct DiskWatch: Service {
     private func report(_ isLow: Bool, _ free: Int) {
         let metadata: Logger.Metadata = ["freeMiB": "\(free >> 20)"]
         if isLow {
-            logger.warning("The disk is nearly full. Nothing optional is stored.", metadata: metadata)
+            logger.warning("The disk is nearly full. Only essential data is stored.", metadata: metadata)
         } else {
-            logger.info("The disk has space again", metadata: metadata)
+            logger.info("The disk has enough space again", metadata: metadata)
         }
     }
 }

@@ -40,7 +40,7 @@ struct MetricsEndpoint: Service {
             try await application.run()
         } catch {
             if configuration.enabled == .always { throw MetricsPortError(configuration, cause: error) }
-            logger.warning("No metrics: opening the port failed", metadata: ["error": "\(error)"])
+            logger.warning("No metrics: could not open the port", metadata: ["error": "\(error)"])
             try await gracefulShutdown()
         }
     }
@@ -55,7 +55,7 @@ struct MetricsEndpoint: Service {
                     status: .forbidden, headers: [.contentType: "text/plain; charset=utf-8"],
                     body: .init(
                         byteBuffer: ByteBuffer(
-                            string: "Use this server's IP address in the URL, or the name in metrics.host.\n")))
+                            string: "Use this server's IP address, or the name in metrics.host, in the URL.\n")))
             }
             // Gauges are sampled per scrape, not per message.
             try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()

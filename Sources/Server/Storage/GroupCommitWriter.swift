@@ -65,7 +65,7 @@ actor GroupCommitWriter<Change: Sendable> {
         guard !isClosed else { return Array(repeating: .closed, count: lists.count) }
         guard waiting.count < Self.maxWaiting else {
             let error = StorageError(
-                .overloaded, "The disk cannot keep up with the data to be written. Check the load on the disk.")
+                .overloaded, "The disk is too slow for the data to be written. Check the load on the disk.")
             return Array(repeating: error, count: lists.count)
         }
         return await withCheckedContinuation { done in
@@ -109,7 +109,7 @@ actor GroupCommitWriter<Change: Sendable> {
         } catch {
             let error =
                 error as? StorageError
-                ?? StorageError(.other, "The change could not be stored.", cause: error)
+                ?? StorageError(.other, "The change could not be stored. The server log has the reason.", cause: error)
             for member in group { member.batch.finish(member.index, error) }
         }
     }

@@ -33,7 +33,7 @@ struct MigrationSafety: Sendable {
         let unfinished = path + ".unfinished"
         Self.remove(unfinished)
         guard try StorageFiles.createFile(unfinished) else {
-            throw StorageError(.notAccessible, "\(unfinished) cannot be replaced. Remove it.")
+            throw StorageError(.notAccessible, "Cannot replace \(unfinished). Remove it.")
         }
         do {
             try pool.read { try $0.copy(to: unfinished) }
@@ -42,7 +42,7 @@ struct MigrationSafety: Sendable {
             throw error
         }
         guard rename(unfinished, path) == 0 else {
-            throw StorageError(.notAccessible, "\(unfinished) cannot be renamed to \(name).")
+            throw StorageError(.notAccessible, "Cannot rename \(unfinished) to \(name). Check the permissions.")
         }
         PrivateFiles.syncDirectory(of: path)
         // A server that restarts again and again because an upgrade fails must not fill the disk with copies.

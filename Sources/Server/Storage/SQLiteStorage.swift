@@ -45,7 +45,7 @@ public final class SQLiteStorage: Storage {
     ) throws {
         let (pool, copy) = try Self.open(in: directory, lockTimeout: lockTimeout, safety)
         self.pool = pool
-        notes = copy.map { ["The database was upgraded. A copy of how it was before is in \($0)."] } ?? []
+        notes = copy.map { ["The database was upgraded. A copy from before the upgrade is in \($0)."] } ?? []
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
             try await StorageError.translating {

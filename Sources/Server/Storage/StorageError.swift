@@ -74,7 +74,7 @@ extension StorageError {
             // GRDB reports this for a closed connection.
             case .SQLITE_MISUSE: (.closed, StorageError.closed.message)
             case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG:
-                (.rejected, "The database rejected this change.")
+                (.rejected, "The database rejected this change. The cause is in parentheses.")
             default: (.other, "The database operation failed. The cause is in parentheses.")
             }
         self.init(code, message, cause: error)

@@ -21,7 +21,7 @@ extension Client {
 
     private mutating func join(_ join: RoomVerb.Join, _ request: Request, _ turn: inout Turn) {
         guard room == nil else {
-            let error = WireError(.alreadyJoined, "Leave the room that you are in or wait for first (room.leave).")
+            let error = WireError(.alreadyJoined, "You are in a room or waiting for one. Send room.leave first.")
             return fail(error, re: request.re, &turn)
         }
         var join = join
@@ -43,7 +43,7 @@ extension Client {
         guard let token = join.token else { return nil }
         let grant = try turn.project.verifyRoomToken(token, now: turn.wallNow)
         guard join.name == nil || join.name == grant.room else {
-            throw WireError(.tokenRoom, "The token is for another room. Use it for that one, or leave out the name.")
+            throw WireError(.tokenRoom, "The token is for another room. Join that room, or omit the room's name.")
         }
         return grant
     }

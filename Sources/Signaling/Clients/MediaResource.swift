@@ -101,7 +101,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case .joinRefused(_, let error, _): depart(.clientDisconnected, error, &turn)
         case .leftSession:
             isJoined = false
-            let error = WireError(.notFound, "This resource was removed from the session.")
+            let error = WireError(.notFound, "This resource was removed from the session. Create a new one.")
             depart(.forceDisconnected, error, &turn)
         case .connected(let isConnected): connected(isConnected, turn)
         case .closed(let socket, _):

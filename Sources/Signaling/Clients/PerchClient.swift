@@ -124,7 +124,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case .ping: return
         case .unreadable:
             guard malformed.take(Self.malformedRate(turn), now: turn.now) != nil else { return }
-            refuse(WireError(.malformed, "Too many messages could not be read."), .malformed, &turn)
+            refuse(WireError(.malformed, "Too many malformed messages. Send valid ones."), .malformed, &turn)
         case .signal(let signal, to: let user):
             let cost = Double(1 + signal.size / turn.rules.bytesPerNegotiation)
             guard negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now) == nil else {
@@ -253,16 +253,16 @@ extension Project {
 }
 
 extension WireError {
-    static let perchRoomName = WireError(.invalidName, "This is not a room's name. Choose another one.")
+    static let perchRoomName = WireError(.invalidName, "Invalid room name. Choose another one.")
     fileprivate static let perchFlood = WireError(
         .rateLimited, "Too many messages. Send them more slowly.", retryable: true)
 
     fileprivate static func perchEnded(_ reason: RoomEndReason) -> WireError {
         switch reason {
-        case .removed: WireError(.roomRefused, "A host removed you from this room.")
+        case .removed: WireError(.roomRefused, "A host removed you from this room. Ask a host before you join again.")
         case .banned: .roomBanned
-        case .closed: WireError(.roomNotFound, "The room was closed.")
-        case .replaced: WireError(.replaced, "You joined again on another connection.")
+        case .closed: WireError(.roomNotFound, "This room was closed. Join another room.")
+        case .replaced: WireError(.replaced, "You joined this room on another connection. Use that one.")
         }
     }
 }

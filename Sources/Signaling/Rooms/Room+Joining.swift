@@ -60,7 +60,7 @@ extension Room {
         guard !passes(applicant) else { return }
         guard !options.locked else {
             throw WireError(
-                .roomLocked, "This room is locked. Ask a person who is in it to unlock it.", retryable: true)
+                .roomLocked, "This room is locked. Ask someone in the room to unlock it.", retryable: true)
         }
         guard applicant.grant == nil else { return }
         // Members who come back may still have a password that a host has taken away.
@@ -72,7 +72,7 @@ extension Room {
             throw WireError(.roomPassword, "This room has a password. Send it with room.join.", retryable: true)
         }
         turn.tell(.roomRegister(.wrongPassword(address: application.applicant.address)))
-        throw WireError(.roomPassword, "This is not the room's password. Ask for it and try again.", retryable: true)
+        throw WireError(.roomPassword, "Wrong password. Ask for the room's password and try again.", retryable: true)
     }
 
     /// Whether locks, passwords, and what stand-ins decided do not stop this person.
@@ -93,7 +93,7 @@ extension Room {
 
     private func check(_ grant: RoomGrant, of applicant: RoomApplicant) throws(WireError) {
         guard grant.id == id else {
-            throw WireError(.roomNotFound, "The room that this token was made for has ended. Ask for a new link.")
+            throw WireError(.roomNotFound, "The room that this token was created for has ended. Ask for a new link.")
         }
         guard !isRevoked(grant, of: applicant) else {
             throw WireError(.tokenRevoked, "This token was revoked: its holder was removed from the room.")
@@ -105,7 +105,7 @@ extension Room {
         guard let wanted = join.room, wanted != id, wanted != formerID else { return }
         throw WireError(
             .roomOther,
-            "The room that you were in has ended, and another room has its name. Join that one only if you mean it.")
+            "The room that you were in has ended. Another room has its name. Ask the person before you join it.")
     }
 
     private mutating func chargeArrival(
@@ -191,17 +191,17 @@ extension RoomVerb.Join {
 }
 
 extension WireError {
-    static let noRoom = WireError(.roomNotFound, "There is no room with this name any longer. Join again to open it.")
+    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to open it.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
     static let waitsElsewhere = WireError(
-        .alreadyJoined, "You are waiting for this room on another connection now. Use that one.")
+        .alreadyJoined, "You are waiting for this room on another connection. Use that one.")
     static let roomEnded = WireError(.roomNotFound, "The room ended while you were waiting. Join it again to open it.")
     static let roomWithoutMedia = WireError(
-        .mediaUnavailable, "This room needs a server that routes media, and this one does not. Use a mesh room.")
+        .mediaUnavailable, "This room requires a server that routes media. This server does not. Use a mesh room.")
     static let roomMesh = WireError(
-        .roomMesh, "Members of this mesh room see each other's addresses. Join without routedOnly if you accept that.")
+        .roomMesh, "Members of this mesh room see each other's IP addresses. To accept that, join without routedOnly.")
     static let roomNoPassword = WireError(
         .roomNoPassword,
-        "This room has no password, so it may not be the one that you mean. To join it anyway, leave out the password.")
-    static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Use another room.")
+        "This room has no password, so it may not be the one you want. To join it anyway, omit the password.")
+    static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Join another room.")
 }

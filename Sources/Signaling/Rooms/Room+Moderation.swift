@@ -28,7 +28,7 @@ extension Room {
 
     private func applicant(_ client: ConnectionID) throws(WireError) -> RoomApplicant {
         guard let applicant = lobby.waiting.first(where: { $0.client == client }) else {
-            throw WireError(.notFound, "This person is not waiting for the room any longer.")
+            throw WireError(.notFound, "This person is no longer waiting for the room.")
         }
         return applicant
     }

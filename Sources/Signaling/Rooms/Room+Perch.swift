@@ -12,13 +12,13 @@ extension Room {
             throw WireError(.mediaUnavailable, "This room sends media through the server. Join it with a browser.")
         }
         guard !options.locked else {
-            throw WireError(.roomLocked, "This room is locked. Ask a person in it to unlock it.", retryable: true)
+            throw WireError(.roomLocked, "This room is locked. Ask someone in the room to unlock it.", retryable: true)
         }
         guard settings.password == nil else {
             throw WireError(.roomPassword, "This room has a password. Join it with a browser.")
         }
         guard !options.lobby else {
-            throw WireError(.roomRefused, "A host admits people to this room. Join it with a browser.")
+            throw WireError(.roomRefused, "A host must admit people to this room. Join it with a browser.")
         }
         try lobby.permit(applicant.identity, now: now)
         // These clients cannot resume, so none of theirs gives way.
@@ -56,7 +56,7 @@ extension Hub {
         }
         guard let refusal else {
             return turn.rules.roomCreation == .everyone
-                ? nil : WireError(.roomNotFound, "There is no room with this name. Ask who invited you for it.")
+                ? nil : WireError(.roomNotFound, "There is no room with this name. Check the name.")
         }
         return refusal
     }

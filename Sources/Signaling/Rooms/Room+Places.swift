@@ -76,7 +76,7 @@ extension Room {
 
     var full: WireError {
         WireError(
-            .roomFull, "This room has its maximum of \(options.capacity) people. Try again when someone has left.",
+            .roomFull, "This room is full: it already has \(options.capacity) people. Try again when someone has left.",
             retryable: true)
     }
 }
@@ -84,6 +84,6 @@ extension Room {
 extension WireError {
     static let addressFull = WireError(
         .roomFull,
-        "Many people from your network are in this room, and the other places are for other networks. Try again when "
+        "The places in this room for people from your network are taken. Try again when "
             + "someone has left, or ask a host for a higher capacity.", retryable: true)
 }

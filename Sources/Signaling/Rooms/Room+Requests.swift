@@ -8,7 +8,7 @@ extension Room {
             return turn.ok(request)
         }
         guard let member = roster[request.client] else {
-            let waiting = WireError(.notJoined, "You are still waiting for a host to let you in.")
+            let waiting = WireError(.notJoined, "You are not in the room yet. Wait until a host admits you.")
             return turn.fail(lobby.contains(request.client) ? waiting : .notInRoom, request)
         }
         do throws(WireError) {

@@ -68,7 +68,7 @@ struct RoomArrivals: Equatable, Sendable {
 extension WireError {
     fileprivate static func tooManyReturns(_ wait: Duration) -> WireError {
         WireError(
-            .rateLimited, "Too many people leave and join this room. Try again in \(wait.roundedText).",
+            .rateLimited, "People leave and join this room too often. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
     }
 }

@@ -44,12 +44,12 @@ public struct RoomFileSpace: Equatable, Sendable {
         guard share.bytes + claim.space <= rules.fileBytesPerAddress else {
             throw WireError(
                 .storageQuota,
-                "Rooms keep too many files from your network. Remove some that you sent, or send a link.",
+                "Too many files from your network are stored. Remove some of yours, or send a link.",
                 retryable: true)
         }
         guard all.bytes + claim.space <= rules.fileBytes else {
             throw WireError(
-                .storageFull, "The server has no space for this file. Try again later, or send a link.",
+                .storageFull, "The server has no space left for this file. Try again later, or send a link.",
                 retryable: true)
         }
         guard Self.fits(claim, share, rules.unfinishedFileBytesPerAddress) else { throw .networkBusy(rules) }
@@ -97,11 +97,11 @@ extension WireError {
     }
 
     fileprivate static func networkBusy(_ rules: Rules) -> WireError {
-        busy("People in your network are sending many files. Try again when some are complete.", rules)
+        busy("Too many uploads from your network. Try again when some are complete.", rules)
     }
 
     fileprivate static func serverBusy(_ rules: Rules) -> WireError {
-        busy("Many people are sending files. Try again when some are complete.", rules)
+        busy("Too many uploads to this server. Try again when some are complete.", rules)
     }
 
     fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {

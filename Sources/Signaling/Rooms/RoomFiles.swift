@@ -48,11 +48,11 @@ struct RoomFiles: Equatable, Sendable {
     ) throws(WireError) -> Entry {
         let rules = turn.rules
         guard rules.takesRoomFiles else {
-            throw WireError(.notPermitted, "This server takes no files. Send a link instead.")
+            throw WireError(.notPermitted, "This server does not accept files. Send a link instead.")
         }
         guard verb.size <= rules.roomFileSize else {
             throw WireError(
-                .messageTooLarge, "A file can have at most \(rules.roomFileSize) bytes. Send a smaller one, or a link.")
+                .messageTooLarge, "A file must not exceed \(rules.roomFileSize) bytes. Send a smaller one, or a link.")
         }
         guard Self.isAllowed(verb.name) else { throw .invalidFileName }
         if let error = turn.permit.refusal(of: .optional) { throw error }
@@ -74,7 +74,7 @@ struct RoomFiles: Equatable, Sendable {
         let rules = turn.rules
         guard entries.count < rules.roomFiles, bytes + claim.space <= rules.roomFileBytes else {
             throw WireError(
-                .storageFull, "This room has no space for this file. Ask a host to remove others first.",
+                .storageFull, "This room has no space left for this file. Ask a host to remove other files.",
                 retryable: true)
         }
         try turn.fileSpace.permit(claim, rules)
@@ -273,16 +273,16 @@ extension Room {
 }
 
 extension WireError {
-    static let chatIsOff = WireError(.notPermitted, "The hosts turned off the chat of this room.")
+    static let chatIsOff = WireError(.notPermitted, "A host turned off chat in this room. Ask a host to turn it on.")
     fileprivate static let invalidFileName = WireError(
         .invalidName,
-        "A file name has 1 to \(Limits.fileName) bytes, without control characters, / \\ : * ? \" < > | "
-            + "and without a dot at either end. Rename the file.")
+        "A file name must have 1 to \(Limits.fileName) bytes, without control characters, / \\ : * ? \" < > | "
+            + "and without a dot at the start or end. Rename the file.")
     package static let noUpload = WireError(
-        .notFound, "This upload does not exist any longer. Send the file again from the room.")
+        .notFound, "This upload has ended or expired. Send the file again from the room.")
     package static let noFile = WireError(
-        .notFound, "There is no such file, or you are not in its room any longer. Join the room again.")
+        .notFound, "The file does not exist, or you have left its room. Join the room again.")
 
     fileprivate static let noSpace = WireError(
-        .storageFull, "The server has no space for this file. Try again later, or send a link.", retryable: true)
+        .storageFull, "The server has no space left for this file. Try again later, or send a link.", retryable: true)
 }

@@ -41,7 +41,7 @@ struct RoomLobby: Equatable, Sendable {
         }
         if let wait = knocks.take(applicant.address, turn.rules.roomKnocks, now: turn.now) {
             throw WireError(
-                .rateLimited, "Too many people knocked from your network. Try again in \(wait.roundedText).",
+                .rateLimited, "Too many join requests from your network. Try again in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
         }
         waiting = others + [applicant]

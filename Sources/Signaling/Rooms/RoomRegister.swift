@@ -85,7 +85,7 @@ struct RoomRegister: Machine {
         }
         // A token is for a room that exists, not for creating one.
         guard turn.rules.roomCreation == .everyone, application.applicant.grant == nil else {
-            throw WireError(.roomNotFound, "There is no room with this name. Ask who invited you for the link.")
+            throw WireError(.roomNotFound, "There is no room with this name. Ask for a new link.")
         }
         let applicant = application.applicant
         guard !application.join.missesPassword else { throw .noRoomWithPassword }
@@ -120,7 +120,7 @@ struct RoomRegister: Machine {
             guard rooms[room] != nil else { throw action.missing }
             name = room
         case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
-            guard rooms[room] != nil else { throw WireError(.roomNotFound, "There is no room with this name.") }
+            guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check it.") }
             name = room
         // The hub answers it.
         case .list: return
@@ -132,11 +132,11 @@ struct RoomRegister: Machine {
     /// person comes.
     private mutating func create(_ wish: RoomCreationRequest, _ turn: inout Turn) throws(WireError) -> RoomName {
         if let name = wish.name, rooms[name] != nil {
-            throw WireError(.roomExists, "There is a room with this name. Change or close it, or use another name.")
+            throw WireError(.roomExists, "This room already exists. Change or close it, or use another name.")
         }
         guard rooms.count < turn.rules.maxRooms else {
             throw WireError(
-                .rateLimited, "There are \(rooms.count) rooms, as many as rooms.maxRooms allows. Close some.",
+                .rateLimited, "The limit rooms.maxRooms is reached: there are \(rooms.count) rooms. Close some.",
                 retryable: true, retryAfter: turn.rules.roomEmptyGrace)
         }
         var options = wish.options ?? RoomChanges()
@@ -162,12 +162,12 @@ struct RoomRegister: Machine {
     private func permitRoom(_ applicant: RoomApplicant, _ turn: Turn) throws(WireError) {
         guard perPerson[applicant.identity] ?? 0 < turn.rules.roomsPerPerson else {
             throw WireError(
-                .rateLimited, "You created \(turn.rules.roomsPerPerson) rooms that still exist. Use one of them.",
+                .rateLimited, "You already have \(turn.rules.roomsPerPerson) rooms, the maximum. Use one of them.",
                 retryable: true, retryAfter: turn.rules.roomEmptyGrace)
         }
         guard perAddress[applicant.address] ?? 0 < turn.rules.roomsPerAddress, rooms.count < turn.rules.maxRooms else {
             throw WireError(
-                .rateLimited, "There are too many rooms. Join one that exists, or try again later.", retryable: true,
+                .rateLimited, "This server has too many rooms. Join an existing one or try later.", retryable: true,
                 retryAfter: turn.rules.roomEmptyGrace)
         }
     }
@@ -180,7 +180,7 @@ struct RoomRegister: Machine {
         let most = min(turn.rules.maxPersistentRooms, turn.rules.maxRooms / 2)
         guard fromAddress < turn.rules.persistentRoomsPerAddress, persistent < most else {
             throw WireError(
-                .rateLimited, "There are too many rooms that stay when they are empty. Use one that ends.",
+                .rateLimited, "This server has too many persistent rooms. Create one that is not persistent.",
                 retryable: true, retryAfter: turn.rules.roomEmptyGrace)
         }
     }
@@ -228,5 +228,5 @@ extension RoomVerb.Join {
 extension WireError {
     fileprivate static let noRoomWithPassword = WireError(
         .roomNoPassword,
-        "No room of this name has a password. It may have ended. To open a room without a password, leave it out.")
+        "There is no room with this name and a password. It may have ended. To open one, omit the password.")
 }

@@ -107,23 +107,23 @@ extension WireError {
     private static func notPermitted(_ message: String) -> WireError { WireError(.notPermitted, message) }
 
     fileprivate static let moderatorOnly = notPermitted(
-        "Only hosts and cohosts of the room may do this. Ask one of them.")
+        "Only hosts and cohosts of this room may do this. Ask one of them.")
     fileprivate static let hostOnly = notPermitted("Only hosts may change roles. Ask one of them.")
-    fileprivate static let lastHost = notPermitted("A room needs a host. Make someone else host first.")
+    fileprivate static let lastHost = notPermitted("A room must have a host. Make someone else host first.")
     fileprivate static let ownDevice = notPermitted(
-        "The creator of a room is host on all their devices. Change the role on this device to give up the room.")
+        "A room's creator is host on all their devices. To give up the room, change the role on this device.")
     fileprivate static let guestsOnly = notPermitted("Cohosts may remove only guests. Ask a host.")
     fileprivate static let senderOrHostOnly = notPermitted(
-        "Only hosts, cohosts and the person who sent a file may remove it.")
+        "Only hosts, cohosts and the sender of a file may remove it. Ask one of them.")
     fileprivate static let ownersChoice = notPermitted(
-        "While the room's owner is away, its capacity, password and persistence stay as they are. "
-            + "Only the owner, and hosts and cohosts whom they chose, may change them.")
+        "The room's capacity, password and persistence cannot be changed while its owner is away. "
+            + "Only the owner, and hosts and cohosts chosen by the owner, may change them.")
     fileprivate static let ownersPeople = notPermitted(
-        "This person is host or cohost by a token or by the room's owner. "
-            + "Only the owner, and hosts whom they chose, may remove them.")
+        "This person's role was given by a token or by the room's owner. "
+            + "Only the owner, and hosts chosen by the owner, may remove them.")
     fileprivate static let ownersRoles = notPermitted(
-        "This person's role is from a token or from the room's owner. "
-            + "Only the owner, and hosts whom they chose, may change it.")
+        "This person's role was given by a token or by the room's owner. "
+            + "Only the owner, and hosts chosen by the owner, may change it.")
     fileprivate static let ownersFile = notPermitted(
-        "This file is from the room's owner, or from a host or cohost whom they chose. Only they may remove it.")
+        "This file was sent by the room's owner, or by a host or cohost chosen by the owner. Only they may remove it.")
 }

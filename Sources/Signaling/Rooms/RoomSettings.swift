@@ -34,11 +34,11 @@ public struct RoomSettings: Equatable, Sendable {
     /// - Parameter lasts: whether the change remains when the room is empty.
     mutating func apply(_ changes: RoomChanges, lasts: Bool, _ turn: inout Turn) throws(WireError) {
         guard changes.media.map({ $0 == options.media }) ?? true else {
-            throw WireError(.notPermitted, "How media travels is fixed when a room is created. Create another room.")
+            throw WireError(.notPermitted, "The media mode of a room cannot be changed. Create another room.")
         }
         let limit = options.media == .routed ? Limits.routedRoom : Limits.meshRoom
         guard changes.capacity.map({ $0 <= limit }) ?? true else {
-            throw WireError(.notPermitted, "A \(options.media) room can have at most \(limit) people.")
+            throw WireError(.notPermitted, "The capacity of a \(options.media) room must not exceed \(limit).")
         }
         if let text = changes.password {
             password = text.isEmpty ? nil : RoomPassword(text, turn.project.serverKey, using: &turn.random)

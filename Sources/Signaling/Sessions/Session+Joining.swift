@@ -8,7 +8,7 @@ extension Session {
     ) -> Bool {
         let (client, re) = (request.client, request.re)
         if let match = grant.match, bindings[match] == nil {
-            let error = WireError(.tokenMatchEnded, "The match that this token was issued for has ended.")
+            let error = WireError(.tokenMatchEnded, "The match of this token has ended. Start a new search or call.")
             turn.tell(.client(client, .joinRefused(re: re, error, match: match)))
             return false
         }
@@ -29,7 +29,7 @@ extension Session {
             members.values.count(where: { $0.match == match }) - former(of: client, identity, grant).count
                 >= binding.places
         {
-            let error = WireError(.sessionFull, "All places in this match are taken. Start a new search or call.")
+            let error = WireError(.sessionFull, "Both people of this match have joined. Start a new search or call.")
             turn.fail(error, request)
             return false
         }

@@ -78,14 +78,14 @@ extension Session {
 
     private func owned(_ stream: StreamID, by client: ConnectionID) throws(WireError) -> Published {
         guard let published = streams[stream], published.stream.connection == client else {
-            throw WireError(.notFound, "Your connection is not publishing this stream.")
+            throw WireError(.notFound, "You are not publishing this stream. Send session.publish first.")
         }
         return published
     }
 
     private func existing(_ stream: StreamID) throws(WireError) -> Published {
         guard let published = streams[stream] else {
-            throw WireError(.notFound, "This stream is no longer in the session.")
+            throw WireError(.notFound, "This stream is not in the session. Use the ID from session.streamCreated.")
         }
         return published
     }
@@ -154,7 +154,7 @@ extension Session {
     {
         let publisher = try existing(stream).stream.connection
         guard let former = streams[stream]?.subscribers.removeValue(forKey: client) else {
-            throw WireError(.notFound, "Your connection is not subscribed to this stream.")
+            throw WireError(.notFound, "You are not subscribed to this stream. Send session.subscribe first.")
         }
         members[client]?.subscriptions.remove(stream)
         stopRouting(former, by: client, &turn)
@@ -188,13 +188,13 @@ extension Session {
         if let type = verb.type, !Self.isSignalType(type) {
             throw WireError(
                 .signalInvalid,
-                "A signal's type must have at most \(Limits.signalType) characters. "
-                    + "Letters (A-Z, a-z), digits, \"-\", \"_\" and \"~\" are allowed.")
+                "A signal's type must not exceed \(Limits.signalType) characters. "
+                    + "Use only letters (A-Z, a-z), digits, \"-\", \"_\" and \"~\".")
         }
         guard verb.data?.utf8.count ?? 0 <= Limits.signalData else {
             throw WireError(
                 .signalTooLarge,
-                "The signal's data is larger than \(Limits.signalData) bytes. Split it into several signals.")
+                "A signal's data must not exceed \(Limits.signalData) bytes. Split it into several signals.")
         }
         let client = member.connection.id
         let event = ServerMessage.session(
@@ -292,5 +292,5 @@ extension Session {
 
 extension WireError {
     static let noConnection = WireError(
-        .notFound, "The other connection is no longer in the session. Choose one that still is.")
+        .notFound, "This connection is not in the session. Choose one that is.")
 }

@@ -11,7 +11,7 @@ extension Session {
     mutating func charge(_ count: Int = 1, textSize: Int = 0, _ turn: Turn) throws(WireError) {
         guard let wait = takeTraffic(count, textSize: textSize, turn) else { return }
         throw WireError(
-            .rateLimited, "This session sends too much to its members. Try again in \(wait.roundedText).",
+            .rateLimited, "This session has reached its limit for messages. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
     }
 
@@ -29,7 +29,7 @@ extension Session {
         let cost = Double(2 * Self.messageSize * order.count)
         guard let wait = arrivals.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) else { return true }
         throw WireError(
-            .rateLimited, "Too many members leave and join this session. Try again in \(wait.roundedText).",
+            .rateLimited, "Connections leave and join this session too often. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
     }
 

@@ -71,7 +71,7 @@ public struct Project: Sendable, Equatable {
         if constantTimeEquals(Self.code(of: bytes, signingKey), signature) { return }
         guard let previous, constantTimeEquals(Self.code(of: bytes, previous.key), signature) else {
             throw WireError(
-                .tokenSignature, "The token was not signed with this project's secret. Sign it with that secret.")
+                .tokenSignature, "The token was not signed with this project's API secret. Sign it with that secret.")
         }
         guard now < previous.acceptedUntil else {
             throw WireError(

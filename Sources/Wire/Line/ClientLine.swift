@@ -318,7 +318,7 @@ public struct ClientLine: Sendable {
             }
         case .ack, .pong: break
         default:
-            let error = WireError(.malformed, "The message \"\(message.type)\" came without a \"seq\".")
+            let error = WireError(.malformed, "The server sent \"\(message.type)\" without a \"seq\". Connect again.")
             effects.append(.unreadable(UnreadableMessage(error: error)))
         }
     }

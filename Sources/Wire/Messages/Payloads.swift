@@ -267,7 +267,7 @@ extension FieldCoder {
         try string("sessionId", &text, max: 4096)
         guard isReading else { return }
         guard let session = SessionID(text) else {
-            throw WireError(.sessionInvalid, "This is not a session ID. Send the one that came with the token.")
+            throw WireError(.sessionInvalid, "Invalid session ID. Send the one that came with the token.")
         }
         value = session
     }

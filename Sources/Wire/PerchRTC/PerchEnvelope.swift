@@ -59,7 +59,7 @@ public enum PerchRequest: Hashable, Sendable {
             let target = try head.text("t", 1...4 * Self.maxUser)
             let user = target.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""
             guard (1...Self.maxUser).contains(user.utf8.count) else {
-                throw WireError(.malformed, "\"t\" must name a user.")
+                throw WireError(.malformed, "\"t\" must be the name of a user.")
             }
             self = .signal(try PerchSignal(name: name, try object.nested("p")), to: user)
         }

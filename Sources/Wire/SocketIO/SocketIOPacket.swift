@@ -83,7 +83,7 @@ public struct SocketIOPacket: Equatable, Sendable {
     /// be ASCII, because clients count their length in different units.
     private static func readEndpoint(_ text: ArraySlice<UInt8>) throws(WireError) -> String {
         guard text.count <= Limits.name, text.allSatisfy({ 0x21...0x7E ~= $0 }) else {
-            throw malformed("An endpoint must have at most \(Limits.name) printable ASCII characters.")
+            throw malformed("An endpoint must not exceed \(Limits.name) printable ASCII characters.")
         }
         return String(decoding: text, as: UTF8.self)
     }

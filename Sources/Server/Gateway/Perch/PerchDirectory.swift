@@ -51,10 +51,10 @@ final class PerchDirectory {
     private func place(_ fields: FormFields) throws(WireError) -> PerchPlace {
         guard let user = fields["username"], (1...Self.maxUser).contains(user.utf8.count),
             user.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-        else { throw WireError(.invalidName, "Send \"username\", with 1 to \(Self.maxUser) bytes in one line.") }
+        else { throw WireError(.invalidName, "Send \"username\": one line of 1 to \(Self.maxUser) bytes.") }
         let (domain, application) = (fields["domain"] ?? "default", fields["application"] ?? "default")
         guard max(domain.utf8.count, application.utf8.count) <= Self.maxPathPart else {
-            throw WireError(.malformed, "\"domain\" and \"application\" have at most \(Self.maxPathPart) bytes.")
+            throw WireError(.malformed, "\"domain\" and \"application\" must not exceed \(Self.maxPathPart) bytes.")
         }
         return PerchPlace(
             envelope: .flat, domain: domain, application: application, room: fields["room"] ?? "default", user: user)
@@ -82,7 +82,7 @@ final class PerchDirectory {
 
 extension WireError {
     static let perchCredential = WireError(
-        .tokenSignature, "The ident or the secret is wrong. Use perch.ident and perch.secret of this server.")
+        .tokenSignature, "Wrong ident or secret. Use this server's perch.ident and perch.secret.")
     static let perchToken = WireError(
-        .tokenExpired, "This token is unknown, was used, or has expired. Request another one.")
+        .tokenExpired, "This token is unknown, used or expired. Request another one.")
 }

@@ -36,9 +36,9 @@ final class PerchEndpoint {
         case .call(let call): answer(200, self.body(call, FormFields(body), head, address), head)
         case .preflight: answer(204, [], head)
         case .wrongMethod:
-            answer(405, Self.envelope(WireError(.methodNotAllowed, "Use POST with a form.")), head)
+            answer(405, Self.envelope(WireError(.methodNotAllowed, "Method not allowed. Send a form with POST.")), head)
         case .unknown, .webSocket:
-            answer(404, Self.envelope(WireError(.notFound, "This server does not have this call.")), head)
+            answer(404, Self.envelope(WireError(.notFound, "Unknown path. Use getToken, for example.")), head)
         }
     }
 

@@ -137,7 +137,7 @@ final class RoomFileStore: Sendable {
 
 extension WireError {
     static let otherSize = WireError(
-        .malformed, "The file has another size than was announced. Send it again.")
+        .malformed, "The file's size differs from the announced size. Send it again.")
     fileprivate static let diskFailed = WireError(
-        .storageFull, "The server cannot store this file now. Try again later, or send a link.", retryable: true)
+        .storageFull, "The server could not store this file. Try again later, or send a link.", retryable: true)
 }

@@ -31,10 +31,10 @@ struct RoomMetrics: Sendable {
     /// Help texts, by metric name.
     static let help = [
         "confab_rooms": "Rooms that exist, including empty ones.",
-        "confab_room_people": "People in rooms, once per device.",
-        "confab_room_waiting": "People who wait until a host admits them to a room.",
-        "confab_room_file_bytes": "Bytes of the files in rooms, including those that are being sent.",
-        joinsName + "_total": "Requests to join a room, by outcome: joined, waiting, or the code of the error.",
+        "confab_room_people": "People in rooms, counted once per device.",
+        "confab_room_waiting": "People waiting in a lobby until a host admits them.",
+        "confab_room_file_bytes": "Size of the files in rooms in bytes, including uploads in progress.",
+        joinsName + "_total": "Requests to join a room, by outcome: joined, waiting, or an error code.",
     ]
 
     func record(_ hub: Hub) {

@@ -92,7 +92,7 @@ struct RoomsEndpoint: Sendable {
 
     private func name(_ context: PersonExport.Context) throws(WireError) -> RoomName {
         guard let name = context.parameters.get("name").flatMap({ RoomName(pathComponent: $0) }) else {
-            throw WireError(.roomNotFound, "The path contains no valid name of a room. Encode it with percent signs.")
+            throw WireError(.roomNotFound, "The room name in the path is not valid. Percent-encode it.")
         }
         return name
     }
@@ -101,12 +101,12 @@ struct RoomsEndpoint: Sendable {
         let query = request.uri.queryParameters
         let wanted: Int? = query.get("limit").map { Int($0) } ?? Limits.roomsPage
         guard let limit = wanted, (1...Limits.roomsPage).contains(limit) else {
-            throw WireError(.malformed, "limit must be a number from 1 to \(Limits.roomsPage).")
+            throw WireError(.malformed, "Invalid \"limit\". Send a number from 1 to \(Limits.roomsPage).")
         }
         let after = query.get("after").map { RoomCursor($0) }
         guard after != .some(nil) else {
             throw WireError(
-                .malformed, "after must be the \"next\" of an earlier page. Leave it out for the first page.")
+                .malformed, "Invalid \"after\". Send the \"next\" of an earlier page, or omit it for the first page.")
         }
         return .list(after: after ?? nil, limit: limit)
     }
@@ -127,7 +127,7 @@ struct RoomsEndpoint: Sendable {
         }
         guard body.readableBytes > 0 else { return JSONObject() }
         guard case .object(let object)? = try? JSONReader.parse(body.readableBytesView) else {
-            throw WireError(.malformed, "The request body must be a JSON object without duplicate names.")
+            throw WireError(.malformed, "The request body must be a JSON object without duplicate members.")
         }
         try check(object, allowing: names)
         if case .object(let options)? = object["options"] { try check(options, allowing: RoomChanges.names) }
@@ -162,7 +162,7 @@ struct RoomsEndpoint: Sendable {
             try await storage.record(
                 AuditEntry(at: now, actor: AuditEntry.operatorActor, action: name, subject: subject.text))
         } catch {
-            logger.error("An entry of the audit log could not be stored", metadata: ["error": "\(error)"])
+            logger.error("Could not store an entry of the audit log", metadata: ["error": "\(error)"])
         }
     }
 }
@@ -194,5 +194,5 @@ extension EndpointAnswer {
 extension WireError {
     fileprivate static let requestTokenMissing = WireError(
         .tokenMalformed,
-        "Send a JWT that is signed with the API secret, as X-OPENTOK-AUTH: <JWT> or Authorization: Bearer <JWT>.")
+        "Send a JWT signed with the API secret, as X-OPENTOK-AUTH: <JWT> or Authorization: Bearer <JWT>.")
 }
