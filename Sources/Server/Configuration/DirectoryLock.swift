@@ -2,8 +2,8 @@ import Foundation
 
 /// Ensures that only one server uses a data directory.
 ///
-/// Two servers would each keep their own people and sessions in memory, and neither would know about those of the other server.
-/// The lock on the file `confab.lock` is held as long as this object lives and is released when the process ends, even after a
+/// Two servers would each keep separate people and sessions in memory, without access to those of the other. The lock
+/// on the file `confab.lock` is held as long as this object lives and is released when the process ends, even after a
 /// crash. Commands such as `confab ban` do not take the lock, because they may run beside the server.
 final class DirectoryLock: Sendable {
     static let fileName = "confab.lock"

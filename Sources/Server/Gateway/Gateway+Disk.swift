@@ -1,12 +1,12 @@
 import NIOCore
 import Signaling
 
-/// Measures the free space of the disk, for what is optional and for the files in rooms.
+/// Measures the free disk space, which limits optional data and the files in rooms.
 ///
-/// Measurements do not overlap: the rules rely on each having begun after the one before was reported.
+/// Measurements do not overlap: the rules require that each one starts after the previous one was reported.
 final class DiskMeter {
     private let disk: DiskSpace
-    /// In bytes. Below it, the disk is nearly full.
+    /// In bytes. With less free space, the disk is nearly full.
     private let mark: Int
     private var running: EventLoopFuture<Int?>?
 
@@ -30,14 +30,14 @@ final class DiskMeter {
     }
 
     private func report(_ free: Int?, to gateway: Gateway) {
-        // What cannot be measured may be full. `Readiness` reports file system errors.
+        // If the space cannot be measured, assume that the disk is full. `Readiness` reports file system errors.
         gateway.runner.submit(.diskMeasured(spare: (free ?? 0) - mark))
         if let free { gateway.isDiskLow = free < mark }
     }
 }
 
 extension NIOLoopBound where Value == Gateway {
-    /// Measures the free space of the disk now. Does nothing if the gateway has no disk.
+    /// Measures the free disk space now. Does nothing if the gateway has no disk.
     @discardableResult
     func measureDisk() async -> Int? {
         let gateway = self

@@ -40,7 +40,7 @@ struct GatewayMetrics {
             ($0, Counter(label: "confab_address_over_budget_total", dimensions: [("budget", $0.rawValue)]))
         })
 
-    /// Counts that a client had to wait, or was refused or dropped, because its address was over this budget.
+    /// Counts that a client was delayed, refused or dropped because its address exceeded this budget.
     func overBudget(_ budget: AddressBudget) { addressBudgets[budget]?.increment() }
 
     let commitSeconds = Timer(label: "confab_storage_commit_seconds")
@@ -48,7 +48,7 @@ struct GatewayMetrics {
     let changesLost = Counter(label: "confab_storage_changes_lost_total")
     let uncommitted = Gauge(label: "confab_storage_uncommitted_transactions")
 
-    /// A histogram, because what is rare between two scrapes matters most.
+    /// A histogram, because rare delays between two scrapes matter most.
     let loopLag = Timer(label: "confab_event_loop_lag_seconds")
     let waitingInputs = Gauge(label: "confab_waiting_inputs")
     let media = MediaMetrics()

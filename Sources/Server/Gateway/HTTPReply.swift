@@ -17,12 +17,13 @@ struct HTTPReply: Equatable {
 }
 
 extension HTTPConnection {
-    /// Why the input just read is not accepted. The connection closes after the response.
+    /// The reason why the latest input is not accepted. The connection closes after the response.
     enum Refusal: Equatable {
         case headersTooLarge
         case notHTTP
         case hostMissing
-        /// HTTP/1.0 has no `Transfer-Encoding` (RFC 9112 §6.1). A proxy may have read the request differently.
+        /// HTTP/1.0 does not support `Transfer-Encoding` (RFC 9112 §6.1). A proxy may have interpreted the request
+        /// differently.
         case transferEncodingUnknown
         /// The headers of trusted proxies name different clients.
         case forwardingContradictory

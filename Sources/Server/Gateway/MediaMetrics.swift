@@ -3,9 +3,9 @@ import RTC
 import SFU
 import Signaling
 
-/// The media plane's metrics. The router counts; this passes its totals on when they are scraped.
+/// The media plane's metrics. The router counts, and this type exports the totals on each scrape.
 ///
-/// Each total is also exported under its old name, a gauge without `_total`, for one version.
+/// For one version, each total is also exported under its old name, a gauge without `_total`.
 struct MediaMetrics: Sendable {
     private static let meanings = [
         "confab_media_packets_received": "Media packets from publishers.",
@@ -78,10 +78,10 @@ struct MediaMetrics: Sendable {
     }
 }
 
-/// How long media waits in the server. The media loop measures it once each time it sends, and not for each packet.
+/// How long media waits in the server. The media loop measures it once per batch of sends rather than per packet.
 struct MediaWait: Sendable {
     static let label = "confab_media_wait_seconds"
-    /// Upper bounds of the buckets in seconds. More than 20 ms can be heard as a gap.
+    /// Upper bounds of the buckets in seconds. A delay of more than 20 ms is audible as a gap.
     static let buckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1]
 
     private let timer = Timer(label: label)

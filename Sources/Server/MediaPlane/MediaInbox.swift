@@ -84,7 +84,7 @@ final class MediaInbox: Sendable {
     }
 }
 
-/// What the media plane counts.
+/// The counters of the media plane.
 struct MediaCounters: Sendable {
     var router = RouterCounters()
     /// The number of datagrams that could not be sent.

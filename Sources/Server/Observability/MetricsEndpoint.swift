@@ -6,9 +6,10 @@ import ServiceLifecycle
 
 /// `GET /metrics` on a separate port.
 ///
-/// If the port is taken, the server runs without metrics, unless the configuration asks for them.
+/// If the port is taken, the server runs without metrics, unless the configuration requires them.
 struct MetricsEndpoint: Service {
-    /// Maximum number of connections. Further ones wait. A scraper needs one; more would take descriptors from clients.
+    /// Maximum number of connections. Further ones wait. A scraper needs only one, and more would take descriptors from
+    /// clients.
     private static let maxConnections = 16
 
     let configuration: ConfabConfiguration.Metrics
@@ -69,7 +70,7 @@ struct MetricsEndpoint: Service {
     }
 }
 
-/// The metrics port could not be opened although the configuration asks for metrics.
+/// The metrics port could not be opened although the configuration requires metrics.
 struct MetricsPortError: Error, CustomStringConvertible {
     let description: String
 

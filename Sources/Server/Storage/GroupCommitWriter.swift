@@ -1,7 +1,7 @@
 /// A writer that combines commits that arrive during a transaction into the next one.
 ///
-/// A durable transaction waits some milliseconds for the disk, whatever its size. One transaction per commit would limit a
-/// server to a few hundred commits per second. There is a single writer, so commits also stay in order.
+/// A durable transaction waits some milliseconds for the disk, regardless of its size. One transaction per commit would
+/// limit a server to a few hundred commits per second. There is a single writer, so commits also stay in order.
 actor GroupCommitWriter<Change: Sendable> {
     /// Maximum commits per transaction. A larger group would not be more efficient and would only delay its first commits.
     static var maxGroup: Int { 256 }

@@ -20,7 +20,7 @@ public final class SQLiteStorage: Storage {
     private static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>
-    /// What the operator should know about the opening, as sentences.
+    /// Messages for the operator about opening the database, as sentences.
     let notes: [String]
     private let pool: DatabasePool
 

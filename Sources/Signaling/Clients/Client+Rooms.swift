@@ -38,7 +38,7 @@ extension Client {
         turn.tell(.roomRegister(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 
-    /// Verifies the token for the room, if the client sent one. The room checks whether it still holds.
+    /// Verifies the token for the room, if the client sent one. The room checks whether the token is still valid there.
     private func grant(of join: RoomVerb.Join, _ turn: Turn) throws(WireError) -> RoomGrant? {
         guard let token = join.token else { return nil }
         let grant = try turn.project.verifyRoomToken(token, now: turn.wallNow)
@@ -57,7 +57,8 @@ extension Client {
 
     mutating func setRoom(_ seat: RoomSeat?) {
         room = seat
-        // The client may send a join with the token of a place that it loses meanwhile.
+        // The client may send a join with the token of its place in the room before it is notified that it lost the
+        // place.
         if let place = seat?.place { crossings.remember(place.binding) }
     }
 

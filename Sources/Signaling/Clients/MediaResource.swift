@@ -286,7 +286,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
             case .patch(let credentials, let condition):
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
-                    // The server is ICE-lite and learns the client's address from its connectivity checks (RFC 8445 §6.1.1).
+                    // The server is ICE-lite and gets the client's address from its connectivity checks (RFC 8445
+                    // §6.1.1).
                     return turn.reply(socket, .accepted(re: request.re))
                 }
                 try begin(credentials, re: request.re, &turn)

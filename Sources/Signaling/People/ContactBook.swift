@@ -174,7 +174,7 @@ struct ContactBook: Equatable, Sendable {
 
     /// Notifies all contacts that this person was deleted. Storage deletes the contacts with the person.
     ///
-    /// - Returns: the former contacts.
+    /// - Returns: the people who were contacts.
     mutating func loseAll(of id: IdentityID, _ turn: inout Turn) -> [IdentityID] {
         let former = contacts.map(\.identity)
         for contact in former { turn.tell(.person(contact, .contact(.removed(by: id)))) }

@@ -1,14 +1,14 @@
 import Wire
 
-/// The space that the files of all rooms take, and who takes it. Rooms share it, because they share a disk.
+/// The space used by the files of all rooms, by address and person. All rooms share it, because they share a disk.
 ///
-/// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes are
-/// stored.
+/// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes
+/// are stored.
 public struct RoomFileSpace: Equatable, Sendable {
     public struct Share: Equatable, Sendable {
-        /// Bytes of files, including unfinished ones.
+        /// Total size of files, including unfinished ones, in bytes.
         public fileprivate(set) var bytes = 0
-        /// Bytes of files that are promised or being sent.
+        /// Total size of files that are promised or being sent, in bytes.
         public fileprivate(set) var unfinished = 0
 
         fileprivate mutating func add(_ space: Int, unfinished: Int) {
@@ -17,7 +17,7 @@ public struct RoomFileSpace: Equatable, Sendable {
         }
     }
 
-    /// What one file takes.
+    /// The space reserved for one file.
     struct Claim: Equatable, Sendable {
         let space: Int
         let sender: IdentityID
@@ -26,21 +26,23 @@ public struct RoomFileSpace: Equatable, Sendable {
     }
 
     public private(set) var all = Share()
-    /// The shares of addresses that have files.
+    /// The share of each address that has files.
     public private(set) var addresses: [String: Share] = [:]
-    /// The number of unfinished files of each person who has some, on all devices and in all rooms.
+    /// The number of unfinished files of each person across all devices and rooms. Only people who have some are
+    /// listed.
     private var uploads: [IdentityID: Int] = [:]
 
     public init() {}
 
     /// Throws if there is no space for this file.
     ///
-    /// Unfinished files have limits of their own: a promise costs its sender nothing, and a slow upload little. Without these
-    /// limits, few addresses could hold all the space without sending anything.
+    /// Unfinished files have separate limits, because a promise costs its sender nothing and a slow upload costs
+    /// little. Without these limits, a few addresses could hold all the space without sending anything.
     func permit(_ claim: Claim, _ rules: Rules) throws(WireError) {
         guard uploads[claim.sender] ?? 0 < rules.roomUploads else { throw .uploadsBusy(rules) }
         let share = addresses[claim.address] ?? Share()
-        // Before the limit of all, so that people who have used up their own share learn what helps.
+        // Check this before the overall limit, so that people who have used up their own share get the error that helps
+        // them.
         guard share.bytes + claim.space <= rules.fileBytesPerAddress else {
             throw WireError(
                 .storageQuota,
@@ -56,18 +58,18 @@ public struct RoomFileSpace: Equatable, Sendable {
         guard Self.fits(claim, all, rules.unfinishedFileBytes) else { throw .serverBusy(rules) }
     }
 
-    /// One file always fits: an operator may allow files that are larger than the limit of unfinished ones.
+    /// One file always fits, because an operator may allow files that are larger than the limit for unfinished ones.
     private static func fits(_ claim: Claim, _ share: Share, _ limit: Int) -> Bool {
         share.unfinished == 0 || share.unfinished + claim.space <= limit
     }
 
-    /// Counts a promised file. It must be released once.
+    /// Counts a promised file. It must be released exactly once.
     mutating func reserve(_ claim: Claim) {
         change(claim, claim.space, unfinished: claim.space)
         uploads[claim.sender, default: 0] += 1
     }
 
-    /// All bytes of the file are stored.
+    /// Records that all bytes of the file are stored.
     mutating func finish(_ claim: Claim) {
         change(claim, 0, unfinished: -claim.space)
         endUpload(of: claim.sender)
@@ -91,7 +93,8 @@ public struct RoomFileSpace: Equatable, Sendable {
 }
 
 extension WireError {
-    /// When an unfinished upload may be over: a promise that is not used ends by then.
+    /// Returns an error with the time by which an unfinished upload may have ended: an unused promise has expired by
+    /// then.
     private static func busy(_ message: String, _ rules: Rules) -> WireError {
         WireError(.rateLimited, message, retryable: true, retryAfter: rules.roomUploadStart)
     }

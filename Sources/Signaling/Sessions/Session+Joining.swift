@@ -1,6 +1,6 @@
 import Wire
 
-/// Admits new members: checks everything about a join that the token alone does not tell.
+/// Admits new members: checks everything about a join that the token alone does not show.
 extension Session {
     /// Returns true if the client may join with this token now. Otherwise sends an error.
     private func admits(
@@ -42,8 +42,8 @@ extension Session {
         return true
     }
 
-    /// Returns the members whose place in a match or call this person takes over. A person has one place: a connection that
-    /// could not resume must not keep the new one out, and a second device must not take the partner's place.
+    /// Returns the members whose place in a match or call this person takes over. A person has one place. A connection
+    /// that could not resume must not block the new one, and a second device must not take the partner's place.
     private func former(of client: ConnectionID, _ identity: IdentityID, _ grant: SessionGrant) -> [ConnectionID] {
         guard let match = grant.match, grant.holder != nil else { return [] }
         return order.filter { $0 != client && members[$0]?.match == match && members[$0]?.identity == identity }
@@ -68,7 +68,7 @@ extension Session {
         let size = connection.encodedSize
         lastNumber += 1
         let page = page(after: 0, for: client, reserved: size, turn)
-        // In a room, a person's role can change after the token was made.
+        // In a room, a person's role can change after the token was created.
         let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.rights?.role.sessionRole } ?? grant.role)
         var joined = SessionNotice.Joined()
         (joined.re, joined.session, joined.connection) = (request.re, id, connection)

@@ -49,7 +49,8 @@ extension Session {
                 .sessionFull,
                 "A connection can publish at most \(turn.rules.streamsPerConnection) streams. Unpublish one first.")
         }
-        // Each member may publish as many streams as it can have at once. Further ones are charged, with their later end.
+        // A member may publish its maximum number of streams for free. Further streams are charged, together with their
+        // later end.
         if member.publications >= turn.rules.streamsPerConnection { try charge(2, turn) }
         let client = member.connection.id
         var stream = StreamInfo()
@@ -126,8 +127,8 @@ extension Session {
                 .notPermitted,
                 "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
-        // A subscription that exists may change, also to a new connection. A stream without video
-        // takes little, so a subscription that also asks for video is accepted, for its audio.
+        // An existing subscription may change, also to a new connection. A stream without video uses little, so a
+        // subscription that also requests video is accepted for its audio.
         if streams[verb.stream]?.subscribers[client] == nil {
             try permitBandwidth(video: verb.video && stream.hasVideo, counting: \.subscriptions, &turn)
         }
@@ -207,7 +208,7 @@ extension Session {
             }
             turn.send(event, to: to)
         } else {
-            // What is sent counts, in which JSON writes a control character in six bytes.
+            // Charge the encoded size, because JSON encodes a control character in six bytes.
             try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), turn)
             broadcast(event, &turn)
         }
@@ -241,7 +242,7 @@ extension Session {
         }
         try permitRemoval(of: removed, by: member)
         revoke(removed, by: member.identity, &turn)
-        // A token can be shared: everyone who joined with it leaves.
+        // A token can be shared, so everyone who joined with it is removed.
         let holders = order.filter { members[$0]?.token.fingerprint == removed.token.fingerprint }
         for holder in holders {
             turn.tell(.client(holder, .leftSession(id, .forceDisconnected, by: member.connection.id)))
@@ -254,7 +255,7 @@ extension Session {
         forceEnd(stream, of: try existing(stream).stream.connection, &turn)
     }
 
-    /// Ends a stream and tells everyone, including its publisher.
+    /// Ends a stream and notifies everyone, including its publisher.
     mutating func forceEnd(_ stream: StreamID, of owner: ConnectionID, _ turn: inout Turn) {
         removeStream(stream, owner: owner, &turn)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)

@@ -8,12 +8,12 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// The HTTP interface for rooms, under `/v1/rooms` (`docs/rest.md`). For operators and for applications that embed rooms: every
-/// request needs a token that is signed with the API secret.
+/// The HTTP interface for rooms, under `/v1/rooms` (`docs/rest.md`). For operators and for applications that embed
+/// rooms: every request requires a token signed with the API secret.
 ///
-/// It checks the token and the form of requests. The rooms themselves decide everything else.
+/// It checks the token and the syntax of requests. The rooms decide everything else.
 struct RoomsEndpoint: Sendable {
-    /// Maximum bytes of a request's body. The longest name, password and all options take less than 2 KiB.
+    /// Maximum size of a request's body in bytes. The longest name and password and all options take less than 2 KiB.
     static let maxBodySize = 16 * 1024
     private static let tokenHeader = "X-OPENTOK-AUTH"
 
@@ -52,8 +52,8 @@ struct RoomsEndpoint: Sendable {
 
     // MARK: Authorization
 
-    /// Checks the request's token. Only failures count against the address's limit, so that an application can make a token for
-    /// each of its users.
+    /// Checks the request's token. Only failures count against the address's limit, so that an application can create a
+    /// token for each of its users.
     private func authorize(_ headers: HTTPHeaders, _ address: IPAddress) async throws(WireError) {
         let token = headers.only(Self.tokenHeader) ?? headers.bearerToken
         let refusal = try await gateway.admit(address, at: .operation) { gateway -> WireError? in
@@ -113,7 +113,8 @@ struct RoomsEndpoint: Sendable {
 
     /// Reads the JSON object in the body. An empty body counts as an empty object.
     ///
-    /// Members that do not exist are refused. A misspelled option would create a room that is more open than intended.
+    /// Refuses unknown members, because ignoring a misspelled option would create a room that is more open than
+    /// intended.
     private func members(
         _ request: Request, allowing names: Set<String>
     ) async throws(WireError) -> JSONObject {
@@ -143,7 +144,7 @@ struct RoomsEndpoint: Sendable {
 
     // MARK: The audit log
 
-    /// Records what was done. A failure does not undo it, so it is only logged.
+    /// Adds the action to the audit log. A failure does not undo the action, so it is only logged.
     private func record(
         _ operation: Operation, _ action: RoomRequest.Action, _ reply: RoomReply, _ logger: Logger
     ) async {
@@ -174,7 +175,7 @@ extension EndpointAnswer {
         case .room(let room): body = room.json
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
-        // Files have an endpoint of their own.
+        // Files have a separate endpoint.
         case .closed, .file:
             self.init(status: 204)
             return
