@@ -2,13 +2,12 @@ import Wire
 
 /// A room: people who know its name see each other in one session.
 ///
-/// Decides who may enter, who is host, and what hosts may do. The session owns streams and media. The room gives each
-/// person a place in it, with a token bound to that place.
-/// Invariants: while anyone is in the room, someone is host. A person enters only as an owner, or if the room has fewer
-/// people than its capacity; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person
-/// entered under the rules of `join` or was admitted. A banned person is never in the room, and nobody who left can use
-/// their token. Actions of stand-ins are undone when the room is empty, and roles that they gave end when an owner
-/// enters (`RoomRights`).
+/// Decides who may enter, who is host, and what hosts may do. The session owns streams and media. The room gives each person a
+/// place in it, with a token bound to that place.
+/// Invariants: while anyone is in the room, someone is host. A person enters only as an owner, or if the room has fewer people
+/// than its capacity; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person entered under
+/// the rules of `join` or was admitted. A banned person is never in the room, and nobody who left can use their token. Actions
+/// of stand-ins are undone when the room is empty, and roles that they gave end when an owner enters (`RoomRights`).
 public struct Room: Machine, Equatable, Sendable {
     typealias ID = RoomName
 
@@ -16,55 +15,51 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). It wakes up at `checkAt` to
-        /// check.
+        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). It wakes up at `checkAt` to check.
         case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }
 
     let name: RoomName
     private(set) var id = RoomID(high: 0, low: 0)
-    /// The ID of an earlier room with this name, whose people opened this room when they returned after it had ended.
-    /// Only they know that ID, so clients that present it belong here. This room still has its own ID: tokens of the
-    /// earlier room stay invalid.
+    /// The ID of an earlier room with this name, if its people opened this one after it had ended. Only they know that ID, so
+    /// clients that present it belong here. This room has its own ID, too: tokens of the earlier room stay invalid.
     private(set) var formerID: RoomID?
-    /// The ID with which people return. It does not change when they open the room again, so that people who missed
-    /// that still find the others. A persistent room only needs its own ID, because it does not end with the server.
+    /// The ID with which people return. It does not change when they open the room again, so that people who missed that still
+    /// find the others. A persistent room only needs its own ID, because it does not end with the server.
     var returnID: RoomID { options.persistent ? id : formerID ?? id }
     private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
     private(set) var session = SessionID.unset
-    /// The person who created the room. They can always enter, and are then host. Nil for a room created by the
-    /// operators, after the creator gave up the host role, and after another host chosen by an owner removed them or
-    /// changed their role.
+    /// The person who created the room. They can always enter, and are then host. Nil for a room created by the operators,
+    /// after the creator gave up the host role, and after another host chosen by an owner removed them or changed their role.
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
-    /// The address of the last host in their own right who entered (`Room+Places`).
+    /// The address of the last host in their own right (`Room+Places`).
     var ownersAddress: String?
     var arrivals = RoomArrivals()
     var lobby = RoomLobby()
     var chat = RoomChat()
     var files = RoomFiles()
     private(set) var bans = RoomBans()
-    /// Whether an application created a token for a host. If so, the lobby applies to everyone else even while the room
-    /// is empty.
+    /// Whether an application created a token for a host. The lobby then applies to everyone else, even while the room is
+    /// empty.
     private(set) var hasHostTokens = false
     /// Whether the room is in storage, and since when it has had its current state.
     private(set) var storedAt: Timestamp?
-    /// Maximum number of people with separate budgets, twice as many as fit into a room. Budgets are kept when a person
-    /// leaves, so that rejoining does not refill them.
+    /// Maximum number of people with separate budgets, twice as many as fit into a room. Budgets are kept when a person leaves,
+    /// so that rejoining does not refill them.
     private static let maxBudgets = 2 * Limits.routedRoom
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// When the retention of a room that nobody has used since a restart ends, by the wall clock. The room measures how
-    /// long it has been empty only while the server runs.
+    /// When the retention of a room that was not used since a restart ends, by the wall clock.
     private var keptUntil: Timestamp?
     /// The budget for messages that one person causes to be sent to everyone; nil if it is full.
     private var traffic: Budget?
-    /// The budget for actions of hosts and cohosts; nil if it is full. It is separate, so that guests who send many
-    /// messages cannot keep a host from removing them.
+    /// The budget for actions of hosts and cohosts; nil if it is full. Separate, so that busy guests cannot keep a host from
+    /// removing them.
     private var moderation: Budget?
 
     private init(_ name: RoomName, _ settings: RoomSettings) { (self.name, self.settings) = (name, settings) }
@@ -92,8 +87,8 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Time
 
-    /// A timer cannot be canceled, and stays in the hub after its room has ended. A persistent room waits for a year,
-    /// so it waits in steps. Otherwise a client that creates and ends many rooms would fill the memory with timers.
+    /// A timer cannot be canceled, and outlives its room. A persistent room, which waits for a year, therefore waits in steps.
+    /// Otherwise a client that creates and ends many rooms would fill the memory with timers.
     static let longestTimer: Duration = .seconds(3600)
 
     var nextTimeout: Timestamp? {
@@ -117,8 +112,8 @@ public struct Room: Machine, Equatable, Sendable {
         state = .empty(until: until, checkAt: checkAt)
     }
 
-    /// Returns whether a restored room is too old. Only a confirmed clock counts: a clock that is a year ahead would
-    /// end every room.
+    /// Returns whether a restored room is too old. Only a confirmed clock counts: a clock that is a year ahead would end every
+    /// room.
     private func isRetentionOver(_ turn: Turn) -> Bool {
         guard let keptUntil else { return true }
         return turn.moment.confirmedWall.map { keptUntil <= $0 } ?? false
@@ -145,7 +140,7 @@ public struct Room: Machine, Equatable, Sendable {
         // Nobody can enter a locked room without a creator or a host with a token, so it does not keep its name.
         guard creator != nil || hasHostTokens || !options.locked else { return grace }
         if options.persistent { return turn.rules.roomRetention }
-        // Otherwise a stranger could take the name and meet the people who want to return to the room.
+        // Otherwise a stranger could take the name and meet the people who return.
         return options.password ? max(grace, turn.rules.roomPasswordGrace) : grace
     }
 
@@ -157,7 +152,6 @@ public struct Room: Machine, Equatable, Sendable {
         count(since: before, &turn)
     }
 
-    /// Updates the metrics with the number of people.
     private func count(since before: (people: Int, waiting: Int), _ turn: inout Turn) {
         turn.figures.rooms.people += roster.count - before.people
         turn.figures.rooms.waiting += lobby.waiting.count - before.waiting
@@ -177,8 +171,7 @@ public struct Room: Machine, Equatable, Sendable {
             // If the drop is not announced, the return is not announced either.
             if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, turn) { return }
             guard roster.setDropped(isAway, client), let member = roster[client] else { return }
-            // Include the client itself: it may have entered while it was disconnected, or have received its own
-            // previous state.
+            // Include the client: it may have entered while it was disconnected, or still have its previous state.
             broadcast(.person(member.person), &turn)
         case .gone(let client): leave(client, &turn)
         case .leftSession(let client, let moderator):
@@ -246,8 +239,7 @@ public struct Room: Machine, Equatable, Sendable {
         if let storedAt, storedAt + interval <= turn.wallNow { store(&turn) }
     }
 
-    /// Handles changed options. An empty room that became persistent, or that can be opened again, ends at a different
-    /// time.
+    /// Handles changed options. An empty room that became persistent, or that can be opened again, ends at a different time.
     mutating func optionsChanged(from before: RoomOptions, _ turn: inout Turn) {
         store(&turn)
         let isSame =
@@ -276,7 +268,6 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Leaving
 
-    /// Handles a client that left or lost its connection for good.
     mutating func leave(_ client: ConnectionID, _ turn: inout Turn) {
         if let applicant = lobby.remove(client) {
             turn.tell(.client(client, .room(nil)))
@@ -286,9 +277,7 @@ public struct Room: Machine, Equatable, Sendable {
         gone(member, .clientDisconnected, &turn)
     }
 
-    /// Removes a person who did not leave on their own.
-    ///
-    /// - Parameter moderator: the person who decided it; nil if there is none.
+    /// - Parameter moderator: the person who removed the member; nil if there is none.
     mutating func remove(
         _ client: ConnectionID, _ reason: RoomEndReason, by moderator: RoomRoster.Member? = nil, _ turn: inout Turn
     ) {
@@ -300,8 +289,8 @@ public struct Room: Machine, Equatable, Sendable {
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)
     }
 
-    /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. Creators
-    /// who remove one of their own devices stay creators.
+    /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. Creators who remove
+    /// one of their own devices stay creators.
     private mutating func withdraw(
         _ member: RoomRoster.Member, by moderator: RoomRoster.Member, _ turn: inout Turn
     ) {
@@ -327,7 +316,6 @@ public struct Room: Machine, Equatable, Sendable {
         admitWaiting(&turn)
     }
 
-    /// Ends the room for everyone.
     mutating func end(_ turn: inout Turn) {
         guard state != .over else { return }
         state = .over
@@ -343,9 +331,9 @@ public struct Room: Machine, Equatable, Sendable {
         turn.tell(.roomRegister(.ended(name)))
     }
 
-    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and
-    /// restores the stored one. Everyone is disconnected, including the person who made the change. Their pages
-    /// reconnect and join again.
+    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and restores
+    /// the stored one. Everyone is disconnected, including the person who made the change. Their pages reconnect and join
+    /// again.
     private mutating func reload(_ stored: StoredRoom?, _ turn: inout Turn) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)
@@ -375,8 +363,7 @@ public struct Room: Machine, Equatable, Sendable {
         if let wait = traffic.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
     }
 
-    /// Charges an action of a host or cohost. If the action makes someone a moderator, they receive a knock for each
-    /// person waiting.
+    /// Charges an action of a host or cohost. A new moderator also receives a knock for each person waiting.
     mutating func chargeModeration(_ turn: Turn) throws(WireError) {
         let cost = Double(256 * (roster.count + lobby.waiting.count))
         if let wait = moderation.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
@@ -389,8 +376,8 @@ public struct Room: Machine, Equatable, Sendable {
         }
     }
 
-    /// Sends a person's new role to everyone, the resulting rights to the session, and the people waiting in the lobby
-    /// to a new moderator.
+    /// Sends a person's new role to everyone, the resulting rights to the session, and the people waiting in the lobby to a new
+    /// moderator.
     func roleChanged(of member: RoomRoster.Member, _ turn: inout Turn) {
         turn.tell(.session(session, .room(.place(member.binding, member.rights))))
         broadcast(.person(member.person), &turn)
