@@ -6,7 +6,7 @@ import Robots
 import Server
 import Wire
 
-/// The `confab bot` command: a client without a browser, so that one person can try all features alone.
+/// The `confab bot` command: a client without a browser, so that one person alone can try all features.
 struct BotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bot",
@@ -92,7 +92,7 @@ struct BotCommand: AsyncParsableCommand {
         do {
             try await bots.value
         } catch _ where bots.isCancelled {
-            // It was told to stop.
+            // The bot was requested to stop.
         } catch {
             throw CommandError(description: "\(error)")
         }

@@ -104,7 +104,7 @@ struct BanCommand: AsyncParsableCommand {
             throw ValidationError(
                 "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
-        // Limits and bans treat a /64 as one client, so a ban of one IPv6 address would stop nobody.
+        // Limits and bans treat a /64 as one client, so a ban of one IPv6 address would be ineffective.
         let isLone = !block.network.isIPv4 && block.prefixLength > 64
         return .address("\(isLone ? block.network.limitingBlock : block)")
     }
@@ -149,7 +149,7 @@ struct BanCommand: AsyncParsableCommand {
             try await storage.close()
         }
 
-        /// What to ban, each with a note for the output.
+        /// Returns the subjects to ban, each with a note for the output.
         private func subjects(_ storage: any Storage) async throws -> [(subject: BanSubject, note: String)] {
             if let subject { return [(try BanCommand.subject(subject), "")] }
             guard let report, let stored = try await storage.report(id: report) else {
@@ -157,8 +157,9 @@ struct BanCommand: AsyncParsableCommand {
             }
             let (reported, address) = (stored.report.against, stored.report.againstAddress)
             var subjects: [(subject: BanSubject, note: String)] = [(.identity(reported), "")]
-            // The reported person may have become a device of another account since then. A ban of the device would miss the
-            // account's other devices, and one of the account alone would end if the device were unlinked.
+            // The reported person may have become a device of another account since then. A ban of the device would
+            // miss the account's other devices, and a ban of the account alone would no longer apply after the device
+            // is unlinked.
             if case .person(let owner) = try await storage.resolve(reported) {
                 subjects.append((.identity(owner), " (the account that \(reported) is linked to)"))
             }
@@ -262,14 +263,14 @@ extension BanSubject {
 }
 
 extension AuditEntry {
-    /// The entry for what this command does.
+    /// Returns the audit log entry for this command's action.
     static func byOperator(_ action: String, _ subject: String, detail: String = "") -> AuditEntry {
         AuditEntry(at: .now, actor: operatorActor, action: action, subject: subject, detail: detail)
     }
 }
 
 extension StoredReport {
-    /// The report with everything that is stored about it.
+    /// Returns the report as JSON, with all stored data.
     fileprivate func json() throws -> String {
         struct Line: Encodable {
             var at: String

@@ -1,6 +1,6 @@
 /// Errors that the client itself detects. They are never sent. The web SDK has the same codes.
 extension WireError.Code {
-    /// A request was made before `connect`, or after the client line ended.
+    /// A request was made before `connect`, or after the signaling client ended.
     public static let notConnected: Self = "not_connected"
     /// The client has left, so its unanswered requests get no answers.
     public static let left: Self = "left"

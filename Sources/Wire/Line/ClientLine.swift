@@ -1,8 +1,8 @@
-/// The client's end of a client connection (`protocol/README.md` §1 to §3): the hello, numbering, acknowledgements, requests
-/// and their answers, pings, reconnecting and resuming.
+/// The client's end of a client connection (`protocol/README.md` §1 to §3): the hello, numbering, acknowledgements,
+/// requests and their answers, pings, reconnecting and resuming.
 ///
-/// A client line does no I/O and reads no clock. Its owner reports events, carries out the returned effects, and calls
-/// `handleTimeout` at the time `nextTimeout`. That time may change with every call.
+/// A signaling client does no I/O and reads no clock. Its owner reports events, carries out the returned effects, and
+/// calls `handleTimeout` at the time `nextTimeout`. That time may change with every call.
 ///
 /// ```swift
 /// var line = ClientLine(hello: hello, random: SystemRandomNumberGenerator())
@@ -12,8 +12,9 @@
 /// carryOut(line.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
 /// ```
 ///
-/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once and
-/// in order, unless `restarted` or `ended` reports that some may be lost. `Options` limits how many messages are kept.
+/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered
+/// once and in order, unless `restarted` or `ended` reports that some may be lost. `Options` limits how many messages
+/// are kept.
 public struct ClientLine: Sendable {
     /// Legal transitions: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
     /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
@@ -23,28 +24,29 @@ public struct ClientLine: Sendable {
         /// The hello was sent, and the welcome must arrive before `until`.
         case greeting(Socket, until: Timestamp)
         case connected(Socket, since: Timestamp)
-        /// Waiting until the next attempt to connect. `isRequested` tells whether the server requested this pause.
+        /// Waiting until the next attempt to connect. `isRequested`: whether the server requested this pause.
         case waiting(until: Timestamp, isRequested: Bool)
         case ended(Ending)
     }
 
-    /// The id of this client connection, and the secret with which a new socket resumes it (`protocol/README.md` §3).
+    /// The id of this client connection, and the secret for resuming it on a new socket (`protocol/README.md` §3).
     private struct Place: Equatable, Sendable {
         var connection: ConnectionID
         var secret: String
     }
 
-    /// How long to wait after close codes 4408 and 4429 if the server names no time.
+    /// How long to wait after close codes 4408 and 4429 if the server does not specify a time.
     private static let defaultPause = Duration.seconds(10)
     /// The number of missed pings after which the server drops a socket (`protocol/README.md` §1).
     private static let missedPings = 3
     /// The minimum silence before a ping. A welcome with a shorter time cannot make this client ping more often.
     private static let minSilence = Duration.seconds(1)
 
-    /// The hello to send on each new socket. The client line fills in `resume`, and sets `identity` when a welcome contains a
-    /// new identity. If the token expires, set a new token here.
+    /// The hello to send on each new socket. The signaling client fills in `resume`, and sets `identity` when a welcome
+    /// contains a new identity. If the token expires, set a new token here.
     public var hello: Hello
-    /// The most recent welcome, even while reconnecting and after the client line has ended; nil before the first welcome.
+    /// The most recent welcome, even while reconnecting and after the signaling client has ended; nil before the first
+    /// welcome.
     public private(set) var welcome: Welcome?
     private let options: Options
     private var random: any RandomNumberGenerator & Sendable
@@ -63,10 +65,10 @@ public struct ClientLine: Sendable {
     /// The time at which the server gives up the dropped connection, so that it can no longer be resumed.
     private var placeDeadline: Timestamp?
 
-    /// Creates a client line that does nothing until ``Event/connect``.
+    /// Creates a signaling client that does nothing until ``Event/connect``.
     ///
     /// - Parameters:
-    ///   - hello: the hello to send, which says who the client is. The member `resume` is ignored.
+    ///   - hello: the hello to send, which identifies the client. The member `resume` is ignored.
     ///   - options: timeouts and limits.
     ///   - random: the random number generator for the jitter of the backoff.
     public init(hello: Hello, options: Options = Options(), random: any RandomNumberGenerator & Sendable) {
@@ -79,13 +81,13 @@ public struct ClientLine: Sendable {
     /// Whether the server has sent its welcome on the current socket.
     public var isConnected: Bool { if case .connected = state { true } else { false } }
 
-    /// The reason why the client line ended; nil if it has not ended.
+    /// The reason why the signaling client ended; nil if it has not ended.
     public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
 
     /// The number of requests that have neither been answered nor failed, including requests that are waiting for a connection.
     public var unansweredCount: Int { exchange.unansweredCount }
 
-    /// When the next attempt to connect begins; nil unless the client line is waiting for that time.
+    /// When the next attempt to connect begins; nil unless the signaling client is waiting for that time.
     public var nextAttempt: Timestamp? { if case .waiting(let until, _) = state { until } else { nil } }
 
     private var socket: Socket? {
@@ -323,7 +325,7 @@ public struct ClientLine: Sendable {
         }
     }
 
-    /// Returns the `re` of an unreadable message, if at least that member can be read.
+    /// Returns the `re` of an unreadable message, if that member can be read.
     private func unreadableAnswer(_ bytes: [UInt8]) -> UInt64? {
         guard let value = try? JSONReader.parse(bytes), case .object(let members) = value,
             case .integer(let re)? = members["re"]
@@ -372,7 +374,7 @@ public struct ClientLine: Sendable {
         effects.append(.expired)
     }
 
-    /// The server keeps nothing to resume, so no more answers will come.
+    /// Discards the state for resuming, because the server no longer has the connection. No more answers will come.
     private mutating func forgetPlace(because reason: WireError, _ effects: inout [Effect]) {
         (place, placeDeadline, restartReason) = (nil, nil, reason)
         failAll(.connectionRestarted, &effects)

@@ -50,7 +50,7 @@ public struct SocketIOPacket: Equatable, Sendable {
 
     /// Parses one packet.
     ///
-    /// - Throws: `malformed`, with a message that says what is wrong.
+    /// - Throws: `malformed`, with a message that describes the problem.
     public init(parsing bytes: some Sequence<UInt8>) throws(WireError) {
         let parts = Array(bytes).split(separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
         guard let digits = parts.first, digits.count == 1, let digit = digits.first,
@@ -113,8 +113,8 @@ extension SocketIOPacket {
     /// The error packet for an unknown connection id. Its reason is 1 (client not handshaken), and its advice is 0 (reconnect).
     public static let notHandshaken = SocketIOPacket(.error, data: "1+0".utf8)
 
-    /// Returns the error packet for any namespace but the default one. The packet names the namespace without its query, and
-    /// its reason is 2 (unauthorized). Clients report this error as `connect_failed`.
+    /// Returns the error packet for any namespace but the default one. The packet contains the namespace without its
+    /// query, and its reason is 2 (unauthorized). Clients report this error as `connect_failed`.
     public static func noSuchNamespace(_ endpoint: String) -> SocketIOPacket {
         let name = endpoint.prefix { $0 != "?" }
         return SocketIOPacket(.error, endpoint: String(name), data: "2".utf8)

@@ -20,7 +20,7 @@ public enum SocketIOPayload {
 
     /// Returns the packets in a body.
     ///
-    /// - Throws: `malformed`, with a message that says what is wrong.
+    /// - Throws: `malformed`, with a message that describes the problem.
     public static func decode(_ bytes: [UInt8]) throws(WireError) -> [[UInt8]] {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw malformed("The body must be UTF-8.") }
         guard !bytes.isEmpty else { throw malformed("The body must contain a packet.") }
