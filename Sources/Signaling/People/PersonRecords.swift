@@ -149,7 +149,7 @@ public enum Change: Hashable, Sendable {
     /// Whether all members of the session are muted. The moderator is nil if the mute ends because the session ended.
     case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
     // Rooms.
-    /// A persistent room was created or changed, or had people again.
+    /// A persistent room was created, changed or used again.
     case roomStored(StoredRoom)
     /// The room ended, or is no longer persistent.
     case roomForgotten(RoomID)

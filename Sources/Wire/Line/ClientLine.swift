@@ -1,8 +1,8 @@
-/// The client's end of a client connection (`protocol/README.md` §1 to §3): the hello, numbering, acknowledgements,
-/// requests and their answers, pings, reconnecting and resuming.
+/// The client's end of a client connection (`protocol/README.md` §1 to §3): hello, numbering, acknowledgements, requests,
+/// pings, reconnecting and resuming.
 ///
-/// A signaling client does no I/O and reads no clock. Its owner reports events, carries out the returned effects, and
-/// calls `handleTimeout` at the time `nextTimeout`. That time may change with every call.
+/// A signaling client has no I/O and no clock. Its owner reports events, carries out the returned effects, and calls
+/// `handleTimeout` at the time `nextTimeout`. That time may change with every call.
 ///
 /// ```swift
 /// var line = ClientLine(hello: hello, random: SystemRandomNumberGenerator())
@@ -12,9 +12,8 @@
 /// carryOut(line.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
 /// ```
 ///
-/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered
-/// once and in order, unless `restarted` or `ended` reports that some may be lost. `Options` limits how many messages
-/// are kept.
+/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once,
+/// in order, unless `restarted` or `ended` reports a possible loss. `Options` limits how many messages are kept.
 public struct ClientLine: Sendable {
     /// Legal transitions: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
     /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
@@ -42,11 +41,10 @@ public struct ClientLine: Sendable {
     /// The minimum silence before a ping. A welcome with a shorter time cannot make this client ping more often.
     private static let minSilence = Duration.seconds(1)
 
-    /// The hello to send on each new socket. The signaling client fills in `resume`, and sets `identity` when a welcome
-    /// contains a new identity. If the token expires, set a new token here.
+    /// The hello to send on each new socket. `resume` is filled in automatically, and so is the `identity` of a
+    /// welcome. If the token expires, set a new token here.
     public var hello: Hello
-    /// The most recent welcome, even while reconnecting and after the signaling client has ended; nil before the first
-    /// welcome.
+    /// The most recent welcome, also while reconnecting and after the end; nil before the first welcome.
     public private(set) var welcome: Welcome?
     private let options: Options
     private var random: any RandomNumberGenerator & Sendable
@@ -81,7 +79,7 @@ public struct ClientLine: Sendable {
     /// Whether the server has sent its welcome on the current socket.
     public var isConnected: Bool { if case .connected = state { true } else { false } }
 
-    /// The reason why the signaling client ended; nil if it has not ended.
+    /// The reason why the signaling client ended; nil if it has not.
     public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
 
     /// The number of requests that have neither been answered nor failed, including requests that are waiting for a connection.

@@ -141,7 +141,7 @@ extension RoomNotice {
     public struct Knock: Payload {
         /// The person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// The display name.
+        /// The name that others see.
         public var displayName = ""
         /// True while the person is waiting; false after they were admitted, refused, or left.
         public var waiting = true

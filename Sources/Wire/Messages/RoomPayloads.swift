@@ -103,7 +103,7 @@ public enum RoomPresence: String, Hashable, Sendable, CaseIterable {
 public struct RoomPerson: Payload, Hashable {
     /// The person's connection, in the room and in its session.
     public var connection = ConnectionID(high: 0, low: 0)
-    /// The display name.
+    /// The name that others see.
     public var displayName = ""
     /// The person's role.
     public var role = RoomRole.guest
