@@ -29,7 +29,7 @@ struct AcknowledgedBitrate: Sendable {
     private var heldSpan: MediaInterval?
     private var heldBytes = 0
     private var last: MediaInterval?
-    /// In kilobits per second.
+    /// The estimate in kilobits per second.
     private var estimate: Double?
     private var variance = 50.0
 

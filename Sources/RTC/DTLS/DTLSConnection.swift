@@ -169,7 +169,7 @@ public final class DTLSConnection {
                 nextRetransmission = nil
                 drain(sink, repeats: false)
             case .failure(let failure):
-                // Fail before sending our Finished, so that the peer does not complete the handshake either.
+                // Fail before sending this side's Finished, so that the peer does not complete the handshake either.
                 fail(failure)
             }
             return

@@ -204,11 +204,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var busyTimeout: Duration = .seconds(60)
         /// How long the server keeps running with a full disk or an I/O error before it stops.
         public var faultTimeout: Duration = .seconds(10)
-        /// In bytes. If the disk of the data directory has less free space, the server is not ready.
+        /// The minimum free space on the disk of the data directory in bytes. With less, the server is not ready.
         public var minFreeSpace = 64 << 20
         /// How long a starting server waits for the lock of the data directory: longer than another server takes to stop.
         public var lockTimeout: Duration = .seconds(10)
-        /// In bytes. With less free space, only essential data is stored, so that the remaining space lasts longer.
+        /// The free space in bytes below which only essential data is stored, so that the remaining space lasts longer.
         public var lowSpace = 256 << 20
         public init() {}
     }

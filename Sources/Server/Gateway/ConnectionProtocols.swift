@@ -14,7 +14,7 @@ import Wire
 /// used the router before, the router's handlers stay behind the WebSocket in the pipeline, where nothing reaches them
 /// until the connection closes.
 final class ConnectionProtocols {
-    /// The first protocol of a connection beyond our own endpoints.
+    /// The first protocol of a connection that the server's endpoints do not handle.
     enum First: Sendable {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
         case socket(any Channel)

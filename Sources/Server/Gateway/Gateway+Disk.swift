@@ -6,7 +6,7 @@ import Signaling
 /// Measurements do not overlap: the rules require that each one starts after the previous one was reported.
 final class DiskMeter {
     private let disk: DiskSpace
-    /// In bytes. With less free space, the disk is nearly full.
+    /// The free space in bytes below which the disk counts as nearly full.
     private let mark: Int
     private var running: EventLoopFuture<Int?>?
 

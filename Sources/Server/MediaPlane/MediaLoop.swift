@@ -297,7 +297,7 @@ final class MediaLoop: MediaSink {
 extension TransportAddress {
     enum Nearness: Int, Comparable {
         case other
-        /// In the same IPv6 /56.
+        /// Both are in the same IPv6 /56.
         case wideBlock
         /// The same IPv4 address, or in the same IPv6 /64.
         case block

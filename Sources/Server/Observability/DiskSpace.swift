@@ -29,7 +29,7 @@ final class DiskSpace: Sendable {
     }
 
     private let directory: String
-    /// In bytes. With less free space, the server is not ready.
+    /// The free space in bytes below which the server is not ready.
     private let minimum: Int
     /// How long a result is reused. A disk takes longer than the default to fill up.
     private let lifetime: Duration

@@ -5,7 +5,7 @@ import ServiceLifecycle
 /// Measures the free disk space regularly, so that the gateway stores only essential data when the disk is nearly full.
 struct DiskWatch: Service {
     let gateway: NIOLoopBound<Gateway>
-    /// In bytes. With less free space, the disk is nearly full.
+    /// The free space in bytes below which the disk counts as nearly full.
     let mark: Int
     let logger: Logger
     /// Budgets limit how much can be stored between two measurements. Files in rooms are measured separately.

@@ -54,7 +54,8 @@ public struct Room: Machine, Equatable, Sendable {
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// When the retention of a room that was not used since a restart ends, by the wall clock.
+    /// When the retention of a room that was not used since a restart ends, by the wall clock. The room only measures how long it
+    /// has been empty while the server runs.
     private var keptUntil: Timestamp?
     /// The budget for messages that one person causes to be sent to everyone; nil if it is full.
     private var traffic: Budget?
@@ -277,7 +278,7 @@ public struct Room: Machine, Equatable, Sendable {
         gone(member, .clientDisconnected, &turn)
     }
 
-    /// - Parameter moderator: the person who removed the member; nil if there is none.
+    /// Removes a person who did not leave on their own. `moderator`: the person who decided it, if any.
     mutating func remove(
         _ client: ConnectionID, _ reason: RoomEndReason, by moderator: RoomRoster.Member? = nil, _ turn: inout Turn
     ) {

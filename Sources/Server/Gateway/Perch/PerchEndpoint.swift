@@ -38,7 +38,7 @@ final class PerchEndpoint {
         case .wrongMethod:
             answer(405, Self.envelope(WireError(.methodNotAllowed, "Method not allowed. Send a form with POST.")), head)
         case .unknown, .webSocket:
-            answer(404, Self.envelope(WireError(.notFound, "Unknown path. Use getToken, for example.")), head)
+            answer(404, Self.envelope(WireError(.notFound, "Unknown path. See protocol/perchrtc.md.")), head)
         }
     }
 
