@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each target enforces a dependency rule, or serves another audience or platform. Otherwise it would be a folder.
+// A target exists only to enforce a dependency rule, or for a separate audience or platform. Everything else is a folder.
 // `scripts/check` builds with explicit import checking, which rejects forbidden imports.
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -9,11 +9,11 @@ let settings: [SwiftSetting] = [
 ]
 
 // Per-packet code is optimized in debug builds too, because `make run` carries calls and the tests send a million packets.
-// Release builds do not check for overlapping accesses (exclusivity), which would take a fifth of the router's time. The
-// tests run with these checks.
+// Release builds do not check for overlapping accesses (exclusivity), because that would take a fifth of the router's
+// time. The tests run with these checks.
 let packetSettings =
     settings + [
-        // With whole-module optimization each file is read once, in two thirds of the time.
+        // Whole-module optimization reads each file only once, and takes two thirds of the time.
         .unsafeFlags(["-O", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug)),
         .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release)),
     ]
@@ -46,7 +46,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         // Only one trait: with two, SwiftPM 6.3 passes their flags in an order that changes between builds, and rebuilds
-        // Hummingbird and everything that depends on it. We do not need the other trait, ConfigurationSupport.
+        // Hummingbird and everything that depends on it. The other trait, ConfigurationSupport, is not needed.
         .package(
             url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: ["FullFoundation"]
         ),
@@ -71,7 +71,7 @@ let package = Package(
         ),
         // Views of the SDK for SwiftUI. Empty on Linux, where `scripts/check-ios` compiles it.
         .target(name: "ConfabUI", dependencies: ["Confab"], swiftSettings: settings),
-        // The SDK with the names of OpenTok's SDK for iOS, so that code written for it compiles.
+        // The SDK with the API of OpenTok's SDK for iOS, so that code written for that SDK compiles.
         .target(name: "OpenTokShapes", dependencies: ["Confab", "ConfabUI"], swiftSettings: settings),
         .target(
             name: "Signaling",
@@ -87,20 +87,20 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "RTC", dependencies: ["COpenSSL"], swiftSettings: packetSettings),
         .target(name: "SFU", dependencies: ["RTC"], swiftSettings: packetSettings),
-        // Linux calls for many datagrams at once, which Swift's own module lacks.
+        // Linux system calls for many datagrams at once, which Swift's Glibc module lacks.
         .target(name: "CSockets"),
-        // UDP sockets that send and receive many packets per system call. Shared by the server and the robots, which must not
-        // import each other.
+        // UDP sockets that send and receive many packets per system call. Shared by the server and the headless clients,
+        // which must not import each other.
         .target(name: "Datagrams", dependencies: ["CSockets", "RTC"], swiftSettings: packetSettings),
-        // Peer connections without a browser, and media files. Shared by the SDK's engine for Linux, which must not reach a
-        // client of its own, and by the robots.
+        // Peer connections without a browser, and media files. Shared by the SDK's engine for Linux, which must not contain a
+        // client, and by the headless clients.
         .target(name: "Peers", dependencies: ["CSockets", "Datagrams", "RTC"], swiftSettings: packetSettings),
         // The SDK's media engine for Linux, which sends files and receives encoded frames.
         .target(
             name: "ConfabRobots", dependencies: ["Confab", "Peers", "RTC"], swiftSettings: packetSettings
         ),
-        // Clients without a browser: the bot, which is a client of the SDK, and the load generator, whose client does no more than
-        // a load needs. They use only what any client can use.
+        // Headless clients: the bot, which uses the SDK, and the load generator, whose client does only what a load test needs.
+        // They use only interfaces that any client can use.
         .target(
             name: "Robots",
             dependencies: [
@@ -111,7 +111,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOWebSocket", package: "swift-nio"),
             ],
-            // What the bot publishes without a file, embedded in the executable.
+            // The sample media that the bot publishes by default, embedded in the executable.
             resources: [.embedInCode("Sample/picture.ivf"), .embedInCode("Sample/sound.ogg")],
             swiftSettings: packetSettings
         ),
@@ -147,7 +147,7 @@ let package = Package(
             swiftSettings: settings,
             plugins: ["EmbedWeb"]
         ),
-        // Not named like its product: file names on macOS ignore case, so it would collide with a module `Confab`.
+        // Not named like its product: file names on macOS are case-insensitive, so it would collide with the module `Confab`.
         .executableTarget(
             name: "Command",
             dependencies: [
@@ -162,7 +162,7 @@ let package = Package(
         // Compiles the web files into the executable, so that it needs no other files.
         .executableTarget(name: "EmbedTool", swiftSettings: settings),
         .plugin(name: "EmbedWeb", capability: .buildTool(), dependencies: ["EmbedTool"]),
-        // The screens and the calls of the iOS app, without SwiftUI and CallKit, so that Linux can test them.
+        // The screens and calls of the iOS app without SwiftUI and CallKit, so that they can be tested on Linux.
         .target(name: "AppModel", dependencies: ["Confab"], swiftSettings: settings),
         .testTarget(
             name: "AppModelTests", dependencies: ["AppModel", "Confab", "TestSupport"], exclude: ["Screens"],
@@ -191,7 +191,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Another implementation of SRTP, for comparison with ours.
+        // Another implementation of SRTP, for comparison with Confab's.
         .systemLibrary(name: "CSRTP", path: "Tests/CSRTP", providers: [.apt(["libsrtp2-dev"])]),
         .testTarget(
             name: "RTCTests", dependencies: ["COpenSSL", "CSRTP", "RTC", "TestSupport"], exclude: ["Offers"],
@@ -239,7 +239,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Replays saved fuzzer inputs through the same functions. `Targets` is a link to them.
+        // Replays saved fuzzer inputs through the fuzzed functions. `Targets` is a link to these.
         .testTarget(
             name: "FuzzTests", dependencies: ["Peers", "RTC", "Server", "Signaling", "TestSupport", "Wire"],
             swiftSettings: settings

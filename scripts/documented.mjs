@@ -5,15 +5,15 @@
 //   node scripts/documented.mjs --write    updates scripts/documented.json
 //
 // A declaration counts if it is `public` or `package`: types, functions, properties, and the cases and requirements of such
-// enumerations and protocols. Initializers, operators and the members that coding and printing need do not count: their
-// meaning is given by the language.
+// enumerations and protocols. Initializers, operators and the members for coding and printing do not count, because their
+// meaning is defined by the language.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Members whose meaning a protocol of the language or of `Wire`'s codec gives. */
+/** Members whose meaning is defined by a protocol of the language or of `Wire`'s codec. */
 const conventional = new Set([
   'encode', 'fields', 'visit', 'visitWithoutFailing', 'read', 'write', 'readers', 'hash', 'description', 'debugDescription', 'rawValue',
   'CodingKeys', 'next', 'makeIterator', 'errorDescription',
@@ -67,7 +67,7 @@ export function declarations(source) {
       const isMember = type !== undefined && indent === type.indent + 4
         && (type.keyword === 'enum' ? keyword === 'case' : keyword !== 'case');
       if ((access || isMember) && !conventional.has(name)) found.push({ name, line: index + 1, comment: comment.join(' ') });
-      // What an extension or a private type contains is not seen from outside.
+      // Members of a private extension or type are not visible from outside.
       if ((keyword === 'enum' || keyword === 'protocol') && (access || isMember) && trimmed.endsWith('{')) open.push({ indent, keyword });
     }
     comment = [];
@@ -79,7 +79,7 @@ export function declarations(source) {
 export const share = ({ documented, total }) => Math.floor((documented * 1000) / Math.max(total, 1)) / 10;
 
 /**
- * What is wrong with today's figures, compared with those that were kept.
+ * Returns the differences between the current figures and the stored ones.
  * @param {Record<string, { documented: number, total: number }>} today
  * @param {Record<string, number>} kept shares in percent
  */

@@ -75,7 +75,7 @@ function declaredName(line) {
   return /\b(?:class|struct|enum|protocol|extension|func|var|let|case|typealias)\s+`?(?:\w+\.)*(\w+)/.exec(code)?.[1];
 }
 
-// Names that only the compiler or another declaration writes.
+// Names that only the compiler or another declaration uses.
 const implicit = /^(build\w+|wrappedValue|projectedValue|rawValue|dynamicMember|callAsFunction|main|formUnion|formIntersection|symmetricDifference|formSymmetricDifference|union|intersection|insert|remove|update|contains|startIndex|endIndex|default|Body|T|Value|Context|Coordinator|UIViewType|coder|ignore|_ConditionalContent|TupleView)$/;
 
 /** The folders with compiled code besides the app's own. */
@@ -150,7 +150,7 @@ function products(path, objects) {
   }
 }
 
-/** Only files that Xcode compiles or copies, and no Swift file outside of the folder that belongs to the app. */
+/** Allows only files that Xcode compiles or copies, and no Swift files outside of the app's folder. */
 function kinds() {
   const known = new Set(['.swift', '.xcprivacy', '.xcstrings', '.json', '.png']);
   for (const path of files('ios/Confab')) {
@@ -251,7 +251,7 @@ function generated() {
   if (result.status !== 0) fault('ios', (result.stdout + result.stderr).trim());
 }
 
-/** The code of the App Store's build: without what is between `#if ROULETTE` and `#else` or `#endif`. */
+/** Returns the code of the App Store build: without the lines between `#if ROULETTE` and `#else` or `#endif`. */
 function withoutRoulette(code) {
   const kept = [];
   const conditions = [];
@@ -260,14 +260,14 @@ function withoutRoulette(code) {
     if (word === 'if') conditions.push({ name, isElse: false });
     else if (word === 'else') conditions.at(-1).isElse = true;
     else if (word === 'endif') conditions.pop();
-    // Empty lines keep the numbers of the others.
+    // Empty lines preserve the numbers of the other lines.
     const isLeftOut = word !== undefined || conditions.some(({ name, isElse }) => name === 'ROULETTE' && !isElse);
     kept.push(isLeftOut ? '' : line);
   }
   return kept;
 }
 
-/** The App Store's build shows nothing of the roulette. A reviewer would find what is only hidden. */
+/** The App Store build must not contain the roulette. A reviewer would find code that is only hidden. */
 function store() {
   for (const file of swiftFiles(join(ios, 'Confab'))) {
     withoutRoulette(readFileSync(file, 'utf8')).forEach((line, index) => {
@@ -276,7 +276,7 @@ function store() {
   }
 }
 
-// The order in which a person reads a screen: the tests write it from the model, and the views have it too.
+// The reading order of a screen: the tests derive it from the model, and the views must have the same order.
 
 /** The code between the braces that open at or after an index. */
 function block(code, from) {

@@ -10,7 +10,7 @@ export function swiftFiles(folder) {
     .sort();
 }
 
-/** The calls that look their first argument up: the types and modifiers that the stand-in declares with a LocalizedStringKey. */
+/** The calls that look up their first argument: types and modifiers that the stand-in declares with a LocalizedStringKey. */
 export function localizedCalls(standIn) {
   const calls = new Set();
   let type;

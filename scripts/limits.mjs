@@ -1,8 +1,8 @@
 // Compares docs/limits.md with the code. Prints the differences; exit status 1 if there are any.
 //
-// 1. Each setting and each constant that the page names exists, and each place that counts something is in the named file.
-// 2. The page names each setting that limits what clients do, and each constant that limits what one address, or all, may have.
-// 3. The defaults of settings are those of deploy/confab.sample.yaml, which a test compares with the code.
+// 1. Each setting and constant on the page must exist, and each counter must be in the listed file.
+// 2. The page must list each setting that limits clients, and each constant that limits one address or all of them.
+// 3. The defaults must be those of deploy/confab.sample.yaml, which a test compares with the code.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 /** The groups of settings that are limits. */
 const limiting = ['limits', 'rooms', 'whip', 'perch', 'push', 'storage'];
 
-/** Settings of these groups that limit nothing that a client does, and why. */
+/** Settings of these groups that do not limit clients, and the reason. */
 const others = {
   'rooms.creation': 'who may create rooms',
   'whip.connectTimeout': 'a time that no client can extend',
@@ -30,7 +30,7 @@ const others = {
   'storage.pollInterval': 'how soon bans of another process apply',
 };
 
-/** Constants that limit nothing that a client does, and why. */
+/** Constants that do not limit clients, and the reason. */
 const internals = {
   'HubRunner.maxReads': 'attempts of ours to read rooms',
   'LocalCertificateAuthority.maxSubjects': 'addresses in a certificate of ours',
@@ -40,7 +40,7 @@ const internals = {
   'QRCodeDrawing.maxTextSize': 'the capacity of a QR code',
 };
 
-/** Folders whose constants named `max…` all have to be on the page. Elsewhere, those whose comment mentions addresses. */
+/** Folders whose `max…` constants must all be on the page. In other folders, only those whose comment mentions addresses. */
 const complete = ['Sources/Server/Gateway/', 'Sources/Server/MediaPlane/'];
 
 const units = {
@@ -100,7 +100,7 @@ export function faults({ page, sample, sources }) {
   const declared = defaults(sample);
   const listed = { settings: new Set(), constants: new Set() };
   for (const cells of rows(page)) {
-    // The table of resources has what limits each in its second column, and what counts it in the third.
+    // The table of resources lists the limit of each in its second column, and its counter in the third.
     const isResource = cells.length === 3 && /`Sources\//.test(cells[2]);
     const named = names(isResource ? cells[1] : cells[0]);
     for (const name of named.settings) if (!settings.has(name)) found.push(`There is no setting ${name}.`);
@@ -157,7 +157,7 @@ function misplaced(cell, sources) {
   return found;
 }
 
-/** The constants named `max…` that have to be on the page. @param {Map<string, string>} sources */
+/** Returns the `max…` constants that must be on the page. @param {Map<string, string>} sources */
 function maxima(sources) {
   const found = [];
   for (const [file, text] of sources) {

@@ -1,7 +1,7 @@
-// Checks that an app for Apple platforms can depend on the SDK: from the products that are for apps, no target of this package
-// can be reached that has unsafe flags or C code, or is a system library. Xcode 16 refuses such a dependency.
+// Checks that an app for Apple platforms can depend on the SDK: the products for apps must not reach, in this package, any target
+// with unsafe flags or C code, or any system library. Xcode 16 rejects such a dependency.
 //
-//   node scripts/reachable.mjs      prints the targets that must not be reached, and by which way
+//   node scripts/reachable.mjs      prints the forbidden targets that are reached, and the path to each
 import { readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { targetsOf } from './affected.mjs';
 import { dumpPackage, root } from './checkout.mjs';
 
-/** What an app may depend on. `ConfabRobots` is for Linux, and needs OpenSSL. */
+/** The products that an app may depend on. `ConfabRobots` is for Linux, and needs OpenSSL. */
 export const products = ['Confab', 'ConfabUI', 'OpenTokShapes', 'AppModel'];
 
 /**
@@ -31,7 +31,7 @@ export function faults(dump, hasC) {
   return products.flatMap((product) => {
     const own = dump.products.find(({ name }) => name === product);
     if (!own) return [`There is no product ${product}.`];
-    /** @type {Map<string, string[]>} the way to each target */
+    /** @type {Map<string, string[]>} the path to each target */
     const ways = new Map(own.targets.map((/** @type {string} */ name) => [name, [name]]));
     // Iterating a Map also visits what was added during the loop.
     for (const [name, way] of ways) {

@@ -1,4 +1,4 @@
-// Prints what a reader needs to judge the project's English: a sample of comments, and every text that users see.
+// Prints text for judging the project's English: a sample of comments, and every text that users see.
 //
 //   node scripts/reading-sample.mjs comments [SEED]   100 comments; the seed is the current commit unless given
 //   node scripts/reading-sample.mjs errors            sentences of errors, close reasons and refusals
@@ -35,7 +35,7 @@ function comments(file) {
   return found;
 }
 
-/** Orders the values by a hash of each with the seed: the same for everyone, and nobody's choice. */
+/** Sorts the values by a hash of each with the seed, so that the order is reproducible but arbitrary. */
 function shuffled(values, seed) {
   const key = (value) => createHash('sha256').update(`${seed}\n${value}`).digest('hex');
   return values.map((value) => [key(value), value]).sort(([left], [right]) => (left < right ? -1 : 1)).map(([, value]) => value);

@@ -1,8 +1,8 @@
 import Foundation
 import PackagePlugin
 
-/// Turns `web/lib`, `web/app` and `web/socket.io` into one generated Swift file of string literals, so that the executable carries its
-/// pages with it (`Bundle.module` would bake the build machine's path in).
+/// Turns `web/lib`, `web/app` and `web/socket.io` into one generated Swift file of string literals, so that the executable
+/// contains its pages (`Bundle.module` would embed the build machine's path).
 @main
 struct EmbedWeb: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {

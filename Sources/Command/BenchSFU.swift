@@ -33,9 +33,9 @@ struct BenchSFU: AsyncParsableCommand {
             """
     )
 
-    /// Maximum simulated clients per process. Each client needs one or two file descriptors on its own side and in the server.
+    /// Maximum simulated clients per process. Each client needs one or two file descriptors here and in the server.
     static let maxRobots = 5000
-    /// A keyframe of a 720p camera.
+    /// The number of packets in a keyframe of a 720p camera.
     private static let defaultKeyframePackets = 60
 
     @OptionGroup var data: DataOptions
@@ -46,7 +46,7 @@ struct BenchSFU: AsyncParsableCommand {
     @Option(help: "Number of publishers in that room.")
     var publishers = 1
 
-    @Option(help: "Number of rooms in which everyone publishes and subscribes to everyone else.")
+    @Option(help: "Number of rooms in which every client publishes and subscribes to all others.")
     var rooms: Int?
 
     @Option(help: "Clients per room.")
@@ -58,13 +58,13 @@ struct BenchSFU: AsyncParsableCommand {
                 + "everyone."))
     var byName = false
 
-    @Option(help: "Number of subscribers to large keyframes. Measures how long another room waits for them.")
+    @Option(help: "Number of subscribers that receive large keyframes. Measures how much they delay another room.")
     var crowd: Int?
 
     @Option(help: "Packets of 1200 bytes in each keyframe for --crowd (default: \(defaultKeyframePackets)).")
     var keyframePackets: Int?
 
-    @Option(help: "Duration of the measurement in seconds. With --crowd, of each of the two measurements.")
+    @Option(help: "Duration of the measurement in seconds. With --crowd, the duration of each of the two measurements.")
     var seconds = 10
 
     @Option(help: "URL of a running server. Sessions are created with the project in --data-dir.")
@@ -98,7 +98,7 @@ struct BenchSFU: AsyncParsableCommand {
         try validateCrowd()
         guard !byName || rooms != nil && janus == nil && (2..<Limits.routedRoom).contains(size) else {
             throw ValidationError(
-                "--by-name needs --rooms, and a --size from 2 to \(Limits.routedRoom - 1). Janus has no such rooms.")
+                "--by-name requires --rooms and a --size from 2 to \(Limits.routedRoom - 1), and excludes --janus.")
         }
         guard
             crowd != nil
@@ -112,7 +112,7 @@ struct BenchSFU: AsyncParsableCommand {
 
     private func validateCrowd() throws {
         guard let crowd else {
-            guard keyframePackets == nil else { throw ValidationError("--keyframe-packets needs --crowd.") }
+            guard keyframePackets == nil else { throw ValidationError("--keyframe-packets requires --crowd.") }
             return
         }
         guard crowd > 0, crowd <= Self.maxRobots - KeyframeRun.clients(crowd: 0) else {
@@ -204,7 +204,7 @@ struct BenchSFU: AsyncParsableCommand {
             Target(server: child.url, project: child.project, process: child.id, metrics: child.metrics))
     }
 
-    /// Makes sessions for the rooms, and returns what admits members to them.
+    /// Creates sessions for the rooms, and returns a function that returns the data for joining them.
     private static func admission(_ project: Project, rooms: Int) -> @Sendable (_ room: Int) throws -> Admission {
         var generator = SystemRandomNumberGenerator()
         let sessions = (0..<rooms).map { _ in
@@ -220,8 +220,8 @@ struct BenchSFU: AsyncParsableCommand {
     }
 }
 
-/// Raises the limit of open files, because each simulated client needs a WebSocket and one or two sockets for media.
-/// Raises the limit of open files as far as the system allows: each client needs one.
+/// Raises the limit of open files as far as the system allows, because each simulated client needs a WebSocket and one
+/// or two sockets for media.
 func raiseDescriptorLimit() {
     var limit = rlimit()
     #if os(Linux)
@@ -254,7 +254,7 @@ struct MeasuredServer {
         var generator = SystemRandomNumberGenerator()
         let secret = (0..<3).map { _ in String(generator.next() as UInt64, radix: 16) }.joined() + "0123456789abcdef"
         guard let project = Project(apiKey: "10000000", secret: secret) else {
-            throw CommandError(description: "Cannot create a temporary project.")
+            throw CommandError(description: "Cannot create a temporary project. Try again.")
         }
         let log = directory.appendingPathComponent("log")
         try Data().write(to: log)

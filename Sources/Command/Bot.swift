@@ -6,7 +6,7 @@ import Robots
 import Server
 import Wire
 
-/// The `confab bot` command: a client without a browser, so that one person can try all features alone.
+/// The `confab bot` command: a client without a browser, so that one person alone can try all features.
 struct BotCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bot",
@@ -92,7 +92,7 @@ struct BotCommand: AsyncParsableCommand {
         do {
             try await bots.value
         } catch _ where bots.isCancelled {
-            // It was told to stop.
+            // The bot was requested to stop.
         } catch {
             throw CommandError(description: "\(error)")
         }
@@ -128,7 +128,7 @@ struct BotCommand: AsyncParsableCommand {
         var place = BotPlan.Place.roulette
         if let session, let token {
             guard let id = SessionID(session) else {
-                throw CommandError(description: "--session is not a valid session ID: \(session)")
+                throw CommandError(description: "\(session) is not a session ID. Use one from `confab session create`.")
             }
             place = .session(id, token: token)
         }
@@ -145,7 +145,7 @@ struct BotCommand: AsyncParsableCommand {
                 description: "Cannot create the directory \(path): \(error.localizedDescription)")
         }
         guard FileManager.default.isWritableFile(atPath: path) else {
-            throw CommandError(description: "The directory \(path) is not writable.")
+            throw CommandError(description: "The directory \(path) is not writable. Choose another one.")
         }
     }
 
@@ -169,7 +169,7 @@ struct BotCommand: AsyncParsableCommand {
             return [argument]
         }
         let files = ["ivf", "ogg"].map { "\(argument).\($0)" }.filter { FileManager.default.fileExists(atPath: $0) }
-        guard !files.isEmpty else { throw CommandError(description: "The file \(argument) does not exist.") }
+        guard !files.isEmpty else { throw CommandError(description: "\(argument) does not exist. Check --publish.") }
         return files
     }
 

@@ -20,7 +20,7 @@ extension KeyframeReport {
                     + "\(figure(delays.late, 2)) ms, maximum \(figure(delays.most, 2)) ms; lost \(delays.lost)")
         }
         if !serverBounds.isEmpty {
-            lines += ["", "the server's own measurement: waits of the oldest packet, each time that it sent"]
+            lines += ["", "measured by the server: delay of the oldest packet in each wake-up"]
             let limits = serverBounds.map { "≤\(Self.milliseconds($0)) ms" } + ["more"]
             lines.append(Self.histogram("alone", limits, alone.serverCounts))
             lines.append(Self.histogram("beside the crowd", limits, beside.serverCounts))

@@ -38,7 +38,7 @@ struct ReportCommand: AsyncParsableCommand {
         func run() async throws {
             let storage = try data.storage()
             guard let stored = try await storage.report(id: id) else {
-                throw CommandError(description: "Report \(id) does not exist.")
+                throw CommandError(description: "Report \(id) does not exist. See `confab report list --all`.")
             }
             let report = stored.report
             print(
@@ -63,7 +63,7 @@ struct ReportCommand: AsyncParsableCommand {
             let storage = try data.storage()
             guard try await storage.closeReport(id: id, at: .now, recording: .byOperator("report.close", "\(id)"))
             else {
-                throw CommandError(description: "Report \(id) does not exist or is already closed.")
+                throw CommandError(description: "Report \(id) does not exist or is closed. See `confab report list`.")
             }
             try await storage.close()
         }
@@ -73,14 +73,14 @@ struct ReportCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print reports as JSON, one per line, for example as evidence.")
         @OptionGroup var data: DataOptions
-        @Argument(help: "The report's number (default: all reports, closed ones too).") var id: Int64?
+        @Argument(help: "The report's number (default: all reports, including closed ones).") var id: Int64?
 
         func run() async throws {
             let storage = try data.storage()
             var reports: [StoredReport] = []
             if let id {
                 guard let report = try await storage.report(id: id) else {
-                    throw CommandError(description: "Report \(id) does not exist.")
+                    throw CommandError(description: "Report \(id) does not exist. See `confab report list --all`.")
                 }
                 reports = [report]
             } else {
@@ -104,7 +104,7 @@ struct BanCommand: AsyncParsableCommand {
             throw ValidationError(
                 "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
-        // Limits and bans treat a /64 as one client, so a ban of one IPv6 address would stop nobody.
+        // Limits and bans treat a /64 as one client, so a ban of one IPv6 address would be ineffective.
         let isLone = !block.network.isIPv4 && block.prefixLength > 64
         return .address("\(isLone ? block.network.limitingBlock : block)")
     }
@@ -119,7 +119,7 @@ struct BanCommand: AsyncParsableCommand {
                 "Identity, IP address or block of addresses (203.0.113.0/24). For an IPv6 address, its whole /64 is banned."
         )
         var subject: String?
-        @Option(help: "Ban the person that this report is about, and the person's address if the report has it.")
+        @Option(help: "Number of a report. Bans the reported person, and their address if the report has it.")
         var report: Int64?
         @Option(help: "Reason, for your own records.") var reason = ""
         @Option(help: "Duration, for example 2h or 30d (default: permanent).") var expires: String?
@@ -149,16 +149,17 @@ struct BanCommand: AsyncParsableCommand {
             try await storage.close()
         }
 
-        /// What to ban, each with a note for the output.
+        /// Returns the subjects to ban, each with a note for the output.
         private func subjects(_ storage: any Storage) async throws -> [(subject: BanSubject, note: String)] {
             if let subject { return [(try BanCommand.subject(subject), "")] }
             guard let report, let stored = try await storage.report(id: report) else {
-                throw CommandError(description: "Report \(report ?? 0) does not exist.")
+                throw CommandError(description: "Report \(report ?? 0) does not exist. See `confab report list --all`.")
             }
             let (reported, address) = (stored.report.against, stored.report.againstAddress)
             var subjects: [(subject: BanSubject, note: String)] = [(.identity(reported), "")]
-            // The reported person may have become a device of another account since then. A ban of the device would miss the
-            // account's other devices, and one of the account alone would end if the device were unlinked.
+            // The reported person may have become a device of another account since then. A ban of the device would
+            // miss the account's other devices, and a ban of the account alone would no longer apply after the device
+            // is unlinked.
             if case .person(let owner) = try await storage.resolve(reported) {
                 subjects.append((.identity(owner), " (the account that \(reported) is linked to)"))
             }
@@ -202,9 +203,9 @@ struct BanCommand: AsyncParsableCommand {
 
 struct Audit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List what operators and moderators did, newest first.")
+        abstract: "List actions of operators and moderators, newest first.")
     @OptionGroup var data: DataOptions
-    @Option(help: "How far back, for example 2h or 30d (default: everything that is kept).") var since: String?
+    @Option(help: "How far back to list, for example 2h or 30d (default: all stored entries).") var since: String?
 
     func run() async throws {
         var start = Timestamp(milliseconds: 0)
@@ -262,14 +263,14 @@ extension BanSubject {
 }
 
 extension AuditEntry {
-    /// The entry for what this command does.
+    /// Returns the audit log entry for this command's action.
     static func byOperator(_ action: String, _ subject: String, detail: String = "") -> AuditEntry {
         AuditEntry(at: .now, actor: operatorActor, action: action, subject: subject, detail: detail)
     }
 }
 
 extension StoredReport {
-    /// The report with everything that is stored about it.
+    /// Returns the report as JSON, with all stored data.
     fileprivate func json() throws -> String {
         struct Line: Encodable {
             var at: String

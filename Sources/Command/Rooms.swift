@@ -2,7 +2,7 @@ import ArgumentParser
 import Server
 import Wire
 
-/// The `confab room` command. Rooms are in the memory of the server, so it asks the running one.
+/// The `confab room` command. Rooms exist in the server's memory, so the command sends requests to the running server.
 struct RoomCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "room", abstract: "Create, list and close rooms of the running server.",
@@ -13,7 +13,7 @@ struct RoomCommand: ParsableCommand {
     struct ServerOptions: ParsableArguments {
         @OptionGroup var data: DataOptions
 
-        @Option(help: "URL of the server (default: the one that runs with this data directory).")
+        @Option(help: "URL of the server (default: the server that uses this data directory).")
         var server: String?
 
         func send(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> JSONObject {
@@ -31,19 +31,19 @@ struct RoomCommand: ParsableCommand {
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a room and print its name.",
-            discussion: "It stays until it is closed, unless --temporary is given.")
+            discussion: "The room exists until it is closed, unless --temporary is given.")
         @OptionGroup var target: ServerOptions
 
         @Argument(help: "Name of the room (default: a random one).")
         var name: String?
 
-        @Option(help: "How media travels: routed (through the server) or mesh (from browser to browser).")
+        @Option(help: "Media mode: routed (through the server) or mesh (from browser to browser).")
         var media: RoomMedia?
 
         @Option(help: "Maximum number of people.")
         var capacity: Int?
 
-        @Flag(help: "Let people wait until a host admits them.")
+        @Flag(help: "Make people wait in a lobby until a host admits them.")
         var lobby = false
 
         @Option(help: "Password for joining. Other users of this machine can see it while the command runs.")
@@ -120,17 +120,17 @@ struct RoomCommand: ParsableCommand {
         @Option(help: "Role: host, cohost or guest.")
         var role: RoomRole = .guest
 
-        @Option(help: "Name to show (default: the holder chooses it).")
+        @Option(help: "Display name (default: chosen by the holder).")
         var displayName: String = ""
 
-        @Option(help: "How long the token can be used to join: 90s, 10m, 24h or 30d, for example.")
+        @Option(help: "How long the token can be used to join, for example 90s, 10m, 24h or 30d.")
         var expires: String = "24h"
 
         func run() async throws {
             guard let lifetime = Duration(expires), lifetime > .zero,
                 lifetime <= .seconds(Limits.roomTokenLifetime)
             else {
-                throw ValidationError("--expires must be a number and a unit, at most 30d.")
+                throw ValidationError("--expires must be a number and a unit of at most 30d, for example 24h.")
             }
             let request = RoomTokenRequest(
                 role: role, displayName: displayName, lifetime: Int(lifetime.components.seconds))
@@ -147,15 +147,15 @@ struct RoomCommand: ParsableCommand {
 
 private func roomName(_ text: String) throws -> RoomName {
     guard let name = RoomName(text) else {
-        throw ValidationError("The name must have 1 to \(Limits.roomName) characters, without / and invisible ones.")
+        throw ValidationError("The name must have 1 to \(Limits.roomName) characters, without / or invisible ones.")
     }
     return name
 }
 
-/// The server is of another version.
+/// Returns the error for a response that cannot be read, because the server has another version.
 private func unreadable(_ error: WireError) -> CommandError {
     CommandError(
-        description: "The server's answer cannot be read. Use the confab program of the server's version. "
+        description: "Cannot read the server's response. Use the confab program of the server's version. "
             + "(\(error.message))")
 }
 

@@ -7,7 +7,7 @@ import Wire
 /// The `confab project` command. The API secret signs tokens.
 struct ProjectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "project", abstract: "Show the project, or rotate its secret.",
+        commandName: "project", abstract: "Show the project, or rotate its API secret.",
         subcommands: [Show.self, Rotate.self]
     )
 
@@ -36,13 +36,13 @@ struct ProjectCommand: AsyncParsableCommand {
         )
         @OptionGroup var data: DataOptions
 
-        @Option(help: "How long tokens of the previous secret are accepted: 0s, 10m, 24h or 30d, for example.")
+        @Option(help: "How long tokens of the previous secret are accepted, for example 0s, 10m, 24h or 30d.")
         var overlap: String = "24h"
 
         func run() async throws {
             guard let duration = Duration(overlap), duration <= Project.longestSessionToken else {
                 throw ValidationError(
-                    "--overlap must be a number and a unit, from 0s to 30d: the longest life of a token.")
+                    "--overlap must be a number and a unit, from 0s to 30d (the longest lifetime of a token).")
             }
             let rotation: ProjectFile.Rotation
             do {
@@ -55,10 +55,10 @@ struct ProjectCommand: AsyncParsableCommand {
             say(
                 duration > .zero
                     ? "Tokens signed by the previous secret are accepted until \(end)."
-                    : "Tokens signed by the previous secret are refused from now on.")
+                    : "Tokens signed by the previous secret are now refused.")
             if let cutShort = rotation.cutShort {
                 say(
-                    "The secret before that one is refused from now on; it would have been accepted until "
+                    "The secret before that one is also refused now. It would have been accepted until "
                         + "\(TimeText.write(cutShort)).")
             }
             let storage = try data.storage()
@@ -67,7 +67,7 @@ struct ProjectCommand: AsyncParsableCommand {
             try await storage.close()
         }
 
-        /// Standard output has only the secret.
+        /// Prints to standard error, because standard output contains only the secret.
         private func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
     }
 }
@@ -81,10 +81,10 @@ struct SessionCommand: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create a session and print its ID.")
         @OptionGroup var data: DataOptions
 
-        @Option(help: "Media mode: routed (through the server) or relayed (peer to peer).")
+        @Option(help: "Media mode: routed (through the server) or relayed (directly between clients).")
         var media: MediaMode = .routed
 
-        @Flag(help: "Use relayed media and never fall back to routed, even if peers cannot connect.")
+        @Flag(help: "Use relayed media and never fall back to routed, even if clients cannot connect to each other.")
         var relayedOnly = false
 
         func run() throws {
@@ -118,7 +118,7 @@ struct TokenCommand: ParsableCommand {
         @Option(name: .customLong("data"), help: "Connection data, visible to everyone in the session.")
         var connectionData: String = ""
 
-        @Option(help: "How long the token is valid: 90s, 10m, 24h or 30d, for example.")
+        @Option(help: "How long the token is valid, for example 90s, 10m, 24h or 30d.")
         var expires: String = "24h"
 
         @Option(help: "ID of one of your users. Creates a user token, which identifies that person.")

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The configuration in use, which a reload replaces. The gateway has its own copy on its event loop; everything else reads this
-/// one at the moment of use.
+/// The current configuration, which a reload replaces. The gateway has a copy on its event loop. All other code reads
+/// this one when it needs a setting.
 final class LiveConfiguration: Sendable {
     private let state: Mutex<ConfabConfiguration>
 

@@ -6,9 +6,9 @@ import NIOSSL
 public import Signaling
 public import Wire
 
-/// A client of the HTTP interface for operators, for commands.
+/// A client of the HTTP interface for operators, for use by commands.
 public struct OperatorClient: Sendable {
-    /// Maximum bytes of an answer: a page of 100 rooms has at most 100 KiB.
+    /// Maximum size of a response in bytes. A page of 100 rooms has at most 100 KiB.
     private static let maxAnswerSize = 1 << 20
 
     private let url: String
@@ -17,9 +17,9 @@ public struct OperatorClient: Sendable {
     private let project: Project
 
     /// - Parameters:
-    ///   - server: the server's URL; nil for the server that runs with this data directory.
-    ///   - dataDirectory: where a running server has left its address.
-    /// - Throws: `OperatorClientError` if there is no server.
+    ///   - server: the server's URL; nil for the server that uses this data directory.
+    ///   - dataDirectory: the directory where a running server stores its address.
+    /// - Throws: `OperatorClientError` if no server is running.
     public init(server: String?, dataDirectory: String, project: Project) throws(OperatorClientError) {
         let own: String?
         do throws(DataDirectoryError) { own = try ServerAddressFile.read(in: dataDirectory) } catch {
@@ -27,13 +27,13 @@ public struct OperatorClient: Sendable {
         }
         guard let url = server ?? own else {
             throw OperatorClientError(
-                "No server runs with the data directory \(dataDirectory). Start it (confab serve), or name another "
+                "No server is using the data directory \(dataDirectory). Start it (confab serve), or specify another "
                     + "directory with --data-dir or a server with --server.")
         }
         (self.url, self.project, isLocal) = (url.hasSuffix("/") ? String(url.dropLast()) : url, project, server == nil)
     }
 
-    /// Sends a request and returns the JSON object in the answer; an empty one if there is none.
+    /// Sends a request and returns the JSON object in the response; an empty object if there is none.
     ///
     /// - Throws: `OperatorClientError`.
     public func send(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> JSONObject {
@@ -45,14 +45,14 @@ public struct OperatorClient: Sendable {
         } catch {
             try? await client.shutdown()
             throw OperatorClientError(
-                "The server at \(url) does not answer. Check that it runs, and its log. (\(error))")
+                "The server at \(url) does not respond. Check that it is running, and its log. (\(error))")
         }
         var object = JSONObject()
         if case .object(let parsed)? = try? JSONReader.parse(answer.body) { object = parsed }
         guard (200..<300).contains(answer.status) else {
             if case .string(let message)? = object["message"] { throw OperatorClientError(message) }
             throw OperatorClientError(
-                "The server at \(url) answered with status \(answer.status). Check that it is Confab's URL, and the "
+                "The server at \(url) responded with status \(answer.status). Check that this is the URL of Confab, and the "
                     + "server's log.")
         }
         return object
@@ -87,7 +87,7 @@ public struct OperatorClient: Sendable {
     }
 }
 
-/// Why a request to the server failed, as a sentence for the operator.
+/// The reason why a request to the server failed, as a sentence for the operator.
 public struct OperatorClientError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
 

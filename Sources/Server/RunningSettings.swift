@@ -4,10 +4,10 @@ import ServiceLifecycle
 import Signaling
 import UnixSignals
 
-/// The one owner of what can change while the server runs: the settings marked as live, and the API secret.
+/// Owns everything that can change while the server runs: the settings marked as live, and the API secret.
 ///
-/// It reads the files, and passes what changed to the gateway, which passes it to the hub as an input. If a file cannot be used,
-/// everything stays as it was, and the log says why. No connection is closed.
+/// It reads the files and passes changes to the gateway, which passes them to the hub as an input. If a file cannot be
+/// used, nothing changes, and the reason is logged. No connection is closed.
 actor RunningSettings {
     private let gateway: NIOLoopBound<Gateway>
     private let live: LiveConfiguration
@@ -15,7 +15,7 @@ actor RunningSettings {
     private let log: LogSettings?
     private let logger: Logger
     private var file: ProjectFile
-    /// The last problem with the project file, so that it is logged once and not at every check.
+    /// The latest problem with the project file, so that it is logged only once.
     private var problem: String?
 
     init(
@@ -39,7 +39,7 @@ actor RunningSettings {
             guard problem != error.description else { return }
             problem = error.description
             logger.error(
-                "The API secret was not reloaded. The server goes on with the one that it has.",
+                "The API secret was not reloaded. The server continues with the current one.",
                 metadata: ["error": "\(error)"])
         }
     }
@@ -64,11 +64,11 @@ actor RunningSettings {
             metadata: ["previousAcceptedUntil": "\(found.previous.map { TimeText.write($0.acceptedUntil) } ?? "now")"])
     }
 
-    /// Passes the settings in use to everything that has a copy of them.
+    /// Passes the current settings to everything that has a copy of them.
     private func apply(_ project: Project) async {
         let (gateway, configuration) = (gateway, live.current)
         log?.apply(configuration, file)
-        // Fails only if the loop has stopped.
+        // This fails only if the loop has stopped.
         try? await gateway.eventLoop.submit { gateway.value.apply(configuration, project) }.get()
     }
 
@@ -80,7 +80,7 @@ actor RunningSettings {
         do {
             change = ConfigurationChange(from: live.current, to: try load())
             let found = try open(change.result)
-            // Before anything changes, because this can fail.
+            // Check this before anything changes, because it can fail.
             _ = try found.project
             live.replace(change.result)
             problem = nil
@@ -88,11 +88,12 @@ actor RunningSettings {
         } catch {
             let problems = (error as? ConfigurationError)?.problems.map(\.description) ?? ["\(error)"]
             logger.error(
-                "The configuration was not reloaded, and nothing has changed.",
+                "The configuration was not reloaded. The current one stays in use.",
                 metadata: ["error": "\(problems.joined(separator: "; "))"])
             return
         }
-        // The files are checked regularly too, but an operator who reloads wants the new certificate now.
+        // The files are also checked regularly, but an operator who requests a reload expects the new certificate
+        // immediately.
         certificates?.reload()
         report(change)
     }
@@ -103,7 +104,7 @@ actor RunningSettings {
         }
         for difference in change.applied { logger.notice("Setting changed", metadata: metadata(difference)) }
         for difference in change.pending {
-            logger.warning("This setting changes only after a restart", metadata: metadata(difference))
+            logger.warning("Restart the server to apply this setting", metadata: metadata(difference))
         }
         logger.notice(
             "Configuration reloaded",
@@ -139,9 +140,9 @@ public struct Reloading: Sendable {
         (self.requests, self.load) = (requests, load)
     }
 
-    /// Reloads when the process receives SIGHUP, from now on.
+    /// Returns a source of reloads that requests one each time the process receives SIGHUP, starting now.
     public static func onHangup(load: @escaping @Sendable () throws -> ConfabConfiguration) async -> Reloading {
-        // Signals that arrive during a reload become one more reload.
+        // Signals that arrive during a reload cause only one more reload.
         let (requests, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let signals = await UnixSignalsSequence(trapping: .sighup)
         Task {
@@ -160,7 +161,7 @@ struct ReloadWatch: Service {
         await cancelWhenGracefulShutdown {
             for await _ in reloading.requests { await settings.reload(reloading.load) }
         }
-        // The group would stop if a service ended before it.
+        // The service group would stop if a service ended before it.
         try await gracefulShutdown()
     }
 }

@@ -30,7 +30,7 @@ public struct ConfabServer: Sendable {
     private let reloading: Reloading?
     private let onReady: @Sendable (Ready) -> Void
 
-    /// Where the server can be reached, reported once it is listening.
+    /// The server's URL and hints, reported when the server is listening.
     public struct Ready: Sendable {
         public var port: Int
         public var url: String
@@ -113,15 +113,15 @@ public struct ConfabServer: Sendable {
         }
         try await storage.close()
         try await group.shutdownGracefully()
-        // Report the failure, because a supervisor restarts the server only after an error.
+        // Throw the error, because a supervisor restarts the server only after an error.
         if let error = storageFault.withLock({ $0 }) { throw error }
         logger.info("Stopped")
     }
 
     // MARK: Building the components
 
-    /// Makes the gateway, restores what was in memory before a restart, and returns it with all services, in the order in which
-    /// they start.
+    /// Creates the gateway, restores the state from before a restart, and returns the gateway with all services, in the
+    /// order in which they start.
     private func assemble(
         on group: MultiThreadedEventLoopGroup, _ media: RunningMedia?
     ) async throws -> (NIOLoopBound<Gateway>, [any Service]) {
@@ -137,7 +137,7 @@ public struct ConfabServer: Sendable {
         let disk = DiskSpace(directory: configuration.dataDirectory, minimum: configuration.storage.minFreeSpace)
         let lowSpace = configuration.storage.lowSpace
         try await gateway.eventLoop.submit { gateway.value.diskMeter = DiskMeter(disk, mark: lowSpace) }.get()
-        // Before the first client can send a file.
+        // Do this before the first client can send a file.
         await gateway.measureDisk()
         try await restoreModeration(to: gateway)
         try await restoreRooms(to: gateway)
@@ -204,7 +204,7 @@ public struct ConfabServer: Sendable {
         let pushNotifier = DevicePushNotifier(sender: pushes)
         let (storage, logger, configuration, supervisor) = (storage, logger, configuration, supervisor)
         let roomFiles = RoomFileStore(dataDirectory: configuration.dataDirectory)
-        // Only the server that has the lock may delete files: another one could be using them.
+        // Only the server that holds the lock may delete files, because another server could be using them.
         if lock != nil { clear(roomFiles) }
         return try await eventLoop.submit {
             let metrics = GatewayMetrics()
@@ -225,13 +225,14 @@ public struct ConfabServer: Sendable {
         }.get()
     }
 
-    /// Files that stay are not in the space that `rooms.fileBytes` limits, so the operator has to know.
+    /// Deletes files from before the restart. Files that cannot be deleted are not part of the space that
+    /// `rooms.fileBytes` limits, so a failure is reported to the operator.
     private func clear(_ files: RoomFileStore) {
         do {
             try files.clear()
         } catch {
             logger.error(
-                "Files of rooms from before the restart could not be deleted. Delete the folder files in the data directory.",
+                "Could not delete files that rooms left before the restart. Delete the folder files in the data directory.",
                 metadata: ["error": "\(error)"])
         }
     }
@@ -253,7 +254,7 @@ public struct ConfabServer: Sendable {
         logger.info("Calls restored", metadata: ["count": "\(calls.count)"])
     }
 
-    /// Restores persistent rooms before anyone can join them or create others of their names.
+    /// Restores persistent rooms before anyone can join them or create others with the same names.
     private func restoreRooms(to gateway: NIOLoopBound<Gateway>) async throws {
         let stored = try await storage.rooms()
         stored.logUnreadable(logger)
@@ -267,15 +268,15 @@ public struct ConfabServer: Sendable {
 
     /// Restores revoked tokens and mutes before anyone can join a session.
     private func restoreModeration(to gateway: NIOLoopBound<Gateway>) async throws {
-        // Of all times: which tokens have expired is judged later, when the clock is known to be right.
+        // Read the tokens of all times. Which ones have expired is decided later, when the clock is confirmed.
         let sessions = try await storage.moderation(at: .distantPast)
         try await gateway.eventLoop.submit {
             for session in sessions { gateway.value.runner.submit(.moderated(session)) }
         }.get()
     }
 
-    /// Maximum number of connections that are accepted per turn of the event loop. With NIO's four, newcomers wait in the kernel's
-    /// queue behind everyone who came before, while connections that are open get most turns.
+    /// Maximum number of connections accepted per turn of the event loop. With NIO's default of four, new connections
+    /// wait in the kernel's queue behind everyone who came before, while open connections get most of the turns.
     private static let acceptedPerTurn: UInt = 32
 
     private func application(
@@ -314,16 +315,16 @@ public struct ConfabServer: Sendable {
 }
 
 extension ConfabServer {
-    /// Returns a function that leaves the server's address in the data directory, for commands.
+    /// Returns a function that stores the server's address in the data directory, for commands.
     private func addressNote(_ host: String, isSecure: Bool) -> @Sendable (_ port: Int) -> Void {
-        // Without a lock, the data directory may be another server's.
+        // Without a lock, the data directory may belong to another server.
         let (directory, logger) = (lock == nil ? nil : configuration.dataDirectory, logger)
         return { port in
             guard let directory else { return }
             do throws(DataDirectoryError) {
                 try ServerAddressFile.write(to: directory, host: host, port: port, isSecure: isSecure)
             } catch {
-                logger.warning("Commands such as confab room will not find this server: \(error)")
+                logger.warning("Commands such as confab room cannot find this server; use --server. \(error)")
             }
         }
     }
@@ -370,7 +371,7 @@ extension ConfabServer.Ready {
 }
 
 extension ConfabServer {
-    /// Upper bounds of the histograms whose buckets are not the usual ones, by name.
+    /// Upper bounds of the histograms that do not use the default buckets, by name.
     public static var metricsBuckets: [String: [Double]] { [MediaWait.label: MediaWait.buckets] }
 
     /// Help texts of all metrics, by name.

@@ -4,11 +4,12 @@ import ServiceLifecycle
 import Signaling
 import Wire
 
-/// Drains the gateway on shutdown: `/health` returns 503 and every client receives 1001. The port closes when all of them
-/// have disconnected, or soon after.
+/// Drains the gateway on shutdown: `/health` returns 503 and every client receives 1001. The port closes when all of
+/// them have disconnected, or soon after.
 ///
-/// A client that does not answer the close frame delays the others no longer than `shutdown.closeTimeout`: the port must be free
-/// for the next server, to which all clients return. Changes that are not stored yet may take `shutdown.grace`.
+/// A client that does not answer the close frame delays the shutdown by at most `shutdown.closeTimeout`: the port must
+/// be free for the next server, to which all clients reconnect. Storing pending changes may take up to
+/// `shutdown.grace`.
 struct Drain: Service {
     let gateway: NIOLoopBound<Gateway>
     let live: LiveConfiguration
@@ -27,7 +28,7 @@ struct Drain: Service {
         logger.info("Stopping", metadata: ["sockets": "\(count)"])
         let start = ContinuousClock.now
         while ContinuousClock.now < start + shutdown.grace {
-            // What was decided before the stop has to be stored too.
+            // Changes made before the stop must also be stored.
             let (open, isSettled) = try await gateway.eventLoop.submit {
                 (gateway.value.openConnections, gateway.value.runner.isSettled)
             }.get()
@@ -55,7 +56,7 @@ struct BanWatch: Service {
                     if now != counter { try await reload() }
                     counter = now
                 } catch {
-                    logger.error("Reading the bans failed", metadata: ["error": "\(error)"])
+                    logger.error("Could not read the bans", metadata: ["error": "\(error)"])
                 }
                 try? await Task.sleep(for: live.current.storage.pollInterval)
             }
@@ -64,7 +65,8 @@ struct BanWatch: Service {
 
     private func reload() async throws {
         let gateway = gateway
-        // Of all times: which bans have ended is judged when they are applied, by a clock that may be corrected later.
+        // Read the bans of all times. Which ones have ended is decided when they are applied, by a clock that may be
+        // corrected later.
         let bans = try await storage.bans(at: .distantPast)
         try await gateway.eventLoop.submit { gateway.value.update(bans: bans) }.get()
     }
@@ -77,7 +79,7 @@ struct Retention: Service {
     let live: LiveConfiguration
     let logger: Logger
 
-    /// How often to look whether the clock is confirmed, while it is not.
+    /// How often to check whether the clock is confirmed, while it is not.
     private static let pause: Duration = .seconds(60)
 
     func run() async throws {
@@ -108,12 +110,12 @@ struct Retention: Service {
             let count = try await storage.deleteOld(records, olderThan: moment)
             if count > 0 { logger.info("Old \(what) deleted", metadata: ["count": "\(count)"]) }
         } catch {
-            logger.error("Deleting old \(what) failed", metadata: ["error": "\(error)"])
+            logger.error("Could not delete old \(what)", metadata: ["error": "\(error)"])
         }
     }
 }
 
-/// Compares the clocks regularly, and tells the operator about jumps.
+/// Compares the clocks regularly, and reports jumps to the operator.
 struct ClockWatch: Service {
     let clock: ServerClock
     let logger: Logger
@@ -121,7 +123,7 @@ struct ClockWatch: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                // By the clock that stops while the machine sleeps, as the looks are counted.
+                // Use the clock that stops while the machine sleeps, as `WallClockJudge` does.
                 try? await Task.sleep(for: WallClockJudge.lookInterval, clock: .suspending)
                 if let event = clock.look() { report(event) }
             }
@@ -133,14 +135,14 @@ struct ClockWatch: Service {
         case .jumped(let difference):
             logger.warning(
                 """
-                The system's clock has jumped. Timers are not affected. Tokens and bans are judged by the time before until the \
+                The system's clock has jumped. Timers are not affected. Tokens and bans use the old time until the \
                 new one has lasted for \(WallClockJudge.adoptionTime.roundedText).
                 """, metadata: Self.metadata(difference))
-        case .returned: logger.notice("The system's clock is back at the time that the server uses.")
+        case .returned: logger.notice("The system's clock again agrees with the server's clock.")
         case .adopted(let difference):
             logger.notice(
                 """
-                The server now uses the system's corrected clock. Nothing is deleted because of its age for the next \
+                The server now uses the new time of the system's clock. Deletion of old data pauses for the next \
                 \(WallClockJudge.confirmationTime.roundedText).
                 """, metadata: Self.metadata(difference))
         }

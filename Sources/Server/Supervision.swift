@@ -1,11 +1,12 @@
-// The system's header with the flags of `sendto` belongs to no module of its own. In a release build, it is visible only through
-// the first module that includes it, which is this one.
+// The system's header with the flags of `sendto` is not part of a module. In a release build, it is visible only
+// through the first module that includes it, which is this one.
 import CSockets
 import Foundation
 
-/// Tells the supervisor, such as systemd, that the server is ready, runs, and stops: the protocol of sd_notify(3).
+/// Notifies the supervisor, such as systemd, that the server is ready, running or stopping, with the protocol of
+/// sd_notify(3).
 ///
-/// Messages are lost silently if the supervisor is gone: it must never stop the server.
+/// Messages are lost silently if the supervisor is gone, because it must never stop the server.
 public final class Supervisor: Sendable {
     enum Message: String, Sendable {
         case ready = "READY=1"
@@ -14,7 +15,7 @@ public final class Supervisor: Sendable {
         case stopping = "STOPPING=1"
     }
 
-    /// Nil if the supervisor does not watch.
+    /// Nil if the supervisor does not use a watchdog.
     let watchdogTimeout: Duration?
     private let path: [UInt8]
     private let descriptor: Int32
@@ -30,7 +31,7 @@ public final class Supervisor: Sendable {
             [UInt8(ascii: "/"), UInt8(ascii: "@")].contains(path[0])
         else { return nil }
         self.path = path[0] == UInt8(ascii: "@") ? [0] + path.dropFirst() : path
-        // systemd sets a process, because children inherit the variables.
+        // systemd sets the process ID, because children inherit the variables.
         let isForUs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
         let microseconds = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
         watchdogTimeout = isForUs && microseconds > 0 ? .microseconds(microseconds) : nil
@@ -48,7 +49,7 @@ public final class Supervisor: Sendable {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
-        // An abstract name ends where the address ends.
+        // The length of an abstract name is determined by the length of the address.
         let length = socklen_t(MemoryLayout<sa_family_t>.size + path.count)
         let text = Array(message.rawValue.utf8)
         _ = withUnsafePointer(to: &address) { pointer in

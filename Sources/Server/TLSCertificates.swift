@@ -6,8 +6,8 @@ import Synchronization
 
 /// The certificate for HTTPS. It is loaded again when its files change, without ending connections.
 ///
-/// Each new connection asks for `context`, so it gets the newest certificate. Existing connections keep theirs. A pair of files
-/// that cannot be used is reported once and changes nothing.
+/// Each new connection reads `context`, so it gets the newest certificate. Existing connections keep theirs. An
+/// unusable pair of files is logged once and changes nothing.
 final class TLSCertificates: Service, Sendable {
     /// The contents of both files.
     private struct Pair: Equatable {
@@ -15,10 +15,10 @@ final class TLSCertificates: Service, Sendable {
         var key: Data
     }
 
-    /// What `reload` compares the files with.
+    /// The state with which `reload` compares the files.
     private struct State {
         var pair: Pair
-        /// The problem that was logged last. Nil after the files were good again.
+        /// The problem that was last logged. Nil after the files were valid again.
         var reported: String?
     }
 
@@ -26,7 +26,7 @@ final class TLSCertificates: Service, Sendable {
     enum Outcome: Equatable, Sendable {
         case unchanged
         case replaced
-        /// The files cannot be used, and the former certificate stays in use.
+        /// The files cannot be used, and the previous certificate stays in use.
         case refused(String)
     }
 
@@ -35,12 +35,12 @@ final class TLSCertificates: Service, Sendable {
         var key: String
     }
 
-    /// Nil for a certificate that does not come from files.
+    /// Nil if the certificate does not come from files.
     private let files: Files?
     private let interval: Duration
     private let logger: Logger
     private let state: Mutex<State>
-    /// Not part of `state`, which is locked while files are read: connections must not wait for the disk.
+    /// Not part of `state`, which is locked while files are read, because connections must not wait for the disk.
     private let current: Mutex<NIOSSLContext>
 
     /// Loads the certificate from the configuration's files, or takes the one of `--lan`.
@@ -96,7 +96,7 @@ final class TLSCertificates: Service, Sendable {
                 state = State(pair: pair)
                 current.withLock { $0 = loaded.context }
                 logger.info(
-                    "New connections get the new certificate",
+                    "New connections use the new certificate",
                     metadata: ["expires": "\(Date(timeIntervalSince1970: Double(loaded.expiry)))"])
                 return .replaced
             } catch {
@@ -104,7 +104,7 @@ final class TLSCertificates: Service, Sendable {
                 if state.reported != problem {
                     logger.warning(
                         """
-                        The changed certificate cannot be used, so the former one stays in use. Check that tls.certificate \
+                        The new certificate cannot be used. The previous one stays in use. Check that tls.certificate \
                         and tls.privateKey are complete and belong together.
                         """, metadata: ["error": "\(problem)"])
                 }
@@ -120,7 +120,7 @@ final class TLSCertificates: Service, Sendable {
             key: try Data(contentsOf: URL(fileURLWithPath: files.key)))
     }
 
-    /// Makes a context and records the expiry in the metrics. Throws if the key does not belong to the certificate.
+    /// Creates a context and records the expiry in the metrics. Throws if the key does not belong to the certificate.
     private static func load(_ pair: Pair) throws -> (context: NIOSSLContext, expiry: Int) {
         let certificates = try NIOSSLCertificate.fromPEMBytes(Array(pair.certificate))
         let key = try NIOSSLPrivateKey(bytes: Array(pair.key), format: .pem)

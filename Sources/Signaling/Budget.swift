@@ -46,9 +46,9 @@ public struct Budget: Equatable, Sendable {
         return Self.time(for: cost - level, rate)
     }
 
-    /// Takes `cost` tokens even if there are not enough. What is missing is a debt, which refilling pays off first.
+    /// Takes `cost` tokens even if there are not enough. The shortfall becomes a debt, which refilling pays off first.
     ///
-    /// For costs that are known only after they have arisen. Check ``wait(_:now:beyond:)`` before the next one.
+    /// For costs that are only known afterwards. Check ``wait(_:now:beyond:)`` before the next one.
     public mutating func spend(_ rate: Rate, cost: Double, now: Timestamp) {
         level = refilled(rate, now: now) - cost
         at = max(at, now)
@@ -57,7 +57,7 @@ public struct Budget: Equatable, Sendable {
     /// The number of tokens in the bucket; negative for a debt.
     public func tokens(_ rate: Rate, now: Timestamp) -> Double { refilled(rate, now: now) }
 
-    /// Returns how long to wait until the debt is at most `debt` tokens, or nil if it is already.
+    /// Returns how long to wait until the debt is at most `debt` tokens, or nil if that is already the case.
     public func wait(_ rate: Rate, now: Timestamp, beyond debt: Double = 0) -> Duration? {
         let missing = -debt - refilled(rate, now: now)
         return missing > 0 ? Self.time(for: missing, rate) : nil
@@ -69,7 +69,7 @@ public struct Budget: Equatable, Sendable {
 }
 
 extension Budget? {
-    /// Takes tokens from an optional budget. A budget that is nil is full.
+    /// Takes tokens from an optional budget. A nil budget is full.
     public mutating func take(_ rate: Budget.Rate, cost: Double = 1, now: Timestamp) -> Duration? {
         var budget = self ?? Budget(rate, now: now)
         defer { self = budget }

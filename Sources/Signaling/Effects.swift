@@ -16,7 +16,7 @@ public enum Effect: Equatable, Sendable {
     case media(MediaCommand)
     /// Answers a request for a WHIP or WHEP resource. A later `close` ends the resource.
     case reply(SocketID, ResourceReply)
-    /// Answers a request of an operator or application.
+    /// Answers a request from an operator or application.
     case answer(SocketID, RoomReply)
     /// Deletes a file of a room. Does nothing if there is none.
     case deleteFile(RoomFileID)

@@ -26,13 +26,13 @@ public enum Input: Equatable, Sendable {
     case expel(SocketID, WireError, CloseCode)
     /// Storage could not commit changes of these people. The shell has closed their sockets.
     case storageFailed(Set<IdentityID>)
-    /// The result of an inquiry.
+    /// The result of a query.
     indirect case answered(Question, Finding)
-    /// The push services report that no device of this person can receive push notifications any longer.
+    /// The push services report that no device of this person can still receive push notifications.
     case unreachable(IdentityID)
     /// An operator ends a room.
     case closeRoom(RoomName)
-    /// A request of an operator or application about rooms.
+    /// A request from an operator or application about rooms.
     indirect case operated(RoomRequest)
     /// Restores a persistent room. Sent at startup.
     indirect case restoredRoom(StoredRoom)
@@ -41,7 +41,7 @@ public enum Input: Equatable, Sendable {
     /// Restores a session's revoked tokens and mute. Sent at startup.
     case moderated(SessionModeration)
     /// The operator rotated the API secret, or changed settings that apply while the server runs. The pool and the
-    /// directory keep the rules that they were made with.
+    /// directory keep the rules with which they were created.
     case settingsChanged(HubSettings)
     /// The free space of the disk was measured: the bytes that files in rooms may take, with what has arrived of the uploads under
     /// way. Sent before each upload, too. A measurement begins only after the one before was sent.

@@ -13,7 +13,7 @@ public enum Inquiry: Equatable, Sendable {
     case wakeable
 }
 
-/// An inquiry, with the identity and the client request that caused it.
+/// A query, with the identity and the client request that caused it.
 public struct Question: Equatable, Sendable {
     public var identity: IdentityID
     public var client: ConnectionID
@@ -70,7 +70,7 @@ public enum Finding: Equatable, Sendable {
     case person(FoundRecord?)
     /// `next` is the cursor for the next older page.
     case callLog([CallRecord], next: String?)
-    /// A push registration was added or removed. `isReachable` tells whether the person still has any registration.
+    /// A push registration was added or removed. `isReachable`: whether the person still has a registration.
     case push(isReachable: Bool)
     case refused(WireError)
 }

@@ -8,11 +8,11 @@ public enum MediaCommand: Equatable, Sendable {
     /// A client's SDP offer. Answered exactly once, with `MediaEvent.answered` or `refused`.
     case offer(ConnectionID, re: UInt64, MediaSide, sdp: String)
     case close(ConnectionID, MediaSide)
-    /// A client asks what the connection to it carries. Answered exactly once, with `MediaEvent.estimated`.
+    /// A client requests the available bitrate of its connection. Answered exactly once, with `MediaEvent.estimated`.
     case estimate(ConnectionID, re: UInt64)
     /// The client connection has ended. Closes both of its peer connections.
     case leave(ConnectionID)
-    /// Starts a stream, or moves it to other transceivers. `audio` and `video` tell which tracks to forward.
+    /// Starts a stream, or moves it to other transceivers. `audio` and `video`: whether to forward these tracks.
     case publish(StreamID, SessionID, by: ConnectionID, MediaMids, audio: Bool, video: Bool)
     /// Changes which tracks of the stream are forwarded.
     case update(StreamID, audio: Bool, video: Bool)
@@ -29,24 +29,24 @@ public enum MediaCommand: Equatable, Sendable {
 public enum MediaEvent: Equatable, Sendable {
     case answered(ConnectionID, re: UInt64, MediaSide, sdp: String)
     case refused(ConnectionID, re: UInt64, WireError)
-    /// The bitrate that the connection to a client carries, in bits per second; nil if nothing limits it.
+    /// The available bitrate of a client's connection in bits per second; nil if nothing limits it.
     case estimated(ConnectionID, re: UInt64, bitrate: Int?)
     /// The server closed its peer connection for this side.
     case closed(ConnectionID, MediaSide, WireError)
     /// Whether media can now flow over this side's peer connection.
     case connected(ConnectionID, MediaSide, Bool)
-    /// What a subscriber gets of a stream's video has changed.
+    /// The layer that a subscriber receives of a stream's video has changed.
     case subscriptionChanged(SessionNotice.SubscriptionChanged, subscriber: ConnectionID)
-    /// How well a stream reaches the server has changed.
+    /// The quality with which the server receives a stream has changed.
     case streamQuality(SessionNotice.StreamQuality)
-    /// What subscribers need of a publisher's video has changed.
+    /// The layers that subscribers need of a publisher's video have changed.
     case layersWanted(SessionNotice.LayersWanted, publisher: ConnectionID)
-    /// Whether a session has reached its bandwidth limit or that of the server.
+    /// Whether a session has reached its own bandwidth limit or the server's.
     case full(SessionID, Bool)
     /// The active speaker of a session changed; nil if no one speaks.
     case speaking(SessionID, StreamID?)
 
-    /// The letter that carries this event to the state machine concerned.
+    /// The letter that delivers this event to the state machine that handles it.
     var letter: Letter {
         switch self {
         case .answered(let client, let re, let side, let sdp):

@@ -1,18 +1,19 @@
 import Wire
 
-/// The time of an event, on two clocks.
+/// The time of an event on two clocks.
 ///
-/// Durations are measured on a clock that the operator and NTP cannot change, so a jump of the wall clock fires no timer early
-/// and stalls none. Times with a meaning outside this process, such as the end of a ban or a token, are judged by the wall clock.
+/// Durations are measured on a clock that neither the operator nor NTP can change. A jump of the wall clock therefore
+/// fires no timer early and delays none. Times that have a meaning outside this process, such as the end of a ban or
+/// the expiry of a token, use the wall clock.
 public struct Moment: Hashable, Sendable {
-    /// The time for timers, budgets and everything else that lives in memory only. It never jumps and never goes back. It
-    /// begins at the wall clock's time when the server starts, and may differ from it later.
+    /// The time for timers, budgets and other state that exists only in memory. It never jumps or goes backward. It
+    /// starts at the wall clock's time when the server starts, and may drift from it.
     public var now: Timestamp
-    /// The time of day: for tokens, bans, and all times that are stored or sent. A correction of the system's clock moves it
-    /// forward or back.
+    /// The time of day: for tokens, bans, and all times that are stored or sent. Correcting the system clock moves it
+    /// forward or backward.
     public var wall: Timestamp
-    /// Whether the wall clock has run steadily for a long time. Only then may stored data be deleted because of its age: a clock
-    /// that is wrong for a while would otherwise delete what is not old.
+    /// Whether the wall clock has been steady for a long time. Stored data may be deleted because of its age only then.
+    /// Otherwise a clock that is wrong for a while would delete data that is not old.
     public var isConfirmed: Bool
 
     /// - Parameter wall: nil for the same time as `now`.
@@ -23,16 +24,17 @@ public struct Moment: Hashable, Sendable {
     /// The wall clock's time if it is confirmed, for deleting stored data because of its age; otherwise nil.
     public var confirmedWall: Timestamp? { isConfirmed ? wall : nil }
 
-    /// Returns a time of `now`'s clock as the wall clock shows it.
+    /// Converts a time of the clock `now` to the wall clock.
     public func wall(at time: Timestamp) -> Timestamp { wall + (time - now) }
 
-    /// Returns a time of the wall clock as `now`'s clock shows it.
+    /// Converts a time of the wall clock to the clock `now`.
     public func time(atWall time: Timestamp) -> Timestamp { now + (time - wall) }
 
-    /// Maximum time between two looks at a wall clock's time that has not come or is not confirmed: the clock may be corrected.
+    /// Maximum time until a timer checks again whether a wall clock time has passed or is confirmed: the clock may be
+    /// corrected in the meantime.
     static let longestLook: Duration = .seconds(3600)
 
-    /// Returns when a timer should look whether a time of the wall clock has passed.
+    /// Returns when a timer should next check whether a wall clock time has passed.
     func look(forWall time: Timestamp) -> Timestamp {
         let left = time - wall
         return now + (left > .zero ? min(left, Self.longestLook) : Self.longestLook)

@@ -148,86 +148,91 @@ public struct Rules: Equatable, Sendable {
     // Rooms.
     /// Who may create rooms.
     public var roomCreation = RoomCreation.everyone
-    /// How long a room without people is kept, so that everyone can lose their connection at once.
+    /// How long an empty room is kept, so that it survives if everyone loses their connection at once.
     public var roomEmptyGrace: Duration = .seconds(60)
-    /// The same for a room with a password, whose name a stranger must not take while its people have no network.
+    /// The same for a room with a password, whose name a stranger must not take while its people are offline.
     public var roomPasswordGrace: Duration = .seconds(600)
-    /// How long a persistent room without people is kept, because nobody may ever come back to it.
+    /// How long an empty persistent room is kept. Its people may never return.
     public var roomRetention: Duration = .seconds(365 * 86400)
-    /// The capacity of a routed room, unless its creator chooses another one.
+    /// The capacity of a routed room, unless its creator specifies another.
     public var roomCapacity = 25
-    /// The capacity of a mesh room, unless its creator chooses another one: the same as PerchRTC's.
+    /// The capacity of a mesh room, unless its creator specifies another: the same as PerchRTC's.
     public var meshRoomCapacity = 3
-    /// Maximum number of rooms on this server, each about 2 KB and its chat.
+    /// Maximum number of rooms on this server. Each uses about 2 KB plus its chat.
     public var maxRooms = 10_000
     /// Maximum number of rooms that one person or address has created and that still exist.
     public var roomsPerPerson = 10
     public var roomsPerAddress = 200
-    /// Maximum number of persistent rooms that people created, of all and of one address. The rest of `maxRooms` is for rooms that
-    /// end when they are empty.
+    /// Maximum number of persistent rooms created by people, in total and per address. The rest of `maxRooms` is for
+    /// rooms that end when they are empty.
     public var maxPersistentRooms = 5000
     public var persistentRoomsPerAddress = 50
-    /// Maximum percentage of a room's places for people of one address, unless a host is at this address too. With 80, a room
-    /// for 32 has places for a class of 25 behind one address whose teacher is elsewhere, and one address cannot fill a room.
+    /// Maximum percentage of a room's places for people from one address, unless a host is also at this address. With
+    /// 80, a room for 32 has places for a class of 25 behind one address whose teacher is elsewhere, and no single
+    /// address can fill a room.
     public var roomAddressShare = 80
-    /// The budgets for joins that follow departures, per person and room, and per address and room. Everyone in a room of 100
-    /// people behind one address may come back from a break at once.
+    /// The budgets for joins that follow departures, per person and room, and per address and room. A room of 100
+    /// people behind one address may return from a break at once.
     public var roomReturns = Budget.Rate(perSecond: 0.5, burst: 20)
     public var roomReturnsPerAddress = Budget.Rate(perSecond: 1, burst: 100)
-    /// Maximum number of people who wait in a room's lobby, and of those from one address: a class may knock, and three
+    /// Maximum number of people waiting in a room's lobby, in total and from one address. A class can knock, and three
     /// addresses leave places for others.
     public var roomLobby = 100
     public var roomLobbyPerAddress = 30
     /// The budget for knocks at one room, per address. Every host is notified of each.
     public var roomKnocks = Budget.Rate(perMinute: 60)
-    /// How long a person whom a host sent away must wait before the next knock.
+    /// How long a person who was turned away by a host must wait before the next knock.
     public var roomRefusal: Duration = .seconds(60)
     /// The budget for wrong passwords, per address, for all rooms.
     public var roomPasswordGuesses = Budget.Rate(perMinute: 10)
-    /// Maximum number of lines in the chat that people who join later receive, and of the bytes of the messages among them, as
-    /// people wrote them. The bytes are a quarter of the replay buffer, in which `room.joined` should fit.
+    /// Maximum number of chat lines that people who join later receive, and the maximum size of the messages among
+    /// them, as typed. The size is a quarter of the replay buffer, in which `room.joined` should fit.
     public var roomChatLines = 100
     public var roomChatBytes = 16 * 1024
     /// The budgets for chat messages, and for raised hands and reactions, per person and room.
     public var roomTalk = Budget.Rate(perSecond: 2, burst: 10)
     public var roomGestures = Budget.Rate(perSecond: 2, burst: 10)
-    /// Maximum bytes of a file in a room's chat; zero for no files. The files are on disk.
+    /// Maximum size of a file in a room's chat in bytes; zero disables files. Files are stored on disk.
     public var roomFileSize = 20 * 1024 * 1024
-    /// Maximum bytes and number of files in one room, and the bytes of all rooms and of those that one address sent to them.
+    /// Maximum size and number of files in one room, and the maximum total size of files in all rooms and from one
+    /// address.
     public var roomFileBytes = 200 * 1024 * 1024
     public var roomFiles = 100
     public var fileBytes = 2 * 1024 * 1024 * 1024
     public var fileBytesPerAddress = 256 * 1024 * 1024
     /// Maximum number of files that one person sends at the same time, in all rooms and on all devices.
     public var roomUploads = 3
-    /// Maximum bytes of files that are promised or being sent, of all rooms and of one address. The second is enough for three
-    /// of the largest files, and a sixteenth of the first, so that few addresses cannot keep everyone else from sending.
+    /// Maximum total size of files that are promised or being sent, in all rooms and from one address. The second is
+    /// enough for three files of the maximum size. It is a sixteenth of the first, so that a few addresses cannot keep
+    /// everyone else from sending.
     public var unfinishedFileBytes = 1024 * 1024 * 1024
     public var unfinishedFileBytesPerAddress = 64 * 1024 * 1024
-    /// How long a person has to begin an upload, and to complete it.
+    /// How long a person has to start an upload, and to complete it.
     public var roomUploadStart: Duration = .seconds(30)
     public var roomUploadTime: Duration = .seconds(600)
-    /// Minimum bytes per second of an upload, after a start of `roomUploadStart`. A slow mobile connection sends twice as fast.
+    /// Minimum rate of an upload in bytes per second, after an initial `roomUploadStart`. A slow mobile connection is
+    /// twice as fast.
     public var roomUploadRate = 32 * 1024
     /// How long a file is kept, if its room exists that long.
     public var roomFileLifetime: Duration = .seconds(86400)
-    /// Maximum number of banned people per room. The first to be banned goes.
+    /// Maximum number of banned people per room. Beyond it, the oldest ban is dropped.
     public var roomBans = 1000
 
     public init() {}
 
-    /// How long an upload of this size may take.
+    /// Returns how long an upload of this size may take.
     func uploadTime(of size: Int) -> Duration {
         min(roomUploadTime, roomUploadStart + .seconds(Double(size) / Double(max(1, roomUploadRate))))
     }
 
-    /// Whether rooms take files. A file stays only as long as its line in the chat, so there are none without such lines.
+    /// Whether rooms accept files. A file is kept only as long as its line in the chat, so without chat lines there are
+    /// no files.
     var takesRoomFiles: Bool { roomFileSize > 0 && roomChatLines > 0 }
 }
 
 /// Who may create rooms.
 public enum RoomCreation: String, Sendable, Equatable, CaseIterable {
-    /// Anyone can create a room, by opening a name that does not exist.
+    /// Anyone can create a room by joining with a name that does not exist.
     case everyone
     /// Only the operators of the server.
     case operators

@@ -1,12 +1,12 @@
 import Wire
 
-/// What an input may cause to be stored. The shell decides it, from the free disk space and from how much the clients of an
+/// What an input may store. The shell decides this based on the free disk space and on how much data the clients of an
 /// address have stored.
 public enum StoragePermit: Equatable, Sendable {
     case all
-    /// Only what cannot wait. Requests that store something optional get this error.
+    /// Only essential data. Requests that store optional data get this error.
     case essential(WireError)
-    /// Nothing. Requests that store something get this error.
+    /// Nothing. Requests that store data get this error.
     case none(WireError)
 
     /// Returns the error with which to refuse a request, or nil to handle the request.
@@ -18,18 +18,18 @@ public enum StoragePermit: Equatable, Sendable {
     }
 }
 
-/// What a request adds to the storage.
+/// The kind of data that a request adds to storage.
 enum StorageUse: Equatable, Sendable {
-    /// Nothing, or only what other requests have already reserved, such as the end of a call.
+    /// Nothing, or only data for which an earlier request already reserved space, such as the end of a call.
     case none
-    /// Something that a person can do without for some time. It is refused when the disk is nearly full.
+    /// Data that a person can do without for some time. Refused when the disk is nearly full.
     case optional
-    /// Something that protects people, or that the server exists for. It is stored until nothing can be stored.
+    /// Data that protects people or that is the server's purpose. Stored until nothing can be stored.
     case essential
 }
 
 extension ClientMessage {
-    /// What this request adds to the storage.
+    /// The kind of data that this request adds to storage.
     var storageUse: StorageUse {
         switch self {
         case .hello, .ack, .ping, .bye, .iceServers, .media, .nearby, .room: .none
@@ -53,7 +53,7 @@ extension PresenceVerb {
         switch self {
         case .block, .unlink, .delete: .essential
         case .useLink: .optional
-        // `Person` checks these: they store nothing if the profile stays the same.
+        // `Person` checks these, because they store nothing if the profile stays the same.
         case .appear, .set: .none
         case .leave, .find, .unblock, .blocked, .link, .devices: .none
         }
@@ -65,7 +65,7 @@ extension ClientMessage {
     public var mayStore: Bool {
         switch self {
         case .presence(.appear), .presence(.set): true
-        // The room and the register of rooms check these: only files, and what concerns persistent rooms, are stored.
+        // The room and the room registry check these. Only files and data of persistent rooms are stored.
         case .room(.join(let join)): join.options?.persistent == true
         case .room(.set), .room(.remove), .room(.file): true
         default: storageUse != .none

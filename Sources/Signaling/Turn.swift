@@ -21,7 +21,7 @@ public struct Turn: Sendable {
     }
     /// The time of day, for tokens, bans, and all times that are stored or sent.
     var wallNow: Timestamp { moment.wall }
-    /// What the input that is being handled may cause to be stored.
+    /// What the current input may store.
     package var permit = StoragePermit.all
     private(set) var rules: Rules
     private(set) var project: Project
@@ -30,15 +30,15 @@ public struct Turn: Sendable {
     let vapidKey: String?
     var random: Randomness
     var figures = Figures()
-    /// The space of the files of all rooms. Unlike `figures`, rooms decide by it.
+    /// The space used by the files of all rooms. Unlike `figures`, it affects decisions of rooms.
     var fileSpace = RoomFileSpace()
-    /// What the disk has left for files.
+    /// The disk space left for files.
     var freeDisk = FreeDiskSpace()
 
     /// Effects that the shell has not taken yet.
     private var effects: [Effect] = []
-    /// Letters to other state machines, oldest first. A deque, because removing its first element moves the letter. Reading it
-    /// from an array would copy it, and retain everything in it.
+    /// Letters to other state machines, oldest first. This is a deque, because removing its first element moves the
+    /// letter. Reading it from an array would copy it, and retain everything in it.
     package private(set) var letters: Deque<Letter> = []
     /// The number of letters taken since the buffer was last empty.
     private var taken = 0
@@ -53,7 +53,7 @@ public struct Turn: Sendable {
         HubSettings(rules: rules, project: project, ice: ice, version: version, vapidKey: vapidKey)
     }
 
-    /// Uses other rules, keys and ICE servers from the next event on.
+    /// Replaces the rules, keys and ICE servers, starting with the next event.
     mutating func adopt(_ settings: HubSettings) {
         (rules, project, ice) = (settings.rules, settings.project, settings.ice)
     }
@@ -87,7 +87,7 @@ public struct Turn: Sendable {
 
     mutating func ok(_ request: Request) { send(.ok(.init(re: request.re)), to: request.client) }
 
-    /// Refuses to let a client into a room. A bad token closes the connection, as it does for a session.
+    /// Refuses to admit a client to a room. A bad token closes the connection, as it does for a session.
     mutating func refuse(_ application: RoomApplication, _ error: WireError) {
         figures.rooms.joins[error.code.rawValue, default: 0] += 1
         let (client, re) = (application.applicant.client, application.re)
@@ -112,7 +112,7 @@ public struct Turn: Sendable {
     mutating func answer(_ socket: SocketID, _ reply: RoomReply) { effects.append(.answer(socket, reply)) }
     mutating func deleteFile(_ file: RoomFileID) { effects.append(.deleteFile(file)) }
     mutating func inquire(_ question: Question) { effects.append(.inquire(question)) }
-    /// - Parameter notice: expires at a time of the timers' clock. The push services get it by the wall clock.
+    /// - Parameter notice: `expires` is a time of the timers' clock. The push services receive it by the wall clock.
     mutating func push(_ identity: IdentityID, _ notice: PushNotice) {
         var notice = notice
         notice.expires = moment.wall(at: notice.expires)
@@ -129,7 +129,8 @@ extension Turn {
     ///
     /// - Parameters:
     ///   - match: the match or call whose end invalidates the token.
-    ///   - identity: the only person who may use the token; nil for a legacy client, whose program joins as somebody else.
+    ///   - identity: the only person who may use the token; nil for a legacy client, whose program joins with another
+    ///     identity.
     mutating func admission(to session: SessionID, _ role: Role, match: MatchID?, for identity: IdentityID? = nil)
         -> Admission
     {
@@ -175,16 +176,16 @@ struct Figures: Equatable, Sendable {
 
 /// Totals of all rooms.
 public struct RoomFigures: Equatable, Sendable {
-    /// The people in rooms, and those who wait until a host admits them. A person counts once per device.
+    /// The people in rooms, and the people waiting until a host admits them, counted once per device.
     public var people = 0
     public var waiting = 0
-    /// Requests to join since the start, by outcome: `joined`, `waiting`, or the code of the error.
+    /// Requests to join since the start, by outcome: `joined`, `waiting`, or an error code.
     public var joins: [String: Int] = [:]
 
     public init() {}
 }
 
-/// What was refused because a session or the server had reached its bandwidth limit, counted since the start.
+/// Requests refused since the start because a session or the server had reached its bandwidth limit.
 public struct BandwidthRefusals: Equatable, Sendable {
     /// Streams with video.
     public var streams = 0

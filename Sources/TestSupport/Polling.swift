@@ -1,12 +1,13 @@
-/// What a test waited for in vain.
+/// The error for a condition that a test waited for without success.
 public struct NotYet: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// Less than the time limits of tests, which are minutes: their issue would not say what the test waited for.
+/// The maximum wait. It is shorter than the time limits of tests, which are minutes, because their issues do not name
+/// the condition.
 private let longestWait = Duration.seconds(50)
 
-/// Waits without sleeping until a condition holds, for what sends no event.
+/// Waits without sleeping until a condition holds. For conditions that send no event.
 ///
 /// - Parameter what: what must happen, such as "the camera is off".
 /// - Throws: ``NotYet`` after a long time, or when the task is cancelled.

@@ -30,9 +30,9 @@ public struct SimulatedLink {
         (self.bitsPerSecond, self.longestQueue, self.burst) = (bitsPerSecond, longestQueue, burst)
     }
 
-    /// Returns how long a datagram waits and takes; nil if it is lost.
+    /// Returns the waiting and transmission time of a datagram; nil if it is lost.
     mutating func delay(of bytes: Int, now: MediaTime) -> MediaInterval? {
-        // The tokens of a pause let a burst pass as if it had been sent that much earlier.
+        // The tokens saved during a pause let a burst pass as if it had been sent that much earlier.
         let start = max(MediaTime(nanoseconds: now.nanoseconds - time(for: burst).nanoseconds), freeAt)
         guard start - now <= longestQueue else {
             lost += 1

@@ -5,8 +5,8 @@ public struct FormFields: Equatable, Sendable {
 
     private var values: [String: String] = [:]
 
-    /// Reads a body. Fields that are not UTF-8 are left out. A value whose escapes are invalid is taken as it is, because PerchRTC's
-    /// clients do not escape. Of several fields with the same name, the first counts.
+    /// Parses a body. Ignores fields that are not UTF-8. Keeps a value with invalid escapes unchanged, because
+    /// PerchRTC's clients do not escape. If several fields have the same name, the first one counts.
     public init(_ body: [UInt8]) {
         for field in body.split(separator: UInt8(ascii: "&")).prefix(Self.maxFields) {
             let name = field.prefix { $0 != UInt8(ascii: "=") }

@@ -120,7 +120,7 @@ public struct PersonID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// The id of a room. It is random, so a later room of the same name has another one.
+/// The ID of a room. It is random, so that a later room with the same name has a different ID.
 public struct RoomID: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64

@@ -21,17 +21,17 @@ extension Unicode.Scalar {
         properties.isWhitespace || self == "\u{2800}"
     }
 
-    /// Whether this character by itself shows nothing: joiners, variation selectors, tags, Hangul fillers and other characters
-    /// with the property `Default_Ignorable_Code_Point`.
+    /// Whether this character is invisible on its own: joiners, variation selectors, tags, Hangul fillers and other
+    /// characters with the property `Default_Ignorable_Code_Point`.
     ///
-    /// Tags are listed because U+E0000 and U+E0002–E001F are unassigned, so that a library's tables may lack them.
+    /// Tags are listed explicitly, because U+E0000 and U+E0002–E001F are unassigned and may be missing from a library's
+    /// tables.
     package var isIgnoredInNames: Bool { properties.isDefaultIgnorableCodePoint || 0xE0000...0xE007F ~= value }
 }
 
 extension String {
-    /// The form in which names are compared that must be unique: without characters that cannot be seen, without blanks at
-    /// the ends, with one space instead of several blanks, and with case folded. `String` compares canonically equivalent
-    /// texts as equal.
+    /// The form in which unique names are compared: without invisible characters, without blanks at the ends, with one
+    /// space instead of several blanks, and case-folded. `String` compares canonically equivalent texts as equal.
     package var foldedForNames: String {
         // Most names are ASCII, and this is computed for every message to a room.
         if isPlainForNames { return lowercased() }

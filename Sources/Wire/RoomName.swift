@@ -1,14 +1,14 @@
 /// The name of a room: 1 to 64 characters, at least one of them visible.
 ///
-/// Two names are equal if people cannot tell them apart: if they differ only in case, in how Unicode encodes the same
-/// characters (NFC or NFD), in characters that cannot be seen, or in blanks at the ends or beside each other. The room keeps the
-/// spelling of the person who created it.
+/// Two names are equal if people cannot tell them apart: if they differ only in case, in the Unicode encoding of the
+/// same characters (NFC or NFD), in invisible characters, or in blanks at the ends or next to each other. The room
+/// keeps the spelling of its creator.
 public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The name as it was written.
     public let text: String
 
-    /// Creates a name, or returns nil if the name is too long, contains `/` or characters that cannot be shown, or is `.` or
-    /// `..`, which browsers remove from links.
+    /// Creates a name, or returns nil if the name is too long, contains `/` or characters that cannot be displayed, or
+    /// is `.` or `..`, which browsers remove from links.
     public init?(_ text: String) {
         guard text.utf8.count <= Limits.roomNameBytes, text.count <= Limits.roomName, text != ".", text != "..",
             text.unicodeScalars.allSatisfy({ $0.isAllowedInNames && $0 != "/" }),
@@ -22,7 +22,8 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
     /// A placeholder for payloads whose members have not been read yet.
     public static let unset = RoomName(unchecked: "")
 
-    /// Returns a random name of the form `abc-defg-hij`. There are 26^10 of them, so that nobody finds a room by guessing.
+    /// Returns a random name of the form `abc-defg-hij`. There are 26^10 such names, so that nobody can find a room by
+    /// guessing.
     public static func random(using generator: inout some RandomNumberGenerator) -> RoomName {
         let text = "xxx-xxxx-xxx".map { place -> Character in
             guard place == "x" else { return place }
@@ -48,7 +49,7 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// Reads a part of a URL's path. Returns nil if it is not validly encoded, or not a name.
+    /// Parses a component of a URL's path. Returns nil if its encoding is invalid, or if it is not a name.
     public init?(pathComponent: some StringProtocol) {
         var bytes: [UInt8] = []
         var rest = pathComponent.utf8.makeIterator()
@@ -62,7 +63,7 @@ public struct RoomName: Hashable, Comparable, Sendable, CustomStringConvertible 
             }
             bytes.append(high << 4 | low)
         }
-        // Invalid UTF-8 would become U+FFFD, which is another name.
+        // Invalid UTF-8 would become U+FFFD, which would be a different name.
         let text = String(decoding: bytes, as: UTF8.self)
         guard Array(text.utf8) == bytes else { return nil }
         self.init(text)
@@ -94,7 +95,7 @@ extension FieldCoder {
         guard let room = RoomName(text) else {
             throw WireError(
                 .invalidName,
-                "A room's name must have 1 to \(Limits.roomName) characters, without \"/\" and invisible characters.")
+                "A room's name must have 1 to \(Limits.roomName) characters, without \"/\" or invisible characters.")
         }
         value = room
     }

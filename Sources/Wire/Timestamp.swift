@@ -1,8 +1,8 @@
 /// A point in time, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The state machines take the current time as the argument `now: Timestamp` and read no clock. A server has two of them: one for
-/// timers, which begins at the wall clock's time and then advances with the monotonic clock, and the time of day for what is
-/// stored or sent.
+/// State machines receive the current time as the argument `now: Timestamp` and have no clock. A server has two clocks:
+/// one for timers, which starts at the wall clock's time and then advances with the monotonic clock, and the time of
+/// day for times that are stored or sent.
 public struct Timestamp: Hashable, Comparable, Sendable {
     /// Milliseconds since the epoch; negative for earlier times.
     public var milliseconds: Int64

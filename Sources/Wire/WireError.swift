@@ -1,4 +1,4 @@
-/// An error as the protocol sends it: a stable code, a sentence that says what to do, and whether a retry can succeed.
+/// An error of the protocol: a stable code, a sentence with advice, and whether a retry can succeed.
 public struct WireError: Error, Hashable, Sendable {
     /// A stable error code (`protocol/README.md` §2). The type is not an enum, so that older clients can handle newer codes.
     ///
@@ -9,9 +9,9 @@ public struct WireError: Error, Hashable, Sendable {
         public init(rawValue: String) { self.rawValue = rawValue }
         public init(stringLiteral value: String) { rawValue = value }
 
-        /// The message is not a JSON object, or a member is missing or has the wrong type. The error's sentence names the
-        /// member. Closes with 4400 before the welcome, and after the welcome if there are more than 10 such errors in a
-        /// minute.
+        /// The message is not a JSON object, or a member is missing or has the wrong type. The error's sentence
+        /// contains the member's name. Closes with 4400 before the welcome, and after the welcome if there are more
+        /// than 10 such errors in a minute.
         public static let malformed: Code = "malformed"
         /// The receiver does not support this message type.
         public static let unknownType: Code = "unknown_type"
@@ -53,7 +53,7 @@ public struct WireError: Error, Hashable, Sendable {
         public static let tokenIdentity: Code = "token_identity"
         /// This is not a session id of this project.
         public static let sessionInvalid: Code = "session_invalid"
-        /// This identity or address is banned. The error's sentence says for how long. Closes with 4403.
+        /// This identity or address is banned. The error's sentence contains the duration. Closes with 4403.
         public static let banned: Code = "banned"
         /// The client connection resumed on another socket, or this device now belongs to another person or to none. Closes
         /// with 4409. If the device's person has changed, send a new `hello`.
@@ -85,8 +85,8 @@ public struct WireError: Error, Hashable, Sendable {
         public static let signalTooLarge: Code = "signal_too_large"
         /// There is no search or chat to which the request could apply.
         public static let notMatched: Code = "not_matched"
-        /// The person is already searching, chatting or in a call, in another tab or on another device. An error without `re`
-        /// says that another tab or a call ended the search on this device.
+        /// The person is already searching, chatting or in a call, in another tab or on another device. An error
+        /// without `re` means that another tab or a call ended the search on this device.
         public static let elsewhere: Code = "elsewhere"
         /// There are too many interests, or one has more than 50 characters or 256 bytes.
         public static let invalidInterests: Code = "invalid_interests"
@@ -97,11 +97,11 @@ public struct WireError: Error, Hashable, Sendable {
         /// The bandwidth limit of the session or server is reached, so no new video is accepted. Existing media continues. Try
         /// again after `retryAfter`, or without video.
         public static let bandwidthExceeded: Code = "bandwidth_exceeded"
-        /// The server cannot answer this offer. The error's sentence says why.
+        /// The server cannot answer this offer. The error's sentence contains the reason.
         public static let descriptionInvalid: Code = "description_invalid"
         /// The DTLS handshake failed; reported in `media.closed`.
         public static let dtlsFailed: Code = "dtls_failed"
-        /// The certificate is not the one that the offer named; reported in `media.closed`.
+        /// The certificate does not match the fingerprint in the offer; reported in `media.closed`.
         public static let fingerprintMismatch: Code = "fingerprint_mismatch"
         /// The name of a person has more than 40 characters or 160 bytes, or the name of a room has more than 64 characters. Or
         /// it contains control characters, line breaks or direction marks.
@@ -122,25 +122,25 @@ public struct WireError: Error, Hashable, Sendable {
         public static let callNotAllowed: Code = "call_not_allowed"
         /// The call's state does not allow this request. The call's events report the current state.
         public static let callState: Code = "call_state"
-        /// There is no such room, and this server lets only its operators create rooms.
+        /// There is no such room, and only the operators of this server may create rooms.
         public static let roomNotFound: Code = "room_not_found"
-        /// There is a room of this name already.
+        /// A room with this name already exists.
         public static let roomExists: Code = "room_exists"
-        /// The room has as many people as it may have. Try again when someone has left.
+        /// The room is full. Try again after someone has left.
         public static let roomFull: Code = "room_full"
-        /// A host locked the room, so nobody else can join.
+        /// A host has locked the room, so that nobody else can join.
         public static let roomLocked: Code = "room_locked"
-        /// Members of this mesh room see each other's addresses, and the request said that the client does not accept it.
+        /// Members of this mesh room see each other's addresses, and the request did not accept that.
         public static let roomMesh: Code = "room_mesh"
-        /// The room has a password, and the request had none or another one.
+        /// The room has a password, and the request had none or a wrong one.
         public static let roomPassword: Code = "room_password"
-        /// The request had a password, and there is no room of this name that has one. Join without a password only if the person
-        /// agrees: everyone who knows the name can come in.
+        /// The request had a password, but no room with this name has one. Join without a password only if the person
+        /// agrees: everyone who knows the name can enter.
         public static let roomNoPassword: Code = "room_no_password"
-        /// The room that the client was in has ended, and another one has its name now. Join without the room's id only if the
-        /// person agrees.
+        /// The room that the client was in has ended, and another room now has its name. Join without the room's ID
+        /// only if the person agrees.
         public static let roomOther: Code = "room_other"
-        /// A host did not let this person in.
+        /// A host did not admit this person.
         public static let roomRefused: Code = "room_refused"
         /// A host banned this person from the room.
         public static let roomBanned: Code = "room_banned"
@@ -150,10 +150,10 @@ public struct WireError: Error, Hashable, Sendable {
         public static let pushNotAllowed: Code = "push_not_allowed"
         /// The server could not store the change, so nothing has changed. Closes with 1012. Reconnect and try again.
         public static let storageFailed: Code = "storage_failed"
-        /// The server's disk is nearly full, so it stores nothing optional, such as profiles and push endpoints. Try again after
-        /// `retryAfter`.
+        /// The server's disk is nearly full, so that it stores only essential data, and no profiles or push endpoints,
+        /// for example. Try again after `retryAfter`.
         public static let storageFull: Code = "storage_full"
-        /// The clients of this network have stored as much as they may in a day. Try again after `retryAfter`.
+        /// The clients of this network have used up their storage quota for the day. Try again after `retryAfter`.
         public static let storageQuota: Code = "storage_quota"
         /// An internal error of the server. The server logs the error with the connection's id.
         public static let internalError: Code = "internal"
@@ -163,13 +163,13 @@ public struct WireError: Error, Hashable, Sendable {
         public var isToken: Bool { rawValue.hasPrefix("token_") }
     }
 
-    /// What went wrong, in a form for programs.
+    /// The error code, for programs.
     public var code: Code
-    /// What went wrong and what to do, in one sentence for people.
+    /// The problem and advice, in one sentence for people.
     public var message: String
     /// Whether the same request may succeed later.
     public var retryable: Bool
-    /// How long to wait before a retry, in whole milliseconds on the wire; nil if the server names no time.
+    /// How long to wait before a retry, in whole milliseconds on the wire; nil if the server does not specify a time.
     public var retryAfter: Duration?
 
     public init(_ code: Code, _ message: String, retryable: Bool = false, retryAfter: Duration? = nil) {
@@ -179,7 +179,7 @@ public struct WireError: Error, Hashable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// A fault of the server. The reason is in the server's log.
+    /// An internal fault of the server. The reason is in the server's log.
     public static let internalError = WireError(
         .internalError, "Internal server error. Try again in a moment.", retryable: true)
 }

@@ -205,7 +205,7 @@ extension Hostile {
                     try join(person)
                     deaf.append(person)
                 }
-                let mark = "too much waits to be sent to its address"
+                let mark = "too much data queued for its address"
                 var sent = 0
                 let text = String(repeating: "x", count: 8000)
                 while sent < 30_000, server.log.components(separatedBy: mark).count <= 10 {

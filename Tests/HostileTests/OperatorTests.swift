@@ -61,7 +61,7 @@ extension Hostile {
                 #expect(try Self.join(server, session, old) == "joined")
 
                 let again = try await server.command(["project", "rotate", "--overlap", "0s"])
-                #expect(again.errors.contains("refused from now on") && again.errors.contains("that one"))
+                #expect(again.errors.contains("now refused") && again.errors.contains("that one"))
                 try Self.until("token_signature", server, session, new)
                 #expect(try Self.join(server, session, old) == "token_signature")
                 let last = try await Self.command(server, "token", "create", "--session", session)
@@ -110,7 +110,7 @@ extension Hostile {
                 try eventually("not reloaded: \(server.log)") { server.log.contains("Configuration reloaded") }
                 let log = server.log
                 #expect(log.contains("Setting changed after=1 before=100 setting=limits.socketsPerAddress"), "\(log)")
-                #expect(log.contains("only after a restart after=false before=true setting=media.enabled"), "\(log)")
+                #expect(log.contains("apply this setting after=false before=true setting=media.enabled"), "\(log)")
                 #expect(log.contains("changed=1 needRestart=1"), "\(log)")
                 let second = try Person.connect(port: server.port)
                 #expect(try second.hearClose() == 4429)

@@ -152,7 +152,7 @@ import Wire
             ] {
                 #expect(lines.contains("Setting changed") && lines.contains("setting=\(key)"), "\(key)")
             }
-            #expect(lines.all.count { $0.contains("only after a restart") } == 1)
+            #expect(lines.all.count { $0.contains("Restart the server to apply this setting") } == 1)
             #expect(lines.contains("setting=media.relayedFallback"))
             #expect(lines.contains("changed=5 needRestart=1 unchanged=\(Setting.all.count - 6)"), "\(lines.all)")
 

@@ -30,8 +30,8 @@ struct BitReader {
 
     mutating func skip(_ count: Int) { for _ in 0..<count where !isExhausted { _ = bit() } }
 
-    /// Reads an unsigned Exp-Golomb number, `ue(v)` (H.264 §9.1). A number of more than 32 bits exhausts the reader, because no
-    /// valid picture contains one.
+    /// Reads an unsigned Exp-Golomb number, `ue(v)` (H.264 §9.1). A number of more than 32 bits exhausts the reader,
+    /// because no valid frame contains one.
     mutating func exponential() -> UInt32 {
         var zeros = 0
         while !isExhausted, !bit() {

@@ -28,7 +28,7 @@ public struct TransportAddress: Hashable, Sendable, CustomStringConvertible {
     public var description: String { isIPv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
 }
 
-/// The two ends of a datagram's way: a local socket and a remote address. Each TCP connection counts as its own socket.
+/// The path of a datagram: a local socket and a remote address. Each TCP connection counts as a separate socket.
 public struct Path: Hashable, Sendable {
     /// The socket's number, assigned by the owner of the sockets.
     public var socket: UInt32
@@ -39,7 +39,7 @@ public struct Path: Hashable, Sendable {
         (self.socket, self.isTCP, self.remote) = (socket, isTCP, remote)
     }
 
-    /// In three words, because the path of every datagram is looked up.
+    /// Hashes three words, because the path of every datagram is looked up.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(remote.high)
         hasher.combine(remote.low)

@@ -1,40 +1,41 @@
-/// The bitrate at which packets reach the receiver, from feedback (draft-ietf-rmcat-gcc-02 §5.5: R_hat).
+/// The bitrate at which packets arrive at the receiver, computed from feedback (draft-ietf-rmcat-gcc-02 §5.5: R_hat).
 ///
-/// Bytes are counted over 150 ms of the receiver's clock. A sample moves the result the more the better it agrees with it, as in
-/// libwebrtc's `BitrateEstimator`. Feedback that is lost leaves a gap in time and in bytes: both are left out.
+/// Bytes are counted over 150 ms of the receiver's clock. The closer a sample is to the current result, the more it
+/// changes the result, as in libwebrtc's `BitrateEstimator`. Lost feedback leaves a gap in time and bytes, and both are
+/// excluded.
 struct AcknowledgedBitrate: Sendable {
     private static let window = MediaInterval.milliseconds(150)
-    /// The first sample is longer, because everything after it depends on it.
+    /// The duration of the first sample. It is longer, because everything after it depends on it.
     private static let firstWindow = MediaInterval.milliseconds(500)
-    /// How little one sample is trusted; in relation to its distance from the result.
+    /// The uncertainty of one sample, relative to its distance from the result.
     private static let uncertainty = 10.0
-    /// The growth of the variance with each sample.
+    /// The increase of the variance with each sample.
     private static let growth = 5.0
 
-    /// The shortest time over which `latest` is measured.
+    /// The minimum time over which `latest` is measured.
     private static let latestWindow = MediaInterval.milliseconds(60)
-    /// After a pause longer than this, packets that arrive closer together than `burst` were held back.
+    /// After a pause longer than this, packets that arrive closer together than `burst` were held back by the network.
     private static let pause = MediaInterval.milliseconds(60)
     private static let burst = MediaInterval.milliseconds(5)
-    /// The receiver's clock was set back if a packet is this much older than the one before.
+    /// If a packet is this much older than the previous one, the receiver's clock was set back.
     private static let jump = MediaInterval.seconds(1)
 
     private var bytes = 0
     private var span = MediaInterval.zero
     private var (latestBytes, latestSpan) = (0, MediaInterval.zero)
-    /// The bitrate of the last 60 ms or more, not smoothed; nil at first.
+    /// The unsmoothed bitrate of the last 60 ms or more; nil at first.
     private(set) var latest: Bitrate?
     /// A pause and the packet after it. They count only if the next packet shows that nothing was held back.
     private var heldSpan: MediaInterval?
     private var heldBytes = 0
     private var last: MediaInterval?
-    /// In kilobits per second.
+    /// The estimate in kilobits per second.
     private var estimate: Double?
     private var variance = 50.0
 
     var bitrate: Bitrate? { estimate.map { Bitrate(bitsPerSecond: Int64($0 * 1000)) } }
 
-    /// - Parameter continues: whether nothing was sent between this packet and the previous one added.
+    /// - Parameter continues: whether no packet was sent between this one and the previous one added.
     @inline(__always)
     mutating func add(bytes count: Int, arrival: MediaInterval, continues: Bool) {
         if let last, last - arrival > Self.jump { self.last = nil }
@@ -52,7 +53,7 @@ struct AcknowledgedBitrate: Sendable {
     @inline(__always)
     private mutating func addLatest(_ count: Int, _ passed: MediaInterval) {
         if let held = heldSpan {
-            // On a slow link the next packet takes long, too.
+            // On a slow link, the next packet takes long as well.
             if passed > Self.burst { (latestBytes, latestSpan) = (latestBytes + heldBytes, latestSpan + held) }
             heldSpan = nil
         }
@@ -73,6 +74,6 @@ struct AcknowledgedBitrate: Sendable {
         variance = sampleVariance * predicted / (sampleVariance + predicted)
     }
 
-    /// Sets the result to what a probe has measured.
+    /// Sets the result to the bitrate that a probe measured.
     mutating func restart(at bitrate: Bitrate) { estimate = Double(bitrate.bitsPerSecond) / 1000 }
 }

@@ -12,7 +12,7 @@ public struct Bitrate: Hashable, Comparable, Sendable {
         bitsPerSecond = Int64(Double(bytes) * 8e9 / Double(max(1, interval.nanoseconds)))
     }
 
-    /// Returns how many bytes this bitrate carries in an interval.
+    /// Returns the number of bytes that this bitrate carries in an interval.
     public func bytes(in interval: MediaInterval) -> Int {
         Int(clamping: Int64(Double(bitsPerSecond) * Double(interval.nanoseconds) / 8e9))
     }

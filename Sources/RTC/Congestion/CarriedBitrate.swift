@@ -1,7 +1,8 @@
-/// What the path has carried lately: the highest bitrate that arrived in the last 5 to 10 s.
+/// The bitrate that the path has recently sustained: the highest bitrate that arrived in the last 5 to 10 s.
 ///
-/// The estimate falls by 15 % with each queue that grows, even if one keyframe caused it, and grows again only after a probe. For
-/// the little that must not stop meanwhile, this is a better measure: it has arrived.
+/// The estimate falls by 15 % each time a queue grows, even if a single keyframe caused it, and grows again only after
+/// a probe. For the minimum of media that must keep flowing in the meantime, this is a better measure, because it
+/// actually arrived.
 struct CarriedBitrate: Sendable {
     private static let window = MediaInterval.seconds(5)
 
@@ -17,6 +18,6 @@ struct CarriedBitrate: Sendable {
         highest = max(highest ?? bitrate, bitrate)
     }
 
-    /// Forgets what was carried before the path became slow.
+    /// Discards the earlier measurements, because the path has become slow.
     mutating func restart(at bitrate: Bitrate, now: MediaTime) { (former, highest, since) = (nil, bitrate, now) }
 }

@@ -1,28 +1,29 @@
 /// Detects another flow that keeps the path's queue full, such as a TCP download.
 ///
-/// Alone, a queue that congestion control has caused is empty again soon after the estimate has fallen. If it hardly ever is,
-/// another flow may fill it whatever this one does. Reacting to the delay would then leave everything to the other flow, so only
-/// losses count until the queue is empty again. (Copa, Arun and Balakrishnan 2018, switches its mode in a similar way.)
+/// Without another flow, a queue caused by congestion control empties soon after the estimate has fallen. If it is
+/// hardly ever empty, another flow may keep it full. Reacting to the delay would then leave the whole path to that
+/// flow, so only losses count until the queue is empty again. (Copa, Arun and Balakrishnan 2018, switches modes in a
+/// similar way.)
 ///
-/// A flow that reacts only to losses fills the queue itself, so a queue alone proves nothing. A trial does: little is sent for
-/// about a second, and a queue of its own is then gone. No competitor is assumed without a trial, and trials are repeated while
-/// one is assumed.
+/// A flow that reacts only to losses fills the queue itself, so a queue alone proves nothing. A trial does: if little
+/// is sent for about a second, a queue caused by this flow drains. Another flow is never assumed without a trial, and
+/// trials are repeated as long as one is assumed.
 struct Competition: Sendable {
-    /// A queue of this length is not empty.
+    /// A queue of this length or more does not count as empty.
     static let queue = MediaInterval.milliseconds(15)
-    /// The part of the time in which the queue must not be empty for a competitor to be suspected, and to be assumed gone; and
-    /// the time over which that is averaged, in seconds.
+    /// The fraction of time with a queue above which another flow is suspected, the fraction below which it is assumed
+    /// to be gone, and the averaging time in seconds.
     private static let present = 0.75
     private static let absent = 0.35
     private static let time = 2.0
-    /// The time between trials, which doubles with each one that shows a competitor.
+    /// The time between trials. It doubles with each trial that detects another flow.
     private static let shortest = MediaInterval.seconds(5)
     private static let longest = MediaInterval.seconds(40)
-    /// Even next to a competitor, a longer queue than this is not tolerated.
+    /// The maximum queue that is tolerated even next to another flow.
     static let longestQueue = MediaInterval.milliseconds(400)
-    /// The part of the estimate that is left after losses; TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
+    /// The fraction of the estimate that is kept after losses. TCP's CUBIC keeps 0.7 (RFC 9438 §4.6).
     static let decrease = 0.83
-    /// The part of the packets whose loss counts.
+    /// The minimum fraction of lost packets that counts as a loss event.
     private static let loss = 0.01
     private static let shortestInterval = MediaInterval.milliseconds(700)
 
@@ -34,13 +35,14 @@ struct Competition: Sendable {
     private var trialAt: MediaTime?
     private(set) var trial: Trial?
 
-    /// Whether another flow fills the queue.
+    /// Whether another flow keeps the queue full.
     private(set) var isPresent = false
 
     /// - Parameters:
-    ///   - queue: the time that packets wait.
-    ///   - isDraining: whether this flow empties a queue of its own, which says nothing about others.
-    ///   - arriving: the bitrate that arrives; nil if no trial is possible. A competitor is then assumed without one.
+    ///   - queue: the queueing delay.
+    ///   - isDraining: whether this flow is draining its own queue, which reveals nothing about other flows.
+    ///   - arriving: the bitrate that arrives; nil if no trial is possible. Another flow is then assumed without a
+    ///     trial.
     mutating func update(queue: MediaInterval, isDraining: Bool, arriving: Bitrate?, now: MediaTime) {
         defer { updatedAt = now }
         guard let updatedAt, trial == nil, !isDraining || isPresent else { return }
@@ -61,7 +63,7 @@ struct Competition: Sendable {
     mutating func sent(_ bytes: Int) { trial?.sent += bytes }
 
     /// Ends the trial if its result is certain.
-    /// - Returns: the bitrate that the path carries, if the queue was this flow's own.
+    /// - Returns: the bitrate that the path carries, if this flow caused the queue.
     mutating func endTrial(queue: MediaInterval, roundTrip: MediaInterval, now: MediaTime) -> Bitrate? {
         guard let result = trial?.result(queue: queue, roundTrip: roundTrip, now: now), let trial else { return nil }
         self.trial = nil
@@ -75,7 +77,7 @@ struct Competition: Sendable {
         return nil
     }
 
-    /// Must be called when the queue stays although this flow has sent little for seconds.
+    /// Must be called when the queue remains although this flow has sent little for seconds.
     mutating func assume(now: MediaTime) {
         if isPresent { interval = min(interval * 2, Self.longest) }
         (filled, isPresent, trialAt) = (1, true, now + interval)
@@ -101,32 +103,32 @@ struct Competition: Sendable {
 }
 
 extension Competition {
-    /// A time in which little is sent, to find out whose queue it is. One that has shown nothing after its longest time ends: to
-    /// send more would make the queue longer in any case.
+    /// A period in which little is sent, to determine which flow caused the queue. A trial without a result ends after
+    /// its maximum duration. Sending more would lengthen the queue in any case.
     struct Trial: Sendable {
         enum Result {
             case own
             case other
-            /// Hardly less could be sent.
+            /// Sending noticeably less was not possible.
             case unknown
         }
 
         private static let longest = MediaInterval.seconds(3)
-        /// How long the queue must be empty. If another flow has lost packets, its queue is empty for a shorter time.
+        /// How long the queue must be empty. If another flow has lost packets, the queue is empty for a shorter time.
         private static let empty = MediaInterval.milliseconds(700)
-        /// How much longer a queue of this flow's own may last than what was sent suggests.
+        /// How much longer than expected from the sent bytes a queue of this flow may take to drain.
         private static let factor = 1.3
         private static let margin = 0.05
 
         let startedAt: MediaTime
-        /// The queue at the beginning. Its full length is reported a round trip later.
+        /// The queue at the start. Its full length is reported a round trip later.
         private(set) var queue: MediaInterval
-        /// The bitrate that arrived at the beginning. With a queue, that is all that the path carries for this flow.
+        /// The bitrate that arrived at the start. With a queue, this is all that the path carries for this flow.
         let arriving: Bitrate
         /// The bytes sent since then.
         var sent = 0
         private var emptySince: MediaTime?
-        /// When the queue should be gone.
+        /// When the queue should have drained.
         private var dueAt: MediaTime?
 
         init(startedAt: MediaTime, queue: MediaInterval, arriving: Bitrate) {
@@ -147,10 +149,10 @@ extension Competition {
                 return nil
             }
             let seconds = Double(passed.nanoseconds) / 1e9
-            // While the path is busy, this much of the queue has left for good.
+            // While the path is busy, this much of the queue has drained.
             let gone = seconds - Double(sent) * 8 / Double(max(1, arriving.bitsPerSecond))
             if dueAt == nil, gone > Double(self.queue.nanoseconds) / 1e9 * Self.factor + Self.margin { dueAt = now }
-            // What was sent until then is reported a round trip later.
+            // Packets sent up to that time are reported a round trip later.
             return dueAt.map { now - $0 >= roundTrip } ?? false ? .other : nil
         }
     }

@@ -1,37 +1,40 @@
-/// What may be sent now, besides audio, which is never delayed.
+/// Limits on what may be sent now, except audio, which is never delayed.
 extension CongestionControl {
-    /// Whether a retransmission may be sent now. If not, the receiver asks again later.
+    /// Returns whether a retransmission may be sent now. If not, the receiver requests it again later.
     public mutating func mayAdd(bytes: Int, now: MediaTime) -> Bool {
         guard let estimate else { return true }
-        // Media may take the floor. Without as much for repairs, one lost packet would stop the picture that it is for.
+        // Media may use the floor. If repairs could not use as much, one lost packet would freeze the video.
         return pacer.room(at: estimate, in: max(budget(now: now) ?? estimate, floor), now: now) >= bytes
     }
 
-    /// Whether another packet of video may be sent now. If not, it waits, so that a burst does not delay the audio.
+    /// Returns whether another packet of video may be sent now. If not, it waits, so that a burst does not delay the
+    /// audio.
     /// - Parameters:
-    ///   - media: the mean bitrate of the media to be sent. Pacing does not limit it; the sender chooses media that fit.
-    ///   - isLate: whether it has waited for long. Then it may use the whole estimate even while a queue is being drained, because
-    ///     otherwise the picture would freeze.
+    ///   - media: the mean bitrate of the media to send. Pacing does not limit it, because the sender chooses media
+    ///     that fit.
+    ///   - isLate: whether the packet has waited for long. It may then use the whole estimate even while a queue is
+    ///     drained, because otherwise the video would freeze.
     public mutating func maySendVideo(media: Bitrate, isLate: Bool = false, now: MediaTime) -> Bool {
         guard let estimate, let budget = budget(now: now) else { return true }
-        // The padding of a probe must not displace the media that the probe counts.
+        // The padding of a probe must not displace the media that count toward the probe.
         let probed = probing.probe.map { $0.isSending ? $0.target : .zero } ?? .zero
-        // Behind a queue, the floor is not multiplied by the pacing factor: a long burst would make the queue grow.
+        // Behind a queue, the floor is not multiplied by the pacing factor, because a long burst would lengthen the
+        // queue.
         let hasQueue = queueDelay > Self.drained
         return pacer.hasRoomForVideo(
             at: max(budget, media, probed, hasQueue ? .zero : floor), orAt: isLate ? max(estimate, floor) : floor,
             now: now)
     }
 
-    /// Returns how many bytes of padding to send now, in addition to media: to probe the path, or to verify what a probe found.
-    /// Must be called at every tick while `wanted` is above the estimate.
+    /// Returns the number of padding bytes to send now in addition to media, to probe the path or to verify the result
+    /// of a probe. Must be called at every tick while `wanted` is above the estimate.
     /// - Parameters:
     ///   - wanted: the bitrate that would be sent if the path carried it.
-    ///   - media: the bitrate of media that is sent now.
+    ///   - media: the bitrate of the media being sent.
     public mutating func padding(wanted: Bitrate, media: Bitrate, now: MediaTime) -> Int {
         defer { paddingDue.updatedAt = now }
         forgetLimit(wanted: wanted, now: now)
-        // A probe shows nothing about losses, or about a limit that the receiver has set.
+        // A probe reveals nothing about losses, or about a limit set by the receiver.
         guard let estimate, feedbackAt != nil, wanted > estimate, estimate == rates.estimate, !isDraining(now: now)
         else {
             probing.cancel()
@@ -44,8 +47,8 @@ extension CongestionControl {
         return paddingDue.add(to: media, upTo: isProbing ? probing.probe?.target ?? estimate : estimate, now: now)
     }
 
-    /// Removes the limit after a long time in which it was not needed. Otherwise a line that was once full, or seemed to be,
-    /// would stay limited to what was sent since.
+    /// Removes the limit if it was not reached for a long time. Otherwise a connection that was once congested, or
+    /// seemed to be, would stay limited to the bitrate sent since.
     private mutating func forgetLimit(wanted: Bitrate, now: MediaTime) {
         guard let estimate, wanted <= estimate * 1.1, remb.bitrate == nil else { return sufficientSince = nil }
         guard let since = sufficientSince else { return sufficientSince = now }

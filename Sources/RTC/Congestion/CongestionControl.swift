@@ -1,11 +1,12 @@
-/// Estimates the bitrate that the path to one receiver carries, from its feedback about packets with transport-wide sequence
-/// numbers, or from its own estimate (REMB) if it sends no such feedback.
+/// Estimates the available bitrate of the path to one receiver, from the receiver's feedback about packets with
+/// transport-wide sequence numbers, or from the receiver's own estimate (REMB) if it sends no such feedback.
 ///
-/// The method is Google's congestion control as published (draft-ietf-rmcat-gcc-02), with what libwebrtc has changed since: a
-/// trend line, probes, and losses that are not congestion. Four things differ, because a server forwards what others encode.
-/// The estimate is unlimited until the path shows its first congestion, so that a good line is never held back. It falls further
-/// for a moment when the path's bitrate has dropped, to drain the queue. Lost feedback changes nothing, because bitrates are
-/// measured only over what was reported. Media is paced only while the path is limited.
+/// The method is Google's congestion control as published (draft-ietf-rmcat-gcc-02), with later changes of libwebrtc: a
+/// trend line, probes, and losses that are not caused by congestion. Four things differ, because a server forwards
+/// media that others encode. The estimate is unlimited until the path shows its first congestion, so that a good path
+/// is never held back. It temporarily falls further when the path's bitrate has dropped, to drain the queue. Lost
+/// feedback changes nothing, because bitrates are measured only over reported packets. Media is paced only while the
+/// path is limited.
 ///
 /// ```swift
 /// let number = control.sent(bytes: length, at: now)
@@ -15,30 +16,31 @@
 public struct CongestionControl: Sendable {
     /// The estimate before the first congestion. It counts as unlimited.
     public static let unlimited = Bitrate.kilobits(1_000_000)
-    /// The smallest estimate, which carries one voice.
+    /// The minimum estimate, enough for one voice.
     public static let smallest = Bitrate.kilobits(30)
-    /// Without feedback for this long, although packets were sent, the path is assumed to be blocked.
+    /// If packets were sent but there was no feedback for this long, the path is assumed to be blocked.
     private static let silence = MediaInterval.seconds(1)
-    /// A shorter queue is not distinguished from jitter. Before the first congestion it must be longer: a busy computer delays
-    /// packets by some tens of milliseconds, too.
+    /// The minimum queue that is distinguished from jitter. Before the first congestion the minimum is larger, because
+    /// a busy computer also delays packets by some tens of milliseconds.
     private static let noticed = MediaInterval.milliseconds(15)
     private static let noticedAtFirst = MediaInterval.milliseconds(50)
     private static let noticedWhenFull = MediaInterval.milliseconds(30)
-    /// A queue that shows that the path carries far less than before.
+    /// A queue this long shows that the path carries far less than before.
     private static let long = MediaInterval.milliseconds(100)
     private static let veryLong = MediaInterval.milliseconds(150)
-    /// A growth of the delay within one report, and a part of the bitrate before, that show together that the path has slowed.
+    /// The growth of the delay within one report, and the fraction of the previous bitrate, that together show that the
+    /// path has slowed.
     private static let risen = MediaInterval.milliseconds(50)
     private static let slowed = 0.6
-    /// A queue that is drained, and for how long at most.
+    /// The minimum queue that is drained, and the maximum draining time.
     static let drained = MediaInterval.milliseconds(60)
     private static let draining = MediaInterval.seconds(3)
-    /// A difference of the two clocks' progress that no path causes.
+    /// A clock difference that no path can cause.
     private static let jump = MediaInterval.seconds(3)
-    /// How long the estimate must suffice until it is forgotten.
+    /// How long the estimate must suffice before the limit is removed.
     static let sufficient = MediaInterval.seconds(30)
 
-    // First, because every packet needs them.
+    // Stored first, because every packet needs them.
     var sentPackets = SentPackets()
     var pacer = Pacer()
     private var groups = PacketGroups()
@@ -49,7 +51,7 @@ public struct CongestionControl: Sendable {
     private var carried = CarriedBitrate()
     private var competition = Competition()
     private var queue = QueueDelay()
-    /// Whether the queue is long, and did not only seem so because packets were held back.
+    /// Whether there is a long queue that is not only due to packets that were held back.
     private var isQueueStanding = false
     var probing = Probing()
     var remb = ReceiverEstimate()
@@ -60,12 +62,12 @@ public struct CongestionControl: Sendable {
     private var firstOnPath: Int64 = 0
     var feedbackAt: MediaTime?
     private var reducedAt: MediaTime?
-    /// The estimate before feedback stopped.
+    /// The estimate before the feedback stopped.
     private var beforeSilence: Bitrate?
     private var drainUntil: MediaTime?
-    /// The length of the queue when it began to be drained; zero once it was drained. A queue after that is a new one.
+    /// The length of the queue when draining started; zero after it was drained. A later queue counts as a new one.
     private var drainedQueue = MediaInterval.zero
-    /// Since when the estimate has sufficed for all that was wanted, without a queue.
+    /// Since when the estimate has sufficed for the wanted bitrate, without a queue.
     var sufficientSince: MediaTime?
     var paddingDue = PaddingDue()
     /// The time from sending a packet until its arrival is reported.
@@ -75,22 +77,22 @@ public struct CongestionControl: Sendable {
 }
 
 extension CongestionControl {
-    /// The bitrate for everything that is sent to the receiver; nil while nothing limits it.
+    /// The bitrate for everything sent to the receiver; nil while nothing limits it.
     @inline(__always)
     public var estimate: Bitrate? {
         let lowest = min(rates.estimate, remb.bitrate ?? Self.unlimited, loss.bitrate ?? Self.unlimited)
         return lowest < Self.unlimited ? max(lowest, Self.smallest) : nil
     }
 
-    /// The bitrate for media now. It is below the estimate while a queue is drained.
+    /// The current bitrate for media. It is below the estimate while a queue is drained.
     @inline(__always)
     public func budget(now: MediaTime) -> Bitrate? {
         guard let estimate, isDraining(now: now), isTrying || !competition.isPresent else { return estimate }
-        // What is in a long queue delays the audio. Almost only audio is sent until it is shorter.
+        // Packets in a long queue delay the audio. Send almost only audio until the queue is shorter.
         return max(estimate * (queue.latest > Self.veryLong ? 0.3 : isTrying ? 0.5 : 0.6), Self.smallest)
     }
 
-    /// The bitrate that media may take in any case, because the path has carried it lately; zero behind a very long queue. It
+    /// The bitrate that media may always use, because the path recently sustained it; zero behind a very long queue. It
     /// does not fall with the estimate when a short queue grows.
     public var floor: Bitrate {
         guard let carried = carried.bitrate, queue.current <= Self.veryLong else { return .zero }
@@ -103,33 +105,34 @@ extension CongestionControl {
         isTrying || drainUntil.map { now < $0 && queue.current > Self.drained } ?? false
     }
 
-    /// Whether little is sent for a moment, to find out whose queue it is.
+    /// Whether little is sent for a short time, to determine which flow caused the queue.
     private var isTrying: Bool { competition.trial != nil }
 
-    /// The time that packets wait on the path, as far as feedback has shown it.
+    /// The queueing delay on the path, as far as feedback has shown it.
     public var queueDelay: MediaInterval { queue.current }
-    /// The part of the packets that were lost recently, 0 to 1.
+    /// The fraction of packets that were lost recently, 0 to 1.
     public var lossRatio: Double { loss.recent }
-    /// The part of the packets that the path loses whatever is sent, 0 to 1. What a full queue drops is not part of it.
+    /// The fraction of packets that the path loses at any bitrate, 0 to 1. Does not include packets dropped by a full
+    /// queue.
     public var inherentLossRatio: Double { loss.withoutQueue }
     /// The bitrate that arrives at the receiver; nil if unknown.
     public var acknowledgedBitrate: Bitrate? { acknowledged.bitrate }
     /// Whether a queue is being drained, or a probe's result has not been verified yet.
     public func isUnsettled(now: MediaTime) -> Bool { isVerifying || isDraining(now: now) }
-    /// Whether more is sent than the estimate, to find out whether the path carries it.
+    /// Whether more than the estimate is being sent, to determine whether the path carries it.
     public var isProbing: Bool { probing.probe?.isSending ?? false }
     /// Whether a probe's result is being verified.
     public var isVerifying: Bool { probing.isUnverified }
-    /// Whether padding has just filled the path's queue, so that it has no room for more.
+    /// Whether padding has just filled the path's queue, so that the queue has no room for more.
     public func isFilled(now: MediaTime) -> Bool { probing.hasRefuted(now: now) }
-    /// Whether the path shows neither a queue of its own length nor losses, so that what is sent now does no harm yet.
+    /// Whether the path shows neither a significant queue nor losses, so that the current bitrate does no harm yet.
     public var isCalm: Bool { queue.current < Self.drained && loss.recent < 0.02 + loss.inherent }
     /// Whether the receiver sends no feedback about packets, and has stated its own estimate (REMB).
     @inline(__always)
     public var followsReceiver: Bool { remb.bitrate != nil }
     public var hasFeedback: Bool { feedbackAt != nil || remb.bitrate != nil }
 
-    /// Reads the memory that `sent` needs.
+    /// Reads the memory that `sent` needs, so that it is in the cache.
     @inline(__always)
     public func warm() -> UInt64 { sentPackets.warm() }
 
@@ -160,7 +163,7 @@ extension CongestionControl {
     /// Must be called when a receiver report (RFC 3550 §6.4.2) arrives.
     public mutating func receiveReport(now: MediaTime) { remb.receiveReport(now: now) }
 
-    /// Handles feedback. Packets that it does not know, and those that it has heard of already, change nothing.
+    /// Handles feedback. Packets that are unknown or were already reported change nothing.
     /// - Returns: whether the budget has become smaller.
     @discardableResult
     public mutating func receive(_ report: TransportFeedbackReport, now: MediaTime) -> Bool {
@@ -173,7 +176,7 @@ extension CongestionControl {
         let offset = reference.offset(of: report.referenceTime)
         var (arrived, lost) = (0, 0)
         var delays = ReportedDelays()
-        // A report that arrives out of order has only numbers that are known already.
+        // A report that arrives out of order contains only numbers that are already known.
         let end = report.baseSequenceNumber &+ UInt16(truncatingIfNeeded: report.statusCount - 1)
         let (isNewest, isProbing) = (sentPackets.extended(end).map { $0 > reported } ?? true, probing.probe != nil)
         // The numbers of a report are consecutive, so only the first one is extended.
@@ -182,7 +185,7 @@ extension CongestionControl {
         report.forEachPacket { number, arrival in
             let number = first &+ Int64(number &- report.baseSequenceNumber)
             guard number >= oldest, number < sentPackets.count else { return }
-            // Nothing was left out if this report begins where the previous one ended.
+            // If this report starts where the previous one ended, nothing is missing in between.
             let continues = number <= reported + 1
             guard let arrival else {
                 guard number > reported else { return }
@@ -191,7 +194,7 @@ extension CongestionControl {
             }
             let packet = sentPackets.arrived(number, now: now)
             guard !packet.hasArrived else { return }
-            // It was counted as lost, but only came late.
+            // The packet was counted as lost, but was only late.
             if packet.wasLost { lost &-= 1 }
             let at = arrival + offset
             arrived &+= 1
@@ -222,9 +225,9 @@ extension CongestionControl {
         trend.add(difference, hasQueue: hasQueue(now: now), now: now)
     }
 
-    /// Whether a path that carried everything has just become much slower: the delay has grown, and less arrives than before. A
-    /// burst such as a keyframe makes the delay grow, too, but then as much arrives as the path carries. After the first
-    /// congestion far less is sent than a second's queue would take, and the trend shows soon enough that it grows.
+    /// Whether an unlimited path has just become much slower: the delay has grown, and less arrives than before. A
+    /// burst such as a keyframe also increases the delay, but then as much arrives as the path carries. After the first
+    /// congestion, far less is sent than would fill a queue of a second, and the trend detects its growth early enough.
     @inline(__always)
     private func hasSlowed(_ delays: ReportedDelays) -> Bool {
         guard rates.estimate == Self.unlimited, max(delays.rise, queue.latest) > Self.risen, delays.isGrowing,
@@ -235,7 +238,7 @@ extension CongestionControl {
         return latest < mean * Self.slowed
     }
 
-    /// Whether packets wait on the path.
+    /// Whether packets are queued on the path.
     @inline(__always)
     private func hasQueue(now: MediaTime) -> Bool {
         if rates.estimate == Self.unlimited { return queue.current > Self.noticedAtFirst }
@@ -243,7 +246,8 @@ extension CongestionControl {
         return queue.current > (probing.isUnverified ? Self.noticedWhenFull : Self.noticed)
     }
 
-    /// After a time without feedback, such as in a tunnel, the path probably carries what it carried before.
+    /// Restores the previous estimate after a time without feedback, such as in a tunnel: the path probably carries
+    /// what it carried before.
     private mutating func endSilence(now: MediaTime) {
         guard let former = beforeSilence else { return }
         beforeSilence = nil
@@ -252,7 +256,7 @@ extension CongestionControl {
         probing.retry(now: now)
     }
 
-    /// Forgets everything but the packets' numbers, which continue. Feedback about earlier packets changes nothing.
+    /// Resets everything except the packets' numbers, which continue. Feedback about earlier packets changes nothing.
     public mutating func pathChanged() {
         let sent = sentPackets
         self = CongestionControl()
@@ -260,8 +264,8 @@ extension CongestionControl {
         (firstOnPath, reported) = (sent.count, sent.count - 1)
     }
 
-    /// The bitrate that arrives. While a long queue stands, the path carries exactly what arrives, so the latest measurement
-    /// counts and not the mean, which takes more than a second to follow.
+    /// The bitrate that arrives. While there is a long queue, exactly what the path carries arrives. The latest
+    /// measurement is then used instead of the mean, which takes more than a second to follow.
     @inline(__always)
     private var arriving: Bitrate? {
         guard isQueueStanding, let latest = acknowledged.latest else { return acknowledged.bitrate }
@@ -269,7 +273,7 @@ extension CongestionControl {
     }
 
     private mutating func update(arrived: Int, lost: Int, now: MediaTime) {
-        // Before the first congestion the estimate says nothing about the path.
+        // Before the first congestion, the estimate is unrelated to the path.
         let former = min(rates.estimate, acknowledged.bitrate ?? rates.estimate)
         endDraining(now: now)
         findCompetitor(now: now)
@@ -280,7 +284,7 @@ extension CongestionControl {
             }
         } else {
             rates.isQueueLong = isQueueStanding
-            // A queue that has become long at once needs no trend. While it drains, it says nothing new.
+            // A queue that suddenly became long needs no trend. While it drains, it provides no new information.
             let isFlooded = isQueueStanding && !isDraining(now: now)
             rates.update(
                 isFlooded ? .over : trend.usage, acknowledged: arriving, roundTrip: roundTrip, now: now)
@@ -291,7 +295,7 @@ extension CongestionControl {
         if hasQueue(now: now) || rates.decreasedAt == now { sufficientSince = nil }
         if rates.decreasedAt == now {
             probing.congested(now: now)
-            // The path has become much slower, or was never as fast as what was sent: a long queue stands.
+            // There is a long queue: the path has become much slower, or was never as fast as the bitrate sent.
             if rates.estimate < former * 0.7 {
                 (drainUntil, drainedQueue) = (now + Self.draining, queue.latest)
                 if let arriving { acknowledged.restart(at: arriving) }
@@ -305,19 +309,20 @@ extension CongestionControl {
         noteCarried(now: now)
     }
 
-    /// While packets wait, everything that the path carries arrives. A part of it is left out, so that the queue can drain.
+    /// Records the sustained bitrate. While packets are queued, everything that the path carries arrives. A fraction of
+    /// it is subtracted, so that the queue can drain.
     private mutating func noteCarried(now: MediaTime) {
         guard let arriving else { return }
         if isQueueStanding { return carried.restart(at: arriving * RateControl.decrease, now: now) }
-        // What a probe shows counts once it is verified: some links let a burst pass and then become slow.
+        // The result of a probe counts only after it is verified: some links let a burst pass and then become slow.
         guard probing.probe == nil, !probing.isUnverified else { return }
         carried.add(hasQueue(now: now) ? arriving * RateControl.decrease : arriving, now: now)
     }
 
-    /// Ends draining after its longest time. If the queue has hardly become shorter, it is not this flow's own.
+    /// Ends draining after its maximum duration. If the queue has hardly become shorter, this flow did not cause it.
     private mutating func endDraining(now: MediaTime) {
         guard let drainUntil else { return }
-        // In the first second, reports still tell about the time before the queue.
+        // In the first second, reports still cover the time before the queue.
         if queue.latest <= Self.drained, drainUntil - now < Self.draining - .seconds(1) { drainedQueue = .zero }
         guard now >= drainUntil else { return }
         self.drainUntil = nil
@@ -329,20 +334,20 @@ extension CongestionControl {
         }
     }
 
-    /// Finds out whether another flow fills the queue.
+    /// Determines whether another flow keeps the queue full.
     private mutating func findCompetitor(now: MediaTime) {
-        // Without an estimate, nothing can be sent that is less.
+        // Without an estimate, it is not possible to send less.
         let known = rates.estimate < Self.unlimited ? arriving : nil
         let isCompeting = competition.isPresent
         competition.update(queue: queue.current, isDraining: isDraining(now: now), arriving: known, now: now)
         if let own = competition.endTrial(queue: queue.latest, roundTrip: roundTrip, now: now) {
-            // Next to a competitor the estimate has grown without regard to the queue.
+            // Next to another flow, the estimate has grown without regard to the queue.
             rates.limit(to: (isCompeting ? own : max(own, rates.estimate)) * RateControl.decrease)
         }
     }
 
-    /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times a second.
-    /// - Returns: what is known about the path now.
+    /// Lowers the estimate while packets are sent and no feedback arrives. Must be called a few times per second.
+    /// - Returns: the current status of the path.
     @discardableResult
     public mutating func handleTimeout(now: MediaTime) -> Status {
         checkSilence(now: now)
@@ -353,7 +358,8 @@ extension CongestionControl {
 
     private mutating func checkSilence(now: MediaTime) {
         guard let feedbackAt, sentPackets.count - 1 > reported else { return }
-        // A receiver that got nothing for a while has nothing to report, and what was sent just now takes a round trip.
+        // A receiver that received nothing for a while has nothing to report, and reports about recent packets take a
+        // round trip.
         let oldest = max(reported + 1, sentPackets.count - Int64(SentPackets.capacity))
         let last = max(feedbackAt, reducedAt ?? feedbackAt, sentPackets.packet(oldest, now: now).sentAt)
         guard now - last >= Self.silence + roundTrip,

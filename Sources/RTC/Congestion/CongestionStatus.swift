@@ -1,6 +1,6 @@
 extension CongestionControl {
-    /// The properties that the server needs a few times a second, read at once: to read one from another module copies the whole
-    /// value.
+    /// The properties that the server needs a few times per second. They are read together, because reading one of them
+    /// from another module copies the whole value.
     public struct Status: Sendable {
         public var estimate: Bitrate?
         public var budget: Bitrate?

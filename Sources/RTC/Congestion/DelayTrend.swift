@@ -1,9 +1,9 @@
-/// Detects a growing queue from the trend of the delay (draft-ietf-rmcat-gcc-02 §5.4, with the trend line of libwebrtc's
-/// `TrendlineEstimator` in place of the draft's Kalman filter).
+/// Detects a growing queue from the trend of the delay (draft-ietf-rmcat-gcc-02 §5.4, with the trend line of
+/// libwebrtc's `TrendlineEstimator` in place of the draft's Kalman filter).
 ///
-/// A line is fitted through the smoothed delay of the recent groups of packets. If its slope exceeds a threshold for a while, a
-/// queue is growing. The threshold adapts to the usual slope: otherwise a TCP flow that fills the same queue would take all of
-/// the link.
+/// A line is fitted through the smoothed delay of the recent groups of packets. If its slope exceeds a threshold for a
+/// while, a queue is growing. The threshold adapts to the usual slope. Otherwise a TCP flow that fills the same queue
+/// would take the whole link.
 struct DelayTrend: Sendable {
     enum Usage: UInt8, Sendable {
         case normal
@@ -15,22 +15,22 @@ struct DelayTrend: Sendable {
 
     private static let smoothing = 0.9
     private static let gain = 4.0
-    /// The slope is multiplied by the number of groups so far, up to this.
+    /// The slope is multiplied by the number of groups so far, up to this number.
     private static let maxGroups = 60
     /// How long the slope must exceed the threshold, in milliseconds.
     private static let overuseTime = 10.0
     private static let thresholds = 6.0...600.0
-    /// How fast the threshold rises and falls, per millisecond (draft-ietf-rmcat-gcc-02 §5.4: K_u and K_d).
+    /// The rates at which the threshold rises and falls, per millisecond (draft-ietf-rmcat-gcc-02 §5.4: K_u and K_d).
     // Constants are declared one by one: several in a tuple are computed at run time, and each use checks whether they were.
     private static let rise = 0.0087
     private static let fall = 0.039
-    /// A slope that exceeds the threshold by more than this is a sudden change of the path, to which the threshold does not
-    /// adapt.
+    /// A slope that exceeds the threshold by more than this is a sudden change of the path. The threshold does not
+    /// adapt to it.
     private static let spike = 15.0
 
     private(set) var usage = Usage.normal
     private(set) var threshold = 12.5
-    /// The arrivals and the smoothed delays of recent groups, in milliseconds: about half a second of video.
+    /// The arrivals and smoothed delays of recent groups, in milliseconds: about half a second of video.
     private var line = SlidingLine()
     /// The number of groups so far, up to `maxGroups`.
     private var count = 0
@@ -42,7 +42,7 @@ struct DelayTrend: Sendable {
     private var overuses = 0
     private var updatedAt: MediaTime?
 
-    /// - Parameter hasQueue: whether the smallest delays have grown, too. If not, only jitter has.
+    /// - Parameter hasQueue: whether the smallest delays have grown as well. If not, there was only jitter.
     mutating func add(_ difference: PacketGroups.Difference, hasQueue: Bool, now: MediaTime) {
         let first = first ?? difference.arrival
         self.first = first

@@ -1,18 +1,19 @@
-/// Limits the estimate when packets are lost because of congestion, as in queues that are too short to show a delay
-/// (draft-ietf-rmcat-gcc-02 §6).
+/// Limits the estimate when packets are lost because of congestion, for example in queues that are too short to show a
+/// delay (draft-ietf-rmcat-gcc-02 §6).
 ///
-/// The draft takes every loss above 10 % as congestion and stops growing above 2 %, so that a radio link that loses 3 % of all
-/// packets at any bitrate never grows. As libwebrtc does since 2021, in a simpler way, losses that do not depend on the bitrate
-/// are learned and left out.
+/// The draft treats every loss above 10 % as congestion and stops growing above 2 %. A radio link that loses 3 % of all
+/// packets at any bitrate would then never grow. Losses that do not depend on the bitrate are therefore estimated and
+/// subtracted, in a simpler way than libwebrtc has done since 2021.
 struct LossBound: Sendable {
-    /// Losses are counted over this time, and at least this many packets.
+    /// Losses are counted over this time and at least this number of packets.
     private static let window = MediaInterval.milliseconds(200)
     private static let packets = 20
-    /// Losses above the usual ones that make the limit fall, and those below which it grows again.
+    /// The limit falls if losses exceed the usual losses by more than the first value, and grows again if they exceed
+    /// them by less than the second.
     private static let high = 0.10
     private static let low = 0.03
-    /// The largest part of the packets that may count as lost for other reasons than congestion, and how fast that is learned;
-    /// with a queue, and without one.
+    /// The maximum fraction of losses that may be attributed to other causes than congestion, and how fast it is
+    /// estimated, with and without a queue.
     private static let maxInherent = 0.08
     private static let learning = 0.02
     private static let maxInherentWithoutQueue = 0.3
@@ -21,24 +22,26 @@ struct LossBound: Sendable {
 
     /// The limit; nil while losses do not limit anything.
     private(set) var bitrate: Bitrate?
-    /// The part of the packets that is lost whatever the bitrate is.
+    /// The fraction of packets that are lost at any bitrate.
     private(set) var inherent = 0.0
-    /// The part of the packets that was lost recently.
+    /// The fraction of packets that were lost recently.
     private(set) var recent = 0.0
-    /// The part of the packets that was lost recently while none waited on the path. What a full queue drops is not part of it.
+    /// The fraction of packets that were lost recently while none were queued on the path. Does not include packets
+    /// dropped by a full queue.
     private(set) var withoutQueue = 0.0
     private var (arrived, lost) = (0, 0)
     private var since: MediaTime?
     private var loweredAt: MediaTime?
 
-    /// - Parameter hasQueue: whether packets wait on the path. Without a queue, most losses are the path's own.
+    /// - Parameter hasQueue: whether packets are queued on the path. Without a queue, most losses are inherent to the
+    ///   path.
     mutating func add(
         arrived: Int, lost: Int, hasQueue: Bool, acknowledged: Bitrate?, estimate: Bitrate, now: MediaTime
     ) {
         self.arrived += arrived
         self.lost += lost
         guard let since else { return self.since = now }
-        // Packets that came late were counted as lost before.
+        // Packets that arrived late were counted as lost before.
         let lost = max(0, self.lost)
         let count = self.arrived + lost
         guard now - since >= Self.window, count >= Self.packets else { return }
@@ -58,7 +61,7 @@ struct LossBound: Sendable {
             lower(by: excess, acknowledged, estimate, now: now)
         } else if let bitrate, excess < Self.low {
             let raised = bitrate * (1 + (Self.growth - 1) * min(1, Double((now - since).nanoseconds) / 1e9) * 4)
-            // Far above what is sent, it limits nothing any more.
+            // If the limit is far above the bitrate sent, it has no effect anymore.
             self.bitrate = raised > max(acknowledged ?? .zero, .kilobits(500)) * 4 ? nil : raised
         }
     }
@@ -66,10 +69,10 @@ struct LossBound: Sendable {
     private mutating func lower(by excess: Double, _ acknowledged: Bitrate?, _ estimate: Bitrate, now: MediaTime) {
         if let loweredAt, now - loweredAt < .milliseconds(500) { return }
         loweredAt = now
-        // What was sent is what arrived and what was lost.
+        // The bitrate sent is the sum of what arrived and what was lost.
         let sent = acknowledged.map { $0 * (1 / max(0.1, 1 - recent)) } ?? estimate
         let base = min(bitrate ?? estimate, sent)
-        // What arrives did fit.
+        // The bitrate that arrives did fit.
         bitrate = min(base, max(base * (1 - 0.5 * min(1, excess)), (acknowledged ?? .zero) * RateControl.decrease))
     }
 }

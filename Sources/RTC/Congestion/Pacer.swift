@@ -1,41 +1,42 @@
-/// Limits how fast a subscriber's packets are sent once its path is known to be limited.
+/// Limits how fast packets are sent to a subscriber whose path is known to be limited.
 ///
-/// Audio is never delayed. Video waits while more was sent than the path carries: a keyframe that is sent at once would fill the
-/// path's queue for as long as it takes, and the audio would wait behind it. Retransmissions wait longer, because they come in
-/// addition to the media. Padding is not limited here: probes decide how much is sent.
+/// Audio is never delayed. Video waits while more was sent than the path carries: a keyframe sent in one burst would
+/// fill the path's queue, and the audio would wait behind it. Retransmissions wait longer, because they come in
+/// addition to the media. Padding is not limited here, because probes determine how much is sent.
 struct Pacer: Sendable {
-    /// How much faster than the estimate a burst of retransmissions may be (libwebrtc's pacing factor).
+    /// The maximum bitrate of a burst of retransmissions, relative to the estimate (libwebrtc's pacing factor).
     static let factor = 2.5
-    /// The largest such burst, in time at the paced bitrate.
+    /// The maximum length of such a burst, as time at the paced bitrate.
     private static let burst = MediaInterval.milliseconds(40)
 
-    /// The largest burst above the budget, in time at the budget's bitrate.
+    /// The maximum burst above the budget, as time at the budget's bitrate.
     private static let excess = MediaInterval.milliseconds(150)
-    /// The longest time for which nothing is added after a burst of media, such as a keyframe: 100 ms after this.
+    /// The maximum time without retransmissions after a burst of media, such as a keyframe: 100 ms longer than this.
     private static let longestDebt = MediaInterval.milliseconds(250)
 
-    /// How much faster than the budget video is sent, so that small errors of the budget cannot make it wait longer and longer.
+    /// The bitrate of video relative to the budget. It is above 1, so that small errors of the budget cannot delay
+    /// video more and more.
     private static let videoFactor = 1.1
-    /// The largest burst of video, in time at its paced bitrate. Longer than a tick of the router, because what waits is sent only
-    /// by ticks, every 20 to 30 ms.
+    /// The maximum burst of video, as time at its paced bitrate. It is longer than a tick of the router, because
+    /// waiting packets are sent only by ticks, every 20 to 30 ms.
     private static let videoBurst = MediaInterval.milliseconds(40)
-    /// The longest time for which no video is sent after other packets have used its share.
+    /// The maximum time without video after other packets have used its share.
     private static let longestVideoDebt = MediaInterval.milliseconds(400)
 
-    /// Bytes that were sent and are not in the debts yet.
+    /// The number of bytes sent that are not included in the debts yet.
     private var unpaid = 0
-    /// Bytes that were sent and not yet paid for by time: at the paced bitrate, at the budget's, and at that of video. Bounded, so
-    /// that one long burst does not block repairs and video for seconds.
+    /// The number of bytes sent but not yet paid off over time, at the paced bitrate, at the budget's bitrate, and at
+    /// that of video. Bounded, so that one long burst does not block repairs and video for seconds.
     private var (debt, budgetDebt, videoDebt) = (0, 0, 0)
     private static let maxDebt = 50_000
     private var (updatedAt, videoUpdatedAt): (MediaTime?, MediaTime?)
 
-    /// Counts bytes that are sent.
+    /// Counts bytes that are being sent.
     @inline(__always)
     mutating func sent(_ bytes: Int) { unpaid &+= bytes }
 
-    /// Returns how many bytes may be added to the media now.
-    /// - Parameter budget: the bitrate for all that is sent, averaged over a longer time than a burst.
+    /// Returns the number of bytes that may be sent now in addition to the media.
+    /// - Parameter budget: the bitrate for everything sent, averaged over more than a burst.
     mutating func room(at estimate: Bitrate, in budget: Bitrate, now: MediaTime) -> Int {
         charge()
         let paced = estimate * Self.factor
@@ -48,14 +49,14 @@ struct Pacer: Sendable {
         return max(0, min(paced.bytes(in: Self.burst) - debt, budget.bytes(in: Self.excess) - budgetDebt))
     }
 
-    /// Returns whether another packet of video may be sent now. It may be longer than what is left.
+    /// Returns whether another packet of video may be sent now. It may exceed the remaining budget.
     /// - Parameters:
-    ///   - bitrate: the bitrate for all that is sent.
-    ///   - floor: a bitrate that is used as it is, without the factor.
+    ///   - bitrate: the bitrate for everything sent.
+    ///   - floor: a bitrate that is used without the factor.
     mutating func hasRoomForVideo(at bitrate: Bitrate, orAt floor: Bitrate = .zero, now: MediaTime) -> Bool {
         charge()
         let paced = max(bitrate * Self.videoFactor, floor)
-        // The first call forgets what was sent while nothing was limited.
+        // The first call discards what was sent while nothing was limited.
         videoDebt = max(0, videoDebt - (videoUpdatedAt.map { paced.bytes(in: now - $0) } ?? videoDebt))
         videoDebt = min(videoDebt, paced.bytes(in: Self.longestVideoDebt))
         videoUpdatedAt = now

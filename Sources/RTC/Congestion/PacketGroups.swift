@@ -1,10 +1,10 @@
 /// Compares the times between groups of packets at the sender and at the receiver (draft-ietf-rmcat-gcc-02 §5.2, §5.3).
 ///
-/// Packets that were sent within a few milliseconds form a group, because a frame leaves in a burst whose inner distances say
-/// nothing about the path. As in libwebrtc's `InterArrivalDelta`, packets that the network held back and delivered together are
-/// counted in one group too.
+/// Packets that were sent within a few milliseconds form a group, because a frame is sent in a burst whose internal
+/// timing reveals nothing about the path. As in libwebrtc's `InterArrivalDelta`, packets that the network held back and
+/// delivered together also form one group.
 struct PacketGroups: Sendable {
-    /// The longest time between the first and the last packet of a group, at the sender.
+    /// The maximum time between the first and the last packet of a group, at the sender.
     private static let span = MediaInterval.milliseconds(5)
     /// Packets that arrive closer together than this, after having been sent further apart, were held back by the network.
     private static let burst = MediaInterval.milliseconds(5)
@@ -31,14 +31,14 @@ struct PacketGroups: Sendable {
     }
 
     /// Adds a packet, in the order of sending.
-    /// - Returns: the difference between the two groups before the packet's, if the packet starts a new one.
+    /// - Returns: the difference between the two previous groups, if the packet starts a new group.
     @inline(__always)
     mutating func add(sentAt: MediaTime, arrival: MediaInterval) -> Difference? {
         guard let group = current else {
             current = Group(firstSent: sentAt, lastSent: sentAt, firstArrival: arrival, lastArrival: arrival)
             return nil
         }
-        // A report that arrives late tells about packets of a finished group.
+        // A report that arrives late contains packets of a finished group.
         guard sentAt >= group.firstSent else { return nil }
         if belongs(sentAt, arrival, to: group) {
             current?.lastSent = max(group.lastSent, sentAt)

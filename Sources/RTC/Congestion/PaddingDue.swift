@@ -1,20 +1,20 @@
-/// How much padding is due, to fill a path up to a bitrate.
+/// The amount of padding to send in order to fill a path up to a bitrate.
 struct PaddingDue: Sendable {
-    /// The longest time without a tick that is made up for.
+    /// The maximum time without a tick that is compensated for.
     private static let longestTick = MediaInterval.milliseconds(50)
 
-    /// In bytes; negative after a packet that was longer than what was due.
+    /// The number of bytes due; negative after a packet that was longer than that.
     private var bytes = 0
-    /// The previous tick, with padding or without.
+    /// The time of the previous tick, with or without padding.
     var updatedAt: MediaTime?
 
-    /// Forgets what was due.
+    /// Resets the amount due.
     mutating func none() -> Int {
         bytes = 0
         return 0
     }
 
-    /// Returns how many bytes to add to the media that is sent.
+    /// Returns the number of bytes to send in addition to the media.
     mutating func add(to media: Bitrate, upTo target: Bitrate, now: MediaTime) -> Int {
         guard let updatedAt else { return none() }
         guard target > media else { return 0 }

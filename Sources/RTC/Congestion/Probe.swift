@@ -1,22 +1,22 @@
-/// A short time in which more is sent than the estimate allows, to find out whether the path carries it.
+/// A short period in which more is sent than the estimate allows, to determine whether the path carries it.
 ///
-/// Without it the estimate could never exceed what the current layers need by much, because nothing larger is ever sent. All
-/// packets of the time count, media and repeated ones.
+/// Without probes, the estimate could never significantly exceed the needs of the current layers, because nothing
+/// larger is ever sent. All packets sent in this period count, both media and padding.
 struct Probe: Sendable {
-    /// Long enough to tell the bitrate from bursts.
+    /// Long enough to distinguish the bitrate from bursts.
     private static let longest = MediaInterval.milliseconds(120)
-    /// The queue that a probe may cause if the path carries no more than the estimate.
+    /// The maximum queue, in seconds, that a probe may cause if the path carries no more than the estimate.
     private static let queue = 0.06
-    /// The least that shows something: so many packets, and at this bitrate. Padding packets are short.
+    /// The minimum for a valid result: this number of packets, at this bitrate. Padding packets are short.
     private static let fewestPackets = 5
     static let slowest = Bitrate.kilobits(150)
     /// How long after the end of the probe its last packets may still be reported.
     private static let reportTimeout = MediaInterval.seconds(2)
-    /// The part of a probe's packets that must arrive.
+    /// The minimum fraction of a probe's packets that must arrive.
     private static let sufficient = 0.8
-    /// If less than this part of the sent bitrate arrives, the path was full.
+    /// If less than this fraction of the sent bitrate arrives, the path was full.
     private static let full = 0.9
-    /// The part of a full path's bitrate that is used.
+    /// The fraction of a full path's bitrate that is used.
     private static let margin = 0.95
 
     let target: Bitrate
@@ -32,15 +32,15 @@ struct Probe: Sendable {
     private var (firstArrival, lastArrival) = (MediaInterval.zero, MediaInterval.zero)
 
     /// - Parameters:
-    ///   - estimate: what the path is believed to carry.
-    ///   - first: the extended number of the first packet sent from now on.
+    ///   - estimate: the current estimate of the path's bitrate.
+    ///   - first: the extended number of the first packet that belongs to the probe.
     init(target: Bitrate, estimate: Bitrate, first: Int64, now: MediaTime) {
         (self.target, self.first, startedAt) = (target, first, now)
         let excess = Double((target - estimate).bitsPerSecond) / Double(max(1, estimate.bitsPerSecond))
         length = min(Self.longest, MediaInterval(nanoseconds: Int64(Self.queue / max(excess, 0.1) * 1e9)))
     }
 
-    /// Ends the sending after the probe's length, if enough packets were sent.
+    /// Ends the sending after the probe's duration, if enough packets were sent.
     /// - Parameter next: the extended number of the first packet that does not belong to the probe.
     mutating func endIfDue(before next: Int64, now: MediaTime) {
         guard last == nil, now - startedAt >= length else { return }
@@ -63,7 +63,7 @@ struct Probe: Sendable {
         packets += 1
     }
 
-    /// What the probe has shown, once enough of it was reported; nil before, or if it was too small to tell.
+    /// Returns the probe's result once enough of it was reported; nil before that, or if the probe was too small.
     /// - Parameter reported: the highest extended number that feedback has reported.
     func result(reported: Int64) -> Bitrate? {
         guard let last, reported >= last, packets >= Self.fewestPackets,
@@ -76,10 +76,11 @@ struct Probe: Sendable {
     }
 }
 
-/// Decides when to probe, and how fast.
+/// Decides when to probe, and at which bitrate.
 ///
-/// A result above the estimate is kept, and verified: for most of a second padding fills the estimate, so that a path that only
-/// took a burst shows a queue before anybody relies on it. Probes that found nothing are repeated less and less often.
+/// A result above the estimate is adopted and verified: for most of a second, padding fills the estimate, so that a
+/// path that only absorbed a burst shows a queue before the bitrate is relied on. Probes without a result are repeated
+/// less and less often.
 struct Probing: Sendable {
     /// A result that is being verified.
     private struct Verification: Sendable {
@@ -87,24 +88,24 @@ struct Probing: Sendable {
         let former: Bitrate
         let result: Bitrate
         let until: MediaTime
-        /// How many reports in a row have shown a queue.
+        /// The number of consecutive reports that have shown a queue.
         var queued = 0
     }
 
-    /// The time without congestion before a probe, and its growth after probes that found nothing.
+    /// The time without congestion before a probe, and its growth after probes without a result.
     private static let shortest = MediaInterval.milliseconds(1500)
     private static let longest = MediaInterval.seconds(3)
     private static let verification = MediaInterval.milliseconds(700)
-    /// How long after a verified result the next probe starts.
+    /// The time from a verified result until the next probe.
     private static let next = MediaInterval.milliseconds(100)
-    /// Queues that refute a result: in one report, and in several in a row. A path that carries the result shows none. Jitter and a
-    /// busy receiver show in single reports.
+    /// The queues that refute a result: in one report, and in several consecutive ones. A path that carries the result
+    /// shows none. Jitter and a busy receiver affect single reports.
     private static let long = MediaInterval.milliseconds(60)
     private static let short = MediaInterval.milliseconds(20)
-    /// How many in a row: the first time, and after a result was refuted.
+    /// The number of consecutive reports: the first time, and after a result was refuted.
     private static let reports = 3
     private static let fewReports = 2
-    /// How far probes exceed the estimate, also after one succeeded, and after a result was refuted.
+    /// How far probes exceed the estimate: normally, after a success, and after a result was refuted.
     private static let factor = 1.5
     private static let nextFactor = 2.0
     private static let carefulFactor = 1.15
@@ -114,20 +115,21 @@ struct Probing: Sendable {
     private var dueAt: MediaTime?
     private var verification: Verification?
     private var succeeded = false
-    /// The last result that a queue refuted. A link that lets bursts pass (a token bucket) seems to carry more each time, and each
-    /// verification fills its queue. So probes exceed the estimate by little until a result of this size is verified.
+    /// The latest result that was refuted by a queue. A link that lets bursts pass (a token bucket) seems to carry more
+    /// each time, and each verification fills its queue. Probes therefore exceed the estimate only slightly until a
+    /// result of this size is verified.
     private var refuted: Bitrate?
     private var refutedAt: MediaTime?
-    /// How long the queue of a refuted result takes to drain.
+    /// How long the queue after a refuted result takes to drain.
     private static let drain = MediaInterval.seconds(1)
 
-    /// Whether padding should fill the estimate now.
+    /// Returns whether padding should fill the estimate now.
     func isVerifying(now: MediaTime) -> Bool { verification.map { now < $0.until } ?? false }
 
-    /// Whether the latest result has not been verified yet. It may be due, and wait for a report without a queue.
+    /// Whether the latest result has not been verified yet. It may be due and waiting for a report without a queue.
     var isUnverified: Bool { verification != nil }
 
-    /// Whether a result was refuted so recently that its queue still drains.
+    /// Returns whether a result was refuted so recently that its queue is still draining.
     func hasRefuted(now: MediaTime) -> Bool { refutedAt.map { now - $0 < Self.drain } ?? false }
 
     /// Must be called when a queue grows.
@@ -137,7 +139,7 @@ struct Probing: Sendable {
         dueAt = now + interval
     }
 
-    /// Must be called for each report, with the lowest delay above the path's own that it shows.
+    /// Must be called for each report, with the minimum queueing delay in it.
     /// - Returns: the estimate before the probe, if the report refutes the probe's result.
     mutating func verify(queue: MediaInterval, now: MediaTime) -> Bitrate? {
         guard var verification else { return nil }
@@ -156,7 +158,7 @@ struct Probing: Sendable {
     }
 
     /// Starts a probe if one is due.
-    /// - Parameter wanted: the bitrate that would be used if the path carried it, above the estimate.
+    /// - Parameter wanted: the bitrate above the estimate that would be used if the path carried it.
     mutating func begin(wanted: Bitrate, estimate: Bitrate, next number: Int64, now: MediaTime) {
         if let probe, probe.isOver(now: now) { failed(now: now) }
         guard probe == nil, !isUnverified else { return }
@@ -171,14 +173,14 @@ struct Probing: Sendable {
 
     mutating func endIfDue(before number: Int64, now: MediaTime) { probe?.endIfDue(before: number, now: now) }
 
-    /// Starts the next probe soon, because earlier results say nothing any more.
+    /// Starts the next probe soon, because earlier results are no longer relevant.
     mutating func retry(now: MediaTime) { (interval, dueAt, refuted, refutedAt) = (Self.shortest, now, nil, nil) }
 
     mutating func add(_ number: Int64, _ packet: SentPackets.Packet, arrival: MediaInterval) {
         probe?.add(number, packet, arrival: arrival)
     }
 
-    /// Returns the result of a probe that has just been reported completely, if it is above the estimate.
+    /// Returns the result of a probe that was just completely reported, if it is above the estimate.
     mutating func takeResult(reported: Int64, estimate: Bitrate, now: MediaTime) -> Bitrate? {
         guard let probe, let result = probe.result(reported: reported) else { return nil }
         guard result > estimate * 1.05 else {

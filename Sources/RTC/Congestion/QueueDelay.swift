@@ -5,11 +5,11 @@ struct ReportedDelays: Sendable {
 
     /// The lowest delay; nil without packets.
     var lowest: MediaInterval? { count > 0 ? lowestDelay : nil }
-    /// When the packet was sent that was sent last; nil without packets.
+    /// When the packet that was sent last was sent; nil without packets.
     var newest: MediaTime? { count > 0 ? last.sentAt : nil }
 
     private var count = 0
-    // These are no optionals, which every packet would have to test.
+    // These are not optionals, because every packet would have to test them.
     private var lowestDelay = MediaInterval(nanoseconds: .max)
     private var first = (sentAt: MediaTime(nanoseconds: .max), oneWay: MediaInterval.zero)
     private var last = (sentAt: MediaTime(nanoseconds: .min), oneWay: MediaInterval.zero)
@@ -49,51 +49,52 @@ struct ReportedDelays: Sendable {
         if sentAt >= last.sentAt { last = (sentAt, oneWay) }
     }
 
-    /// The last part that was complete when a new one began.
+    /// The last part that was complete when a new one started.
     private var former: Part?
 
-    /// How much the delay has grown from the first packets to the last. The lowest delays count, because jitter only makes them
-    /// larger.
+    /// The growth of the delay from the first packets to the last. Computed from the minimum delays, because jitter
+    /// only increases delays.
     var rise: MediaInterval {
         guard start.count >= Part.fewest, let last = end.count >= Part.fewest ? end : former else { return .zero }
         return max(.zero, last.lowest - start.lowest)
     }
 
-    /// Whether the delays are those of a queue. If the receiver or a radio link was busy and then delivered everything that it
-    /// had held back, each packet has waited less than the one sent before it.
+    /// Whether the delays are caused by a queue. If the receiver or a radio link was busy and then delivered everything
+    /// that it had held back, each packet has waited less than the one sent before it.
     var isQueue: Bool {
         guard count >= 3, last.sentAt - first.sentAt >= Self.shortest else { return false }
         return last.oneWay >= first.oneWay - Self.tolerance
     }
 
-    /// Whether each packet seems to have waited longer than the one sent before it.
+    /// Whether each packet has apparently waited longer than the one sent before it.
     var isGrowing: Bool {
         count >= 2 && last.oneWay > first.oneWay
     }
 }
 
-/// The time that packets wait in queues on the path: the delay above the smallest one of the last 10 to 20 s. The clocks of the
-/// two ends need not agree.
+/// The queueing delay on the path: the delay above the minimum of the last 10 to 20 s. The clocks of the two ends need
+/// not agree.
 struct QueueDelay: Sendable {
     private static let window = MediaInterval.seconds(10)
 
     private var lowest: MediaInterval?
     private var former: MediaInterval?
     private var since: MediaTime?
-    /// The smallest delay of the packets in the latest reports. The smallest, because jitter only makes delays larger.
+    /// The minimum delay of the packets in the latest reports. The minimum is used because jitter only increases
+    /// delays.
     private(set) var current = MediaInterval.zero
-    /// The smallest delay of the packets in the latest report.
+    /// The minimum delay of the packets in the latest report.
     private(set) var latest = MediaInterval.zero
     private var recent = (MediaInterval.zero, MediaInterval.zero, MediaInterval.zero)
 
     /// - Parameters:
-    ///   - sentAt: when a packet was sent, by our clock.
+    ///   - sentAt: when a packet was sent, by the local clock.
     ///   - arrival: when it arrived, by the receiver's clock.
     static func oneWay(_ sentAt: MediaTime, _ arrival: MediaInterval) -> MediaInterval {
         MediaInterval(nanoseconds: arrival.nanoseconds &- sentAt.nanoseconds)
     }
 
-    /// - Parameter oneWay: the smallest difference between arrival and sending in a report.
+    /// - Parameter oneWay: the minimum difference between arrival and sending in a report.
     mutating func add(_ oneWay: MediaInterval, now: MediaTime) {
         if since.map({ now - $0 >= Self.window }) ?? true { (former, lowest, since) = (lowest, oneWay, now) }
         lowest = min(lowest ?? oneWay, oneWay)

@@ -1,12 +1,12 @@
-/// Increases and decreases the estimate (draft-ietf-rmcat-gcc-02 §5.5): by a factor while the capacity is unknown, slowly near
-/// the bitrate at which a queue grew before, and down to 85 % of what arrives when a queue grows.
+/// Increases and decreases the estimate (draft-ietf-rmcat-gcc-02 §5.5): by a factor while the capacity is unknown,
+/// slowly near the bitrate at which a queue grew before, and to 85 % of the arriving bitrate when a queue grows.
 struct RateControl: Sendable {
-    /// The part of the acknowledged bitrate that is left after a decrease.
+    /// The fraction of the acknowledged bitrate that is kept after a decrease.
     static let decrease = 0.85
-    /// The growth in a second while the capacity is unknown.
+    /// The growth per second while the capacity is unknown.
     private static let growth = 1.08
-    /// How far the estimate may grow above what arrives, because more than that was never tried: a probe must show more. Next to
-    /// a flow that fills the queue, probes show nothing.
+    /// How far the estimate may grow above the arriving bitrate. More than that was never tried, so a probe must show
+    /// it. Next to a flow that fills the queue, probes show nothing.
     private static let ahead = 1.1
     private static let aheadOfCompetitor = 1.5
     private static let slack = Bitrate.kilobits(10)
@@ -25,14 +25,14 @@ struct RateControl: Sendable {
 
     init(estimate: Bitrate) { self.estimate = estimate }
 
-    /// Raises the estimate to what a probe has shown.
+    /// Raises the estimate to the result of a probe.
     mutating func raise(to bitrate: Bitrate) { estimate = max(estimate, bitrate) }
 
-    /// Lowers the estimate to what another limit allows.
+    /// Lowers the estimate to another limit.
     mutating func limit(to bitrate: Bitrate) { estimate = min(estimate, bitrate) }
 
-    /// Whether a long queue stands. If not, the estimate falls by no more than 15 % at once, because with little to send less
-    /// arrives than the path carries.
+    /// Whether there is a long queue. If not, the estimate falls by at most 15 % at a time, because when little is
+    /// sent, less arrives than the path carries.
     var isQueueLong = false
 
     mutating func update(
@@ -71,7 +71,7 @@ struct RateControl: Sendable {
         learn(Double(acknowledged.bitsPerSecond) / 1000)
     }
 
-    /// Grows and falls like TCP, next to a flow that fills the queue: by a packet more in each round trip, and by a fifth after
+    /// Grows and falls like TCP next to a flow that fills the queue: by one packet per round trip, and by a fifth after
     /// losses.
     mutating func compete(falls: Bool, acknowledged: Bitrate?, roundTrip: MediaInterval, now: MediaTime) {
         defer { changedAt = now }
@@ -88,7 +88,8 @@ struct RateControl: Sendable {
         estimate = max(estimate, min(raised, acknowledged * Self.aheadOfCompetitor + Self.slack))
     }
 
-    /// Whether the acknowledged bitrate is near those at which queues grew. One far from them starts a new search.
+    /// Returns whether the acknowledged bitrate is near those at which queues grew. A bitrate far from them starts a
+    /// new search.
     private func isNear(_ kilobits: Double) -> Bool {
         guard let mean else { return false }
         return abs(kilobits - mean) <= 3 * (variance * mean).squareRoot()
@@ -113,13 +114,13 @@ struct RateControl: Sendable {
         }
         var raised = estimate
         if mean != nil {
-            // One packet more in each response time, which is a round trip and the time to notice.
+            // One more packet per response time, which is a round trip plus the time to notice.
             let response = Double((roundTrip + .milliseconds(100)).nanoseconds) / 1e9
             let perSecond = max(4000, min(1200 * 8, Double(estimate.bitsPerSecond) / 30) / response)
             raised = raised + Bitrate(bitsPerSecond: Int64(perSecond * seconds))
         } else {
             var factor = 1.0
-            // The power of the growth, for the short times between reports.
+            // A linear approximation of the exponential growth, for the short times between reports.
             factor += (Self.growth - 1) * seconds
             raised = raised * factor
         }

@@ -1,6 +1,6 @@
 /// The receiver's own estimate of all that it receives (REMB, draft-alvestrand-rmcat-remb-03).
 struct ReceiverEstimate: Sendable {
-    /// How long an estimate counts. libwebrtc repeats it about once a second, with its reports.
+    /// How long an estimate is valid. libwebrtc repeats it about once per second, with its reports.
     private static let lifetime = MediaInterval.seconds(5)
 
     private(set) var bitrate: Bitrate?
@@ -8,8 +8,8 @@ struct ReceiverEstimate: Sendable {
 
     mutating func receive(_ bitrate: Bitrate, now: MediaTime) { (self.bitrate, receivedAt) = (bitrate, now) }
 
-    /// A receiver that reports and no longer states an estimate has none, so its last one is forgotten. While nothing arrives, it
-    /// stays: the path may be blocked.
+    /// Handles a receiver report. A receiver that sends reports but no longer sends an estimate has none, so its last
+    /// one is dropped. While nothing arrives, it is kept, because the path may be blocked.
     mutating func receiveReport(now: MediaTime) {
         if now - receivedAt > Self.lifetime { bitrate = nil }
     }

@@ -3,7 +3,7 @@ struct ReferenceTime: Sendable {
     /// The latest time in units of 64 ms, not wrapped.
     private var latest: Int64?
 
-    /// Returns what must be added to the times in a report so that they continue those in the previous one.
+    /// Returns the offset to add to the times in a report so that they continue those of the previous report.
     mutating func offset(of time: Int32) -> MediaInterval {
         let step = latest.map { ((Int64(time) &- $0) << 40) >> 40 } ?? 0
         let extended = latest.map { $0 &+ step } ?? Int64(time)

@@ -40,22 +40,22 @@ public struct SentPackets: Sendable {
         return number
     }
 
-    /// Forgets the packet that was added last.
+    /// Removes the most recently added packet.
     mutating func removeLast() { count = max(0, count - 1) }
 
-    /// Reads the memory that `add` needs.
+    /// Reads the memory that `add` needs, so that it is in the cache.
     @inline(__always)
     func warm() -> UInt64 { UInt64(records[Int(truncatingIfNeeded: count) & (Self.capacity - 1)]) }
 
     /// The extended number of the oldest packet that is remembered.
     var oldest: Int64 { max(0, count &- Int64(Self.capacity)) }
 
-    /// Returns the extended number that a 16-bit number in feedback stands for. It may be one that is not remembered.
+    /// Returns the extended number for a 16-bit number in feedback. The packet may no longer be remembered.
     func nearest(_ number: UInt16) -> Int64 {
         count &- 1 &- Int64(UInt16(truncatingIfNeeded: count &- 1) &- number)
     }
 
-    /// Returns the extended number that a 16-bit number in feedback stands for; nil if no such packet is remembered.
+    /// Returns the extended number for a 16-bit number in feedback; nil if no such packet is remembered.
     func extended(_ number: UInt16) -> Int64? {
         let extended = nearest(number)
         return extended >= oldest ? extended : nil
@@ -66,8 +66,8 @@ public struct SentPackets: Sendable {
         packet(records[Int(truncatingIfNeeded: number) & (Self.capacity - 1)], now: now)
     }
 
-    /// Notes that feedback has reported a packet's arrival.
-    /// - Returns: the packet as it was before.
+    /// Records that feedback has reported a packet's arrival.
+    /// - Returns: the packet's previous record.
     @inline(__always)
     mutating func arrived(_ number: Int64, now: MediaTime) -> Packet {
         let index = Int(truncatingIfNeeded: number) & (Self.capacity - 1)

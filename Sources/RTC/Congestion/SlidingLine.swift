@@ -1,24 +1,24 @@
-/// Fits a line through the latest points by least squares. It keeps running sums, so that adding a point costs the same however
-/// long the window is.
+/// Fits a line through the latest points by least squares. It keeps running sums, so that the cost of adding a point
+/// does not depend on the length of the window.
 struct SlidingLine: Sendable {
     /// The number of points.
     static let window = 20
-    /// If the denominator of the slope is smaller, all points have the same x: arrivals are reported in steps of 0.25 ms, and with
-    /// one such step between one of 20 points and the others it is 1.2.
+    /// If the denominator of the slope is smaller, all points have the same x. Arrivals are reported in steps of 0.25
+    /// ms. With one such step between one of 20 points and the others, the denominator is 1.2.
     private static let smallest = 1.0
 
     private var points = ContiguousArray<SIMD2<Double>>(repeating: .zero, count: window)
-    /// Where the next point goes.
+    /// The position of the next point.
     private var place = 0
-    /// Whether each place has a point.
+    /// Whether each position has a point.
     private var isFull = false
-    /// A point near the others. The sums are of the distances from it.
+    /// A point near the others. The sums use distances from it.
     private var origin = SIMD2<Double>.zero
     private var sum = SIMD2<Double>.zero
     /// The sums of the squares of x, and of the products of x and y.
     private var products = SIMD2<Double>.zero
 
-    /// Adds a point, in the place of the oldest one.
+    /// Adds a point in place of the oldest one.
     @inline(__always)
     mutating func add(_ point: SIMD2<Double>) {
         if place == 0 {
@@ -32,7 +32,7 @@ struct SlidingLine: Sendable {
         if place == Self.window { (place, isFull) = (0, true) }
     }
 
-    /// The slope of the line; nil while there are fewer points than the window has, or if all have the same x.
+    /// The slope of the line; nil while the window is not full, or if all points have the same x.
     @inline(__always)
     var slope: Double? {
         guard isFull else { return nil }
@@ -40,8 +40,8 @@ struct SlidingLine: Sendable {
         return scaled.x >= Self.smallest ? scaled.y / scaled.x : nil
     }
 
-    /// Adds all points but the one in the first place again. Once in a window this is done before the rounding errors of small
-    /// differences between large numbers become visible.
+    /// Adds all points except the first again. Done once per window, before the rounding errors of small differences
+    /// between large numbers become significant.
     private mutating func begin(near point: SIMD2<Double>) {
         (origin, sum, products) = (point, .zero, .zero)
         guard isFull else { return }

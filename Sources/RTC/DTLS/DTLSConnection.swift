@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// Why a handshake failed.
+/// The reason why a handshake failed.
 public enum DTLSFailure: Error, Hashable, Sendable {
     /// The peer's certificate does not match the signaled fingerprint, because of an interception or a mistake on either side.
     case fingerprint
-    /// The peer supports none of our SRTP protection profiles (RFC 5764 §4.1.2).
+    /// The peer supports none of the local SRTP protection profiles (RFC 5764 §4.1.2).
     case noProfile
     /// The handshake took longer than `DTLSConnection.deadline`.
     case timeout
@@ -18,13 +18,15 @@ public enum DTLSFailure: Error, Hashable, Sendable {
 
 /// A DTLS 1.2 association that only negotiates keys for SRTP (RFC 5764). Application data is discarded.
 ///
-/// OpenSSL does the handshake in memory. Its retransmission timer is disabled, because it reads the wall clock. Instead, this
-/// class keeps the most recent flight and retransmits it unchanged, timed by the caller's clock. A peer that missed a record
-/// accepts the copy, and a peer that already has the record drops the copy as a replay (RFC 6347 §4.1.2.6).
+/// OpenSSL does the handshake in memory. Its retransmission timer is disabled, because it reads the wall clock.
+/// Instead, this class keeps the most recent flight and retransmits it unchanged, timed by the caller's clock. A peer
+/// that missed a record accepts the copy, and a peer that already has the record drops the copy as a replay (RFC 6347
+/// §4.1.2.6).
 ///
-/// The loss of the server's final flight needs more. Browsers then retransmit their Finished in a new record, and OpenSSL
-/// answers it by sending the flight again. If a client retransmits the same record, OpenSSL drops it as a replay, so this class
-/// retransmits the flight. Our own client retransmits the same record, so it relies on its server to do this.
+/// The loss of the server's final flight needs additional handling. Browsers then retransmit their Finished in a new
+/// record, and OpenSSL answers it by sending the flight again. If a client retransmits the same record, OpenSSL drops
+/// it as a replay, so this class retransmits the flight. Confab's own client retransmits the same record, so it relies
+/// on its server to do this.
 ///
 /// Cookies (`HelloVerifyRequest`) are not used: the owner passes only datagrams from paths that ICE has validated.
 public final class DTLSConnection {
@@ -167,7 +169,7 @@ public final class DTLSConnection {
                 nextRetransmission = nil
                 drain(sink, repeats: false)
             case .failure(let failure):
-                // Fail before sending our Finished, so that the peer does not complete the handshake either.
+                // Fail before sending this side's Finished, so that the peer does not complete the handshake either.
                 fail(failure)
             }
             return

@@ -62,7 +62,7 @@ public struct ICEControllingAgent {
         nextFirstCheck = MediaTime(nanoseconds: .min)
     }
 
-    /// Sets the server's credentials. Checks begin with the next `handleTimeout`.
+    /// Sets the server's credentials. Checks start with the next `handleTimeout`.
     public mutating func setRemote(_ remote: ICECredentials) { self.remote = remote }
 
     /// Adds a pair of a local socket and a server candidate. If there are already `maxPairs`, it replaces the worst pair that has
@@ -84,9 +84,9 @@ public struct ICEControllingAgent {
         if selectedPath?.socket == socket { (selectedPath, lastConsent) = (nil, nil) }
     }
 
-    /// Begins again with new credentials. The owner adds the candidates of the new description. The other pairs are removed:
-    /// a remote agent that changes its network would otherwise fill the list with addresses it no longer has. Only the selected
-    /// path stays, until another pair is nominated or the path's consent expires.
+    /// Restarts with new credentials. The owner adds the candidates of the new description. The other pairs are
+    /// removed: a remote agent that changes its network would otherwise fill the list with addresses it no longer has.
+    /// Only the selected path stays, until another pair is nominated or the path's consent expires.
     public mutating func restart(local: ICECredentials, remote: ICECredentials) {
         (self.local, self.remote) = (local, remote)
         pairs.removeAll { $0.path != selectedPath }
@@ -266,7 +266,8 @@ public struct ICEControllingAgent {
     ) {
         guard let remote else { return }
         let isNomination: Bool
-        // Nominate the selected path again with each check, so that a lite agent learns our new address if a NAT changes it.
+        // Nominate the selected path again with each check, so that a lite agent gets the new address if a NAT changes
+        // it.
         if case .checking = pairs[index].stage { isNomination = false } else { isNomination = true }
         let transaction = STUNTransaction(using: &random)
         var writer = STUNWriter(sink.prepare(STUN.maxBytes), .request, transaction: transaction)

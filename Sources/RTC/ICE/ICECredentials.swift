@@ -47,7 +47,7 @@ public enum ICEOutcome: Hashable, Sendable {
     case selected
 }
 
-/// Why a STUN message was dropped.
+/// The reason why a STUN message was dropped.
 public enum ICEDrop: Hashable, Sendable {
     /// The datagram is not a message of RFC 8489, or not of a kind that this agent processes.
     case malformed
@@ -70,8 +70,8 @@ public enum ICETimes {
     static let consentRetry = MediaInterval.seconds(1)
     /// The time between the initial checks of two pairs (`Ta` in RFC 8445 §14.2).
     static let pacing = MediaInterval.milliseconds(50)
-    /// The initial retransmission timeout. RFC 8445 §14.3 recommends 500 ms for agents that do not know better. With one server
-    /// and few candidates, half of that still exceeds the round-trip time.
+    /// The initial retransmission timeout. RFC 8445 §14.3 recommends 500 ms for agents without better information. With
+    /// one server and few candidates, half of that still exceeds the round-trip time.
     static let firstRetransmission = MediaInterval.milliseconds(250)
     static let longestRetransmission = MediaInterval.milliseconds(1600)
     /// How long to wait for a better pair once one pair works.

@@ -1,13 +1,15 @@
-/// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers checks
-/// and does not look for paths. It ignores the client's candidates. It never sends media to an address until a check with the
-/// right password has arrived from there.
+/// The server's ICE-lite agent (RFC 8445 §2.5). The server is reachable, so the agent is always controlled: it answers
+/// checks and does not look for paths. It ignores the client's candidates. It never sends media to an address until a
+/// check with the right password has arrived from there.
 ///
-/// It sends a check of its own in one case: if the client's media or RTCP comes from an address that is not validated, because a NAT
-/// has assigned a new one. The client would notice only at its next check, seconds later. An answer shows that the client is there
-/// and consents (RFC 7675 §5.1), so it validates and selects the path.
+/// It sends its own check in only one case: if the client's media or RTCP arrives from an address that is not
+/// validated, because a NAT has assigned a new one. The client would notice only at its next check, seconds later. An
+/// answer shows that the client is at that address and consents (RFC 7675 §5.1), so the agent validates and selects the
+/// path.
 ///
-/// An authenticated check *validates* a path. A check with USE-CANDIDATE *selects* a path; the most recent one counts, because
-/// a phone that changes networks nominates its new path. A path without a check for `ICETimes.consent` is removed.
+/// An authenticated check *validates* a path. A check with USE-CANDIDATE *selects* a path; the most recent one counts,
+/// because a phone that changes networks nominates its new path. A path without a check for `ICETimes.consent` is
+/// removed.
 public struct ICELiteAgent {
     /// The maximum number of paths. A phone has a few interfaces, each with one or two addresses, over UDP and TCP. Beyond this
     /// number, the least recently checked path is removed.
@@ -20,7 +22,7 @@ public struct ICELiteAgent {
         /// The client's username fragment; nil until the client's description arrives. Until then the agent accepts any
         /// fragment, because a check is already authenticated by the server's password.
         var remoteName: [UInt8]?
-        /// The client's password, with which it authenticates answers.
+        /// The client's password, which authenticates the client's answers.
         var remoteKey: [UInt8]?
         var number: Int
 
@@ -57,7 +59,7 @@ public struct ICELiteAgent {
     /// The credentials before a restart, accepted until a path is nominated with the new ones (RFC 8445 §9).
     private var former: Generation?
     private var paths: [ValidatedPath] = []
-    /// The most recent check of our own that was not answered yet.
+    /// This agent's most recent check that was not answered yet.
     private var ownCheck: OwnCheck?
     /// The nominated path, which carries media.
     public private(set) var selectedPath: Path?
@@ -118,12 +120,13 @@ public struct ICELiteAgent {
 
     // MARK: Checks of our own
 
-    /// The minimum time between two checks of our own, and the time that an answer may take.
+    /// The minimum time between two checks by this agent, and the maximum time for an answer.
     static let ownCheckInterval = MediaInterval.milliseconds(200)
     static let longestAnswer = MediaInterval.seconds(2)
 
-    /// Checks whether the client is at the end of a path that is not validated. An authentic and new packet must have arrived
-    /// over the path before, and there are at most five checks a second, so nobody can direct much to another address.
+    /// Checks whether the client is at the end of a path that is not validated. An authentic and new packet must have
+    /// arrived over the path before, and there are at most five checks per second, so that the checks cannot be used to
+    /// flood another address.
     mutating func check(
         _ path: Path, now: MediaTime, sink: any DatagramSink, using random: inout some RandomNumberGenerator
     ) {
@@ -178,7 +181,7 @@ public struct ICELiteAgent {
 
     /// - Returns: true if the selected path changed.
     private mutating func nominate(_ path: Path, _ generation: Int) -> Bool {
-        // Checks with the former credentials are late after a restart, so they do not select another path.
+        // Checks with the previous credentials are late after a restart, so they do not select another path.
         guard generation == current.number || selectedPath == nil else { return false }
         if generation == current.number, former != nil {
             former = nil

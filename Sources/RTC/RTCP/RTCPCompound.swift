@@ -33,8 +33,8 @@ public struct RTCPCompound: Sequence, IteratorProtocol {
         self.bytes = bytes
     }
 
-    /// Browsers pad transport-wide feedback by one to three bytes, like all of libwebrtc, although RFC 3550 §6.4.1 allows only
-    /// multiples of four.
+    /// Whether the packet type may have unaligned padding. Browsers pad transport-wide feedback by one to three bytes,
+    /// as all of libwebrtc does, although RFC 3550 §6.4.1 allows only multiples of four.
     private static func isOddlyPadded(_ type: UInt8) -> Bool { type == RTCP.PacketType.transportLayerFeedback.rawValue }
 
     private static func length(in bytes: UnsafeRawBufferPointer, at position: Int) -> Int {

@@ -38,8 +38,8 @@ extension RTCP {
     /// The sequence numbers in a NACK. Each item in the packet is one number and a bit for each of the 16 numbers after it (RFC
     /// 4585 §6.2.1). Numbers may appear more than once.
     public struct LostSequenceNumbers: Sequence, IteratorProtocol {
-        /// The maximum number of sequence numbers read from one NACK. Browsers track at most a thousand missing packets. A
-        /// datagram could contain six times as many, and each would cost a search.
+        /// The maximum number of sequence numbers read from one NACK. Browsers track at most a thousand missing
+        /// packets. A datagram could contain six times as many, and each needs a search.
         public static let most = 1_000
 
         private var reader: ByteReader

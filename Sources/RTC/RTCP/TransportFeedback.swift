@@ -10,8 +10,8 @@ public struct TransportFeedback: Sendable {
     /// The number of packets that are remembered. It must be a power of two. This is 8 s at 1000 packets a second, while
     /// feedback is sent every 50 to 200 ms.
     public static let window = 8_192
-    /// How many packets behind the reported ones a late packet may be to be reported after all. All packets after it are then
-    /// reported again, which for older packets would cost more than it helps.
+    /// How many packets behind the reported ones a late packet may be to be reported after all. All packets after it
+    /// are then reported again, which costs too much for older packets.
     public static let maxReordered: Int64 = 256
     /// The longest feedback packet in bytes, including its header. It fits in a datagram together with a receiver report.
     public static let maxBytes = 1_100

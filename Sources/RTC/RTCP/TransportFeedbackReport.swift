@@ -96,7 +96,8 @@ public struct TransportFeedbackReport {
                 let status = status(0)
                 return status == 3 ? 0 : count * status
             }
-            // The statuses that count, in the highest of the 14 bits, and of two bits the high and the low ones.
+            // The valid statuses are in the highest of the 14 bits. With two bits each, the high and low bits are
+            // separated.
             let statuses = bits & 0x3fff & (0x3fff << UInt16(14 - count * (isTwoBit ? 2 : 1)))
             guard isTwoBit else { return statuses.nonzeroBitCount }
             let (high, low) = (statuses >> 1 & 0x1555, statuses & 0x1555)

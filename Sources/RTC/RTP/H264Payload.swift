@@ -1,4 +1,5 @@
-/// The NAL units that begin in an H.264 packet (RFC 6184 §5.2). They tell whether a receiver can start with this packet.
+/// The NAL units that begin in an H.264 packet (RFC 6184 §5.2). They show whether a receiver can start with this
+/// packet.
 public struct H264Payload: Equatable, Sendable {
     private static let idrSlice: UInt8 = 5
     private static let sequenceParameterSet: UInt8 = 7

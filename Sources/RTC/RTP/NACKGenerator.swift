@@ -52,7 +52,8 @@ public struct NACKGenerator: Sendable {
     ///
     /// - Parameters:
     ///   - number: the extended sequence number from `ReceiverStatistics` or `SequenceUnwrapper`.
-    ///   - isRetransmission: whether the packet answers a request, so that it tells the round-trip time.
+    ///   - isRetransmission: whether the packet answers a request, so that it can be used to measure the round-trip
+    ///     time.
     /// - Returns: true if the packet was missing.
     @discardableResult
     public mutating func receive(_ number: Int64, at now: MediaTime, isRetransmission: Bool = false) -> Bool {
@@ -93,8 +94,8 @@ public struct NACKGenerator: Sendable {
         self.average = MediaInterval(nanoseconds: average.nanoseconds + (time - average).nanoseconds / 8)
     }
 
-    /// The time in which a retransmission should arrive: the measured average and a quarter more for its variation. Nil if it is
-    /// unknown.
+    /// The time in which a retransmission should arrive: the measured average plus a quarter for its variation. Nil if
+    /// it is unknown.
     public var answerTime: MediaInterval? {
         average.map { MediaInterval(nanoseconds: $0.nanoseconds + $0.nanoseconds / 4) }
     }
@@ -114,7 +115,7 @@ public struct NACKGenerator: Sendable {
         missing.removeFirst(position(of: number))
     }
 
-    /// Forgets the missing packets before `number`, and that a keyframe is needed.
+    /// Forgets the missing packets before `number`, and clears the need for a keyframe.
     public mutating func forgetAll(before number: Int64) {
         forget(before: number)
         needsKeyframe = false

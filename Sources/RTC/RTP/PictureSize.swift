@@ -1,4 +1,4 @@
-/// The size of encoded pictures in pixels, before the receiver rotates them (3GPP TS 26.114 §7.4.5).
+/// The size of encoded video frames in pixels, before the receiver rotates them (3GPP TS 26.114 §7.4.5).
 public struct PictureSize: Hashable, Sendable {
     public var width: UInt16
     public var height: UInt16
@@ -129,7 +129,7 @@ extension PictureSize {
 }
 
 extension VideoPayloadFormat {
-    /// Returns the picture size if the payload is the first of a keyframe; always nil for AV1.
+    /// Returns the frame size if the payload is the first of a keyframe; always nil for AV1.
     ///
     /// - Parameter payload: the payload of one packet, without padding.
     public func pictureSize(_ payload: UnsafeRawBufferPointer) -> PictureSize? {

@@ -47,7 +47,7 @@ public struct RTPHeaderWriter {
     @discardableResult
     public mutating func addExtension(id: UInt8, bytes element: UnsafeRawBufferPointer) -> Bool {
         guard begin(id: id, length: element.count) else { return false }
-        // Most elements are one byte long, for which a loop costs less than a call of memcpy.
+        // Most elements are one byte long, and for these a loop is faster than a call of memcpy.
         for byte in element {
             bytes[position] = byte
             position &+= 1
@@ -86,7 +86,7 @@ public struct RTPHeaderWriter {
             overflowed = true
             return false
         }
-        // From here on nothing can overflow, because the position stays within the memory.
+        // Nothing can overflow after this check, because the position stays within the memory.
         if !hasExtensions {
             bytes[0] |= 0x10
             let profile: UInt16 = twoByteExtensions ? 0x1000 : 0xbede
@@ -111,7 +111,7 @@ public struct RTPHeaderWriter {
     public mutating func finish() -> Int {
         guard !overflowed else { return 0 }
         guard hasExtensions else { return position }
-        // Not as a loop, which would become a call of memset for each packet.
+        // This is not a loop, because a loop would become a call of memset for each packet.
         if position & 1 != 0 {
             bytes[position] = 0
             position &+= 1

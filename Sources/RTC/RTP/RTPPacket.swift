@@ -73,7 +73,8 @@ public struct RTPPacket: Equatable, Sendable {
         return bytes.bigEndian16(at: payloadRange.lowerBound)
     }
 
-    /// Returns an earlier packet of the same source whose payload this packet carries too, as redundant audio does (RFC 2198).
+    /// Returns an earlier packet of the same source whose payload this packet also carries, as in redundant audio (RFC
+    /// 2198).
     ///
     /// - Parameters:
     ///   - range: the range of the earlier payload, in the same bytes.

@@ -97,7 +97,7 @@ public struct VP8Descriptor: Equatable, Sendable {
         return writer.overflowed ? 0 : writer.count
     }
 
-    /// Writes other numbers over those of the descriptor, in the payload that it was read from.
+    /// Overwrites the numbers of the descriptor in the payload from which it was read.
     ///
     /// - Parameters:
     ///   - payload: the payload, or a copy of it.
@@ -109,7 +109,7 @@ public struct VP8Descriptor: Equatable, Sendable {
         _ payload: UnsafeMutableRawBufferPointer, pictureID: UInt16, temporalLayerZeroIndex: UInt8
     ) {
         guard payload.count >= length else { return }
-        // Numbers come after the first byte and the one that announces them.
+        // The numbers follow the first byte and the byte with their flags.
         var position = 2
         if self.pictureID != nil {
             if hasLongPictureID {

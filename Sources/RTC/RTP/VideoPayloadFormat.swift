@@ -1,4 +1,4 @@
-/// The video payload formats that the router can parse far enough to tell where a receiver can start.
+/// The video payload formats that the router can parse far enough to determine where a receiver can start.
 public enum VideoPayloadFormat: Sendable, CaseIterable {
     case vp8
     case vp9

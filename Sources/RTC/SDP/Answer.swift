@@ -140,7 +140,7 @@ private struct Answerer {
         media.allowsMixedExtensions = offer.allowsMixedExtensions || section.allowsMixedExtensions
         for mapping in section.extensions {
             guard let known = mapping.answered(role), media.extensions[known] == nil else { continue }
-            // A subscriber that numbers packets but sends no feedback about them cannot be used.
+            // A subscriber that supports the numbers but sends no feedback about them would not benefit.
             if role == .send, known == .transportWideCC, !codecs.contains(where: \.transportCC) { continue }
             media.extensions[known] = mapping.id
         }

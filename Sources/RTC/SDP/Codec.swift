@@ -32,8 +32,8 @@ public struct Codec: Hashable, Sendable {
     /// The `a=fmtp` parameters as written; empty if there are none.
     public var fmtp: String
 
-    /// Creates a codec for the offers of robots. Video supports all kinds of feedback, and audio only transport-wide congestion
-    /// control.
+    /// Creates a codec for the offers of headless clients. Video supports all kinds of feedback, and audio only
+    /// transport-wide congestion control.
     public init(_ kind: Kind, payloadType: UInt8, rtxPayloadType: UInt8? = nil, fmtp: String = "") {
         (self.kind, self.payloadType, self.rtxPayloadType, self.fmtp) = (kind, payloadType, rtxPayloadType, fmtp)
         (clockRate, channels) = kind.isAudio ? (48000, 2) : (90000, 1)
@@ -76,17 +76,17 @@ public struct Codec: Hashable, Sendable {
         }
     }
 
-    /// Returns the codecs for an answer to a publisher, which sends the first: those that most subscribers decode come first.
-    /// Every browser has VP8. Redundant audio comes before Opus, because subscribers without it get plain Opus. Codecs of equal
-    /// reach keep the publisher's order.
+    /// Returns the codecs for an answer to a publisher, which sends the first one. Codecs that most subscribers can
+    /// decode come first. Every browser supports VP8. Redundant audio comes before Opus, because subscribers without it
+    /// receive plain Opus. Codecs of equal reach keep the publisher's order.
     static func forPublisher(_ codecs: [Codec]) -> [Codec] {
         codecs.enumerated().sorted { ($0.element.kind.reach, $0.offset) < ($1.element.kind.reach, $1.offset) }.map {
             $0.element.kind == .opus ? $0.element.askingForResilience : $0.element
         }
     }
 
-    /// Opus as the server wants to receive it (RFC 7587 §6.1): no packets for silence (DTX), and in each packet a copy of the
-    /// previous one in low quality (in-band FEC). If the publisher states these parameters itself, its choice stays.
+    /// Opus as the server prefers to receive it (RFC 7587 §6.1): no packets for silence (DTX), and in each packet a
+    /// low-quality copy of the previous one (in-band FEC). If the publisher sets these parameters, its values are kept.
     private var askingForResilience: Codec {
         var codec = self
         for name in ["useinbandfec", "usedtx"] where parameter(name) == nil {
@@ -169,7 +169,7 @@ extension Codec.Kind {
         }
     }
 
-    /// The codec's place in answers to publishers, the most widely decoded first.
+    /// The codec's position in answers to publishers. The most widely decoded codec comes first.
     fileprivate var reach: Int {
         switch self {
         case .red, .vp8: 0

@@ -1,7 +1,7 @@
-/// An H.264 profile, as the first two bytes of `profile-level-id` declare it (RFC 6184 §8.1, table 5).
+/// An H.264 profile, declared by the first two bytes of `profile-level-id` (RFC 6184 §8.1, table 5).
 public enum H264Profile: Hashable, Sendable {
     case constrainedBaseline, baseline, main, constrainedHigh, high
-    /// Another profile, with its two bytes. Only equal ones are compatible.
+    /// Another profile, with its two bytes. Such profiles are compatible only if they are equal.
     case other(UInt16)
 
     /// - Parameter profileLevelID: three bytes such as `0x42e01f`. The level does not matter.
@@ -19,8 +19,8 @@ public enum H264Profile: Hashable, Sendable {
         }
     }
 
-    /// Whether a decoder for this profile decodes every stream of `other`. Constrained Baseline is part of all, Main and
-    /// Constrained High are parts of High. Baseline has tools that no other profile has.
+    /// Whether a decoder for this profile decodes every stream of `other`. Constrained Baseline is a subset of all
+    /// profiles, and Main and Constrained High are subsets of High. Baseline has tools that no other profile has.
     public func decodes(_ other: H264Profile) -> Bool {
         switch (self, other) {
         case (.baseline, .constrainedBaseline), (.main, .constrainedBaseline), (.constrainedHigh, .constrainedBaseline),

@@ -10,11 +10,12 @@ public enum HeaderExtension: String, Hashable, Sendable, CaseIterable {
     case transportWideCC = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
     /// The audio level (RFC 6464).
     case audioLevel = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
-    /// The orientation of the video (3GPP TS 26.114 §7.4.5). It is not answered: Firefox does not support it, so a picture that
-    /// only it turns upright would lie on its side there. Without it, publishers turn the picture before they encode.
+    /// The orientation of the video (3GPP TS 26.114 §7.4.5). Answers do not accept it, because Firefox does not support
+    /// it: video that relies on it for rotation would be sideways there. Without it, publishers rotate the video before
+    /// they encode it.
     case videoOrientation = "urn:3gpp:video-orientation"
-    /// The dependency descriptor (appendix A of the AV1 RTP specification). Subscribers do not get it, because its frame numbers
-    /// belong to one source and a decoder drops the keyframe of the next.
+    /// The dependency descriptor (appendix A of the AV1 RTP specification). It is not forwarded to subscribers, because
+    /// its frame numbers belong to one source, and a decoder would drop the keyframe of the next source.
     case dependencyDescriptor =
         "https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension"
     case playoutDelay = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay"

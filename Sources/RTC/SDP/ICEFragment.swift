@@ -115,8 +115,9 @@ extension SessionDescription {
         return (ufrag, pwd)
     }
 
-    /// The text of the description without credentials and candidates, split at the place for session-level credentials. The
-    /// two strings with new credentials between them are the offer of an ICE restart (RFC 8839 §4.4.3).
+    /// The text of the description without credentials and candidates, split at the position for session-level
+    /// credentials. The two strings with new credentials between them are the offer of an ICE restart (RFC 8839
+    /// §4.4.3).
     public var textAroundCredentials: (head: String, tail: String) {
         var bare = self
         (bare.transport.ufrag, bare.transport.pwd, bare.transport.candidates) = (nil, nil, [])

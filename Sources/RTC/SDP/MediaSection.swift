@@ -59,7 +59,7 @@ public enum MediaKind: Hashable, Sendable {
     }
 }
 
-/// The direction of media, from the point of view of the description's author (RFC 8866 §6.7).
+/// The direction of media, from the point of view of the side that wrote the description (RFC 8866 §6.7).
 public enum MediaDirection: String, Hashable, Sendable {
     case sendrecv, sendonly, recvonly, inactive
 

@@ -1,4 +1,5 @@
-/// A media section in a robot's offer. Browsers can offer more than this, but tests and benchmarks do not need more.
+/// A media section in the offer of a headless client. Browsers can offer more than this, but tests and benchmarks do
+/// not need more.
 public struct OfferedMedia: Hashable, Sendable {
     public var mid: String
     public var kind: MediaKind

@@ -48,7 +48,7 @@ struct SDPBytes {
         return parts + [SDPBytes(memory, from, end)]
     }
 
-    /// What a line consists of.
+    /// The kind of content of a line.
     enum Content: Equatable {
         case ascii, notASCII
         /// Contains NUL or a carriage return.

@@ -1,4 +1,4 @@
-/// Why a session description cannot be used.
+/// The reason why a session description cannot be used.
 public struct SDPError: Error, Hashable, Sendable {
     public enum Code: String, Hashable, Sendable {
         /// The description, or one of its lines, is too long.

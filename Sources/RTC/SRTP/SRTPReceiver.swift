@@ -1,4 +1,4 @@
-/// Why a packet was not accepted.
+/// The reason why a packet was not accepted.
 public enum SRTPFailure: Sendable {
     /// The packet is shorter than its header says, its version is not 2, or it is unencrypted SRTCP.
     case malformed

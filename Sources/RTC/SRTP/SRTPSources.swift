@@ -43,8 +43,8 @@ struct ReplayWindow {
         return words[word] & bit == 0
     }
 
-    /// Marks the index after the highest, if this is its sequence number. For a sender it almost always is.
-    /// - Returns: the index; nil if it is another one, or if the key must no longer be used.
+    /// Marks the index after the highest, if this is its sequence number, which is almost always the case for a sender.
+    /// - Returns: the index; nil if the sequence number is a different one, or if the key must no longer be used.
     @inline(__always)
     func markNext(_ sequence: UInt16) -> UInt64? {
         let next = highest + 1

@@ -101,7 +101,7 @@ public final class PeerTransport {
 
     // MARK: Datagrams
 
-    /// Processes one datagram. Media is decrypted in place, at the beginning of the datagram.
+    /// Processes one datagram. Media is decrypted in place, at the start of the datagram.
     public func receive(
         _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
     ) -> Received {
@@ -142,16 +142,16 @@ public final class PeerTransport {
         }
     }
 
-    /// Processes a datagram from a path that is not validated. If it is media or RTCP of this peer, checks whether the peer is
-    /// there. Its answer validates and selects the path. The datagram itself is dropped.
-    /// - Returns: whether the datagram is this peer's.
+    /// Processes a datagram from a path that is not validated. If it is media or RTCP from this peer, checks whether
+    /// the peer is at that address. The peer's answer validates and selects the path. The datagram itself is dropped.
+    /// - Returns: whether the datagram is from this peer.
     public func receiveAstray(
         _ datagram: UnsafeMutableRawBufferPointer, on path: Path, now: MediaTime, sink: any DatagramSink
     ) -> Bool {
         guard state == .connected, let receiver, !agent.isValidated(path) else { return false }
         let isControl = datagram.count > 1 && (192...223).contains(datagram[1])
         if case .failed(let failure) = isControl ? receiver.unprotectControl(datagram) : receiver.unprotect(datagram) {
-            // RTCP may be tried with the keys of several peers.
+            // RTCP may be tried with the keys of several peers, so do not count its failures.
             if !isControl { counters.count(failure) }
             return false
         }
@@ -271,9 +271,9 @@ public final class PeerTransport {
         settle(now)
     }
 
-    /// Closes the transport. Sends close_notify if the handshake has not been released, which happens when the first media
-    /// arrives or after ten seconds. Once it is released, the peer learns of the end through signaling or because nothing
-    /// arrives any longer.
+    /// Closes the transport. Sends close_notify if the handshake has not been released, which happens when the first
+    /// media arrives or after ten seconds. Once it is released, the peer is notified of the end through signaling, or
+    /// detects it because nothing arrives anymore.
     public func close(sink: any DatagramSink) {
         guard !isOver else { return }
         handshake?.close(sink: sink)

@@ -83,7 +83,7 @@ enum TransportAgent {
         self = .controlling(agent)
     }
 
-    /// Checks a path that media came from before a check validated it. Only a lite agent does this.
+    /// Checks a path from which media arrived before a check validated it. Only a lite agent does this.
     mutating func check(
         _ path: Path, now: MediaTime, sink: any DatagramSink, using random: inout some RandomNumberGenerator
     ) {

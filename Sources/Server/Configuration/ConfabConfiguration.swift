@@ -45,9 +45,9 @@ public struct ConfabConfiguration: Sendable, Equatable {
     /// Creates the default configuration. Unlike plain `Rules`, it routes media.
     public init() { rules.routesMedia = true }
 
-    /// What the web app offers.
+    /// The features that the web app offers.
     public struct Web: Sendable, Equatable {
-        /// The ways to meet people, the first one first. Never empty.
+        /// The features for meeting people, in display order. Never empty.
         public var ways = WayIn.allCases
         public init() {}
     }
@@ -95,11 +95,12 @@ public struct ConfabConfiguration: Sendable, Equatable {
     public struct Media: Sendable, Equatable {
         public var port = 40000
         public var address: IPAddress?
-        /// Whether to choose what subscribers get by what their connections carry.
+        /// Whether to choose the layers for subscribers by the available bandwidth of their connections.
         public var congestionControl = true
-        /// Maximum number of publishers of a session whose audio is forwarded. Few conversations have more voices at once.
+        /// Maximum number of publishers per session whose audio is forwarded. Few conversations have more voices at
+        /// once.
         public var loudestStreams = 20
-        /// The limits of what is sent to the subscribers of one session, and of all sessions; nil for none.
+        /// The limits on the bitrate sent to the subscribers of one session, and of all sessions; nil for none.
         public var sessionBitrate: Bitrate?
         public var totalBitrate: Bitrate?
         public init() {}
@@ -133,17 +134,18 @@ public struct ConfabConfiguration: Sendable, Equatable {
         /// Rate limit for uploads and downloads of files in rooms, per address. Hundreds of people behind a shared address may
         /// open the same file at once.
         public var files = Budget.Rate(perSecond: 20, burst: 800)
-        /// Maximum number of uploads and downloads under way per address: everyone with a socket may open the same file at once.
+        /// Maximum number of concurrent uploads and downloads per address. Everyone with a socket may open the same
+        /// file at once.
         public var transfersPerAddress = 400
-        /// The budget for messages and requests of all clients of an address. Four hundred people who use the roulette at the
-        /// same time send about half of the rate, and the loop can handle more than ten times as much.
+        /// The budget for messages and requests from all clients of an address. Four hundred people who use the
+        /// roulette at the same time send about half of the rate, and the loop can handle more than ten times as much.
         public var addressMessages = Budget.Rate(perSecond: 2000, burst: 5000)
-        /// Maximum bytes that the clients of an address may cause to be stored per day. Four hundred people who go online,
-        /// register for push notifications and make some calls need about a quarter of it.
+        /// Maximum number of bytes that the clients of an address may cause to be stored per day. Four hundred people
+        /// who go online, register for push notifications and make some calls need about a quarter of it.
         public var storedPerAddressAndDay = 16 << 20
         /// Maximum size of a connection's send queue, in bytes.
         public var sendQueue = 1 << 20
-        /// Maximum size of the send queues of an address, and of all together, in bytes.
+        /// Maximum size of the send queues of one address, and of all addresses together, in bytes.
         public var sendQueuesPerAddress = 32 << 20
         public var sendQueuesOfAll = 256 << 20
         public init() {}
@@ -167,11 +169,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public init() {}
     }
 
-    /// The credential of PerchRTC's clients, which their applications contain.
+    /// The credential of PerchRTC's clients. It is embedded in their applications.
     public struct Perch: Sendable, Equatable {
         public var ident: String?
         public var secret: SecretText?
-        /// How long a token works. Clients use it at once.
+        /// How long a token is valid. Clients use it immediately.
         public var tokenLifetime: Duration = .seconds(60)
         public init() {}
 
@@ -188,9 +190,10 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var calls: Duration = .seconds(365 * 86400)
         /// How long to keep the audit log: long enough to explain a ban after a complaint.
         public var audit: Duration = .seconds(365 * 86400)
-        /// How long to keep push endpoints that are not registered again, which pages and apps do whenever they are opened.
+        /// How long to keep push endpoints that are not registered again, as pages and apps do each time they are
+        /// opened.
         public var pushEndpoints: Duration = .seconds(180 * 86400)
-        /// How long to keep profiles of people who do not go online again and whom nothing else depends on.
+        /// How long to keep profiles of people who do not go online again and on whom no other data depends.
         public var profiles: Duration = .seconds(365 * 86400)
         public init() {}
     }
@@ -201,11 +204,11 @@ public struct ConfabConfiguration: Sendable, Equatable {
         public var busyTimeout: Duration = .seconds(60)
         /// How long the server keeps running with a full disk or an I/O error before it stops.
         public var faultTimeout: Duration = .seconds(10)
-        /// In bytes. With less on the disk of the data directory, the server is not ready.
+        /// The minimum free space on the disk of the data directory in bytes. With less, the server is not ready.
         public var minFreeSpace = 64 << 20
         /// How long a starting server waits for the lock of the data directory: longer than another server takes to stop.
         public var lockTimeout: Duration = .seconds(10)
-        /// In bytes. With less, nothing optional is stored, so that what is necessary can be stored for longer.
+        /// The free space in bytes below which only essential data is stored, so that the remaining space lasts longer.
         public var lowSpace = 256 << 20
         public init() {}
     }

@@ -1,4 +1,4 @@
-/// What a reload changes: the settings that apply while the server runs, and those that need a restart.
+/// The changes made by a reload: settings that apply while the server runs, and settings that need a restart.
 struct ConfigurationChange {
     /// A setting whose value differs. The texts are redacted if the setting is a secret.
     struct Difference: Equatable {

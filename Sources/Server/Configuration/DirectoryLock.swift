@@ -2,8 +2,8 @@ import Foundation
 
 /// Ensures that only one server uses a data directory.
 ///
-/// Two servers would each keep their own people and sessions in memory, and neither would know about those of the other server.
-/// The lock on the file `confab.lock` is held as long as this object lives and is released when the process ends, even after a
+/// Two servers would each keep separate people and sessions in memory, without access to those of the other. The lock
+/// on the file `confab.lock` is held as long as this object lives and is released when the process ends, even after a
 /// crash. Commands such as `confab ban` do not take the lock, because they may run beside the server.
 final class DirectoryLock: Sendable {
     static let fileName = "confab.lock"
@@ -21,7 +21,7 @@ final class DirectoryLock: Sendable {
         let path = directory + "/" + Self.fileName
         let descriptor = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw DataDirectoryError("The file \(path) cannot be opened: \(String(cString: strerror(errno))).")
+            throw DataDirectoryError("Cannot open \(path): \(String(cString: strerror(errno))). Check its permissions.")
         }
         self.descriptor = descriptor
         try Self.lock(descriptor, path, directory, timeout, onWait)
@@ -38,7 +38,7 @@ final class DirectoryLock: Sendable {
         // Poll, because a blocking flock has no timeout.
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK || errno == EINTR else {
-                throw DataDirectoryError("The file \(path) cannot be locked: \(String(cString: strerror(errno))).")
+                throw DataDirectoryError("Cannot lock \(path): \(String(cString: strerror(errno))). Use a local disk.")
             }
             let holder = Self.process(in: descriptor).map { " (process \($0))" } ?? ""
             guard ContinuousClock.now < end else {

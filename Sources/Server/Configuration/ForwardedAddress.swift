@@ -14,19 +14,19 @@ public struct ForwardedAddress: Equatable, Sendable {
 
     /// Resolves the client's address and scheme.
     ///
-    /// If both `X-Forwarded-For` and `Forwarded` (RFC 7239) name an address, they must agree. Most proxies write one of them
-    /// and pass the other through as the client sent it, and we cannot know which. Any choice would let the client decide whose
-    /// limits and bans apply to it, so such a request is refused.
+    /// If both `X-Forwarded-For` and `Forwarded` (RFC 7239) name an address, they must agree. Most proxies write one of
+    /// them and pass the other through as the client sent it, and there is no way to tell which. Any choice would let
+    /// the client decide whose limits and bans apply to it, so such a request is refused.
     ///
-    /// Other headers do not count: not `X-Real-IP`, which many proxies pass through, and not `X-Forwarded-Host` and
-    /// `X-Forwarded-Port`, because URLs are made from `publicURL` and `Host`.
+    /// Other headers are ignored: `X-Real-IP`, which many proxies pass through, and `X-Forwarded-Host` and
+    /// `X-Forwarded-Port`, because URLs are built from `publicURL` and `Host`.
     ///
     /// - Parameters:
     ///   - peer: the remote address of the socket.
     ///   - headers: the headers in the order received, for example `HTTPHeaders`. Repeated names are read as one list.
-    /// - Returns: the peer's address if the peer is not trusted, or if there are no forwarding headers. If a proxy wrote something
-    ///   that is not an address (`unknown`, an obfuscated name, or garbage), that proxy's address. Nil if the headers contradict
-    ///   each other.
+    /// - Returns: the peer's address if the peer is not trusted, or if there are no forwarding headers. If a proxy
+    ///   wrote something that is not an address (`unknown`, an obfuscated name, or garbage), returns that proxy's
+    ///   address. Nil if the headers contradict each other.
     public static func client(
         peer: IPAddress, headers: some Sequence<(name: String, value: String)>, trusted: TrustedProxies
     ) -> ForwardedAddress? {
@@ -38,7 +38,7 @@ public struct ForwardedAddress: Equatable, Sendable {
         }
         let standard = (lists["forwarded"] ?? []).map(parameters)
         let fromList = lists["x-forwarded-for"].map { walk($0.map(node), peer: peer, trusted: trusted) }
-        // A proxy may report the scheme alone. Then only the other header can name the client.
+        // A proxy may report only the scheme. The client's address can then come only from the other header.
         let nodes = standard.map { $0["for"] }
         let fromStandard =
             nodes.allSatisfy { $0 == nil }
@@ -50,8 +50,8 @@ public struct ForwardedAddress: Equatable, Sendable {
 
     private static let names: Set = ["forwarded", "x-forwarded-for", "x-forwarded-proto"]
 
-    /// Returns the first untrusted address from the right, or the leftmost address if all are trusted. What is no address was
-    /// written by the proxy after it, whose address is then the result.
+    /// Returns the first untrusted address from the right, or the leftmost address if all are trusted. An element that
+    /// is not an address was written by the next proxy, whose address is then the result.
     private static func walk(_ hops: [IPAddress?], peer: IPAddress, trusted: TrustedProxies) -> IPAddress {
         var client = peer
         for hop in hops.suffix(maxHops).reversed() {

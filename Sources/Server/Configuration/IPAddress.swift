@@ -54,15 +54,15 @@ public struct IPAddress: Hashable, Sendable {
     /// least a /64 and could otherwise use a new address for each attempt.
     public var limitingBlock: CIDRBlock { CIDRBlock(address: self, prefixLength: isIPv4 ? 32 : 64) }
 
-    /// What all addresses of one customer may have in common: the address itself for IPv4, its /56 for IPv6. Providers give a
-    /// customer up to a /56, which has 256 limiting blocks (RIPE 690 §4.2.1). Its limits are `wideFactor` times those of a
-    /// limiting block.
+    /// The block that all addresses of one customer may share: the address itself for IPv4, its /56 for IPv6. Providers
+    /// give a customer up to a /56, which contains 256 limiting blocks (RIPE 690 §4.2.1). Its limits are `wideFactor`
+    /// times those of a limiting block.
     public var wideBlock: CIDRBlock { CIDRBlock(address: self, prefixLength: isIPv4 ? 32 : Self.widePrefix) }
 
     static let widePrefix = 56
 
-    /// Four, because some providers give each customer a /64 only. Then up to 256 of them share a /56, few of whom are here at
-    /// the same time.
+    /// Four, because some providers give each customer only a /64. Up to 256 of them then share a /56, but few of them
+    /// connect at the same time.
     public static let wideFactor = 4
 
     private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]

@@ -1,4 +1,4 @@
-// Read file modes with Foundation and not with `stat`: which module declares the C struct depends on the other imports.
+// Read file modes with Foundation instead of `stat`: which module declares the C struct depends on the other imports.
 import Foundation
 
 #if canImport(Glibc)
@@ -48,8 +48,8 @@ enum PrivateFiles {
         syncDirectory(of: path)
     }
 
-    /// Makes a new name in a directory survive a power failure. The file itself is synced before; without this, the old one
-    /// could come back.
+    /// Makes a new directory entry survive a power failure. The file itself was synced before. Without this, the old
+    /// file could reappear.
     static func syncDirectory(of path: String) {
         let descriptor = open(directory(of: path), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
@@ -62,7 +62,7 @@ enum PrivateFiles {
         return folder.isEmpty ? (path.hasPrefix("/") ? "/" : ".") : folder
     }
 
-    /// Runs `body` while no other process runs a body on this directory.
+    /// Runs `body` while no other process runs a body under this directory's lock.
     static func withLock<Result>(
         on directory: String, _ body: () throws(DataDirectoryError) -> Result
     ) throws(DataDirectoryError) -> Result {
@@ -76,7 +76,8 @@ enum PrivateFiles {
         return try body()
     }
 
-    /// Replacing a file makes this process's user its owner. The server could then not read it any more.
+    /// Throws if replacing the file would change its owner to this process's user. The server could then no longer read
+    /// it.
     ///
     /// - Throws: `DataDirectoryError` if the file belongs to another user.
     static func requireOwner(of path: String) throws(DataDirectoryError) {

@@ -6,14 +6,14 @@ import Foundation
 import Signaling
 import Wire
 
-/// The project: its API key, the secret that signs tokens, and the server key that makes ids.
+/// The project: its API key, the secret that signs tokens, and the server key that creates IDs.
 ///
-/// The first start generates them. The API key and the secret are in `project.json`, the server key is in `server.key`, both
-/// readable by the owner only. Processes that start at the same time all end up with the same files: each writes a temporary
-/// file and links it to the final name, which succeeds for exactly one of them. Then all read that file.
+/// The first start generates them. The API key and the secret are in `project.json`, the server key is in `server.key`,
+/// both readable by the owner only. Processes that start at the same time all end up with the same files: each writes a
+/// temporary file and links it to the final name, which succeeds for exactly one of them. Then all read that file.
 ///
-/// A project file of a version without server keys has no `server.key` beside it. Its secret then makes the ids too, as it did
-/// before, and `keepServerKey` stores it as the server key.
+/// A project file from a version without server keys has no `server.key` next to it. Its secret then also creates the
+/// IDs, as before, and `keepServerKey` stores it as the server key.
 public struct ProjectFile: Sendable, Equatable {
     /// 8 to 20 digits.
     public let apiKey: String
@@ -28,7 +28,7 @@ public struct ProjectFile: Sendable, Equatable {
     /// A secret that was replaced.
     public struct Previous: Sendable, Equatable {
         public let secret: SecretText
-        /// From then on, tokens signed by this secret are refused.
+        /// Tokens signed by this secret are refused after this time.
         public let acceptedUntil: Timestamp
     }
 
@@ -80,22 +80,22 @@ public struct ProjectFile: Sendable, Equatable {
         by configuration: ConfabConfiguration, _ directory: String
     ) throws(DataDirectoryError) -> ProjectFile {
         let secret = configuration.apiSecret ?? apiSecret
-        // Without a stored server key, ids were made by the secret in use.
+        // Without a stored server key, the current secret created the IDs.
         let serverKey = try ServerKeyFile.read(directory) ?? ServerKeyFile.text(of: secret)
         return ProjectFile(
             apiKey: configuration.apiKey ?? apiKey, apiSecret: secret,
             previous: configuration.apiSecret == nil ? previous : nil, serverKey: serverKey, warnings: warnings)
     }
 
-    /// Stores the server key if it is not stored yet, so that ids stay valid when the secret changes.
+    /// Stores the server key if it is not stored yet, so that IDs stay valid when the secret changes.
     ///
-    /// Only the server does this. A command may run without the variables that override the project, and would store another
-    /// key.
+    /// Only the server does this. A command may run without the variables that override the project, and would then
+    /// store a different key.
     func keepServerKey(in directory: String) throws(DataDirectoryError) {
         try PrivateFiles.makeDirectory(directory)
         let kept = try ServerKeyFile.create(directory, serverKey)
         guard kept == serverKey else {
-            throw DataDirectoryError("The server key changed during the start. Start the server again.")
+            throw DataDirectoryError("The server key changed while the server was starting. Start it again.")
         }
     }
 
@@ -108,7 +108,7 @@ public struct ProjectFile: Sendable, Equatable {
         guard !FileManager.default.fileExists(atPath: directory + "/" + SQLiteStorage.fileName) else {
             throw missing(directory)
         }
-        // The key comes first, so that a project file without it is always one of an earlier version.
+        // Create the key first, so that a project file without one always comes from an earlier version.
         _ = try ServerKeyFile.create(
             directory, ServerKeyFile.text(of: (0..<32).map { _ in .random(in: 0...255, using: &random) }))
         let made = Contents(
@@ -124,7 +124,8 @@ public struct ProjectFile: Sendable, Equatable {
         return kept
     }
 
-    /// A new project would make all ids and tokens of the database invalid.
+    /// Returns the error for a missing project file. Creating a new project would invalidate all IDs and tokens in the
+    /// database.
     private static func missing(_ directory: String) -> DataDirectoryError {
         DataDirectoryError(
             "\(directory) has a database but no \(fileName). If the server gets its API key and secret from CONFAB_API_KEY and "
@@ -200,8 +201,8 @@ extension ProjectFile {
     /// The result of a rotation.
     public struct Rotation: Sendable {
         public let file: ProjectFile
-        /// When the secret before the previous one would have been refused, if its overlap had not ended yet. Only the last two
-        /// secrets are accepted, so this rotation has ended that overlap.
+        /// When the secret before the previous one would have been refused. Set if its overlap had not ended yet. Only
+        /// the last two secrets are accepted, so this rotation ended that overlap.
         public let cutShort: Timestamp?
     }
 
@@ -215,7 +216,7 @@ extension ProjectFile {
         guard configuration.apiSecret == nil else {
             throw DataDirectoryError(
                 "The API secret is set by CONFAB_API_SECRET or the configuration, so it cannot be rotated here. Change it "
-                    + "there and reload or restart the server. Tokens signed by the old secret are refused from then on."
+                    + "there and reload or restart the server. Tokens signed with the old secret are then refused."
             )
         }
         let directory = configuration.dataDirectory
@@ -231,7 +232,7 @@ extension ProjectFile {
             guard try ServerKeyFile.read(directory) != nil else {
                 throw DataDirectoryError(
                     "This data directory was last used by a version that cannot rotate the secret. Start this version of "
-                        + "the server once, then rotate. Otherwise ids made before could become invalid.")
+                        + "the server once, then rotate. Otherwise existing IDs could become invalid.")
             }
             try PrivateFiles.requireOwner(of: path)
             var random = SystemRandomNumberGenerator()
@@ -253,7 +254,7 @@ extension ProjectFile {
     fileprivate struct Contents: Codable {
         var apiKey: String
         var apiSecret: String
-        /// Says that `server.key` must exist. Absent in files of versions without it.
+        /// States that `server.key` must exist. Absent in files from versions without it.
         var serverKeyFile: String?
         var previousSecret: String?
         /// An ISO 8601 time.
@@ -262,7 +263,7 @@ extension ProjectFile {
         var json: [UInt8] {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-            // Text always encodes.
+            // Encoding text cannot fail.
             return Array((try? encoder.encode(self)) ?? Data()) + [UInt8(ascii: "\n")]
         }
 

@@ -4,14 +4,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The file `server.address` in the data directory: where the running server listens. Commands that need the server read it, so
-/// that they find it on any port. The server removes it when it stops; after a crash it stays until the next start.
+/// The file `server.address` in the data directory: the URL of the running server. Commands that need the server read
+/// it, so that they work with any port. The server removes the file when it stops. After a crash it remains until the
+/// next start.
 public enum ServerAddressFile {
     public static let fileName = "server.address"
     /// Maximum bytes of the file. A host name has at most 253.
     private static let maxSize = 1024
 
-    /// - Parameter host: the address that the server listens on, possibly a wildcard.
+    /// - Parameter host: the address that the server listens on; may be a wildcard.
     static func write(
         to directory: String, host: String, port: Int, isSecure: Bool
     ) throws(DataDirectoryError) {
@@ -23,7 +24,7 @@ public enum ServerAddressFile {
         try? FileManager.default.removeItem(atPath: directory + "/" + fileName)
     }
 
-    /// Returns the server's URL; nil if no server runs with this data directory.
+    /// Returns the server's URL; nil if no server is running with this data directory.
     static func read(in directory: String) throws(DataDirectoryError) -> String? {
         guard let file = try PrivateFiles.read(directory + "/" + fileName, limit: maxSize) else { return nil }
         let text = String(decoding: file.bytes, as: UTF8.self)

@@ -5,8 +5,8 @@ import Foundation
 #endif
 import Signaling
 
-/// The file `server.key` in the data directory: the key that makes session ids, identity secrets and public person ids, as base64
-/// in one line. It is written once and never changed.
+/// The file `server.key` in the data directory: the key that creates session IDs, identity secrets and public person
+/// IDs, as one line of base64. It is written once and never changed.
 enum ServerKeyFile {
     static let fileName = "server.key"
 
@@ -41,6 +41,6 @@ enum ServerKeyFile {
 
     static func text(of bytes: [UInt8]) -> SecretText { SecretText(Data(bytes).base64EncodedString()) }
 
-    /// A secret as the server key, as in versions without server keys.
+    /// Returns a secret in the form of a server key, as used by versions without server keys.
     static func text(of secret: SecretText) -> SecretText { text(of: Array(secret.revealed.utf8)) }
 }

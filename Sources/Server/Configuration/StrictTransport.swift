@@ -1,8 +1,9 @@
 extension ConfabConfiguration {
-    /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil for no header.
+    /// The value of `Strict-Transport-Security` (RFC 6797), which makes browsers use HTTPS for this host. Nil for no
+    /// header.
     ///
-    /// Not with `--lan`: its certificate is only trusted by phones that were set up, and browsers must not keep others from
-    /// reaching the machine. Subdomains are not included, because they may belong to other servers.
+    /// Nil with `--lan`: only phones that were set up trust its certificate, and other devices must still be able to
+    /// reach the machine. Subdomains are not included, because they may belong to other servers.
     public var strictTransport: String? {
         guard tls.certificate != nil, tls.hsts, !lan else { return nil }
         // A year, as RFC 6797 §11.2 and browsers' lists suggest.

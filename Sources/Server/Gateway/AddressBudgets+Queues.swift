@@ -1,14 +1,14 @@
-/// Bytes that wait to be sent or to be stored.
+/// Bytes waiting to be sent or stored.
 ///
-/// The counts are those of the last write of each connection. Since then, a connection may have sent some bytes, so a sum is
-/// only an upper bound. If a sum is too large, the gateway counts again, and only then drops the largest queue.
+/// Each count is from the last write of its connection. The connection may have sent some bytes since, so a sum is only
+/// an upper bound. If a sum is too large, the gateway counts again before it drops the largest queue.
 extension AddressBudgets {
     /// The queues of one block.
     struct Queues {
         fileprivate(set) var bytes = 0
         /// The connections with a queue.
         fileprivate var byConnection: [ObjectIdentifier: Int] = [:]
-        /// The sum from which the queues are counted again.
+        /// The sum at which the queues are counted again.
         fileprivate var check = 0
 
         init(limit: Int = 0) { check = limit }
@@ -28,8 +28,8 @@ extension AddressBudgets {
         return accounts[index].queues.bytes > accounts[index].queues.check || queuedBytes > queueCheck
     }
 
-    /// The blocks whose queues to count again, with the connections that have queues: this block, or all of them if the sum of
-    /// all is too large.
+    /// Returns the blocks whose queues must be counted again, with the connections that have queues: this block, or all
+    /// blocks if the total is too large.
     func queuesToCount(_ slot: Slot) -> [(slot: Slot, connections: [ObjectIdentifier])] {
         let indices = queuedBytes > queueCheck ? Array(accounts.indices) : [slot.index]
         return indices.compactMap { index in
@@ -38,8 +38,8 @@ extension AddressBudgets {
         }
     }
 
-    /// Returns the connection to drop: the one with the largest queue in this block if the block has too much, or else in the
-    /// block with the most if all blocks together have too much.
+    /// Returns the connection to drop: the one with the largest queue in this block if the block exceeds its limit.
+    /// Otherwise, if all blocks together exceed theirs, the one with the largest queue in the largest block.
     func queueToDrop(_ slot: Slot) -> (connection: ObjectIdentifier, slot: Slot)? {
         var index = slot.index
         if accounts[index].queues.bytes <= limits.queuedBytes {
@@ -49,14 +49,14 @@ extension AddressBudgets {
         return accounts[index].queues.byConnection.max { $0.value < $1.value }.map { ($0.key, Slot(index)) }
     }
 
-    /// Forgets up to which sums the queues were counted, after the limits have changed.
+    /// Forces new counts after the limits have changed.
     mutating func checkQueuesAgain() {
         for index in accounts.indices { accounts[index].queues.check = limits.queuedBytes }
         queueCheck = limits.queuedBytesOfAll
     }
 
-    /// Notes that the queues were counted. They are counted again after they have grown by a sixteenth of the limit, so that a
-    /// sum just below the limit does not cause a count for each message.
+    /// Records that the queues were counted. They are counted again after growing by a sixteenth of the limit, so that
+    /// a sum just below the limit does not cause a count for each message.
     mutating func queuesCounted(_ slots: [Slot]) {
         for slot in slots {
             let sum = accounts[slot.index].queues.bytes

@@ -1,17 +1,18 @@
 import Signaling
 import Wire
 
-/// The budgets of each limiting block of addresses: an IPv4 address, or an IPv6 /64. The /64s of one /56 also share an account,
-/// whose limits are `IPAddress.wideFactor` times as large, because one customer may have all of them.
+/// The budgets of each limiting block of addresses: an IPv4 address, or an IPv6 /64. The /64s of one /56 also share an
+/// account, whose limits are `IPAddress.wideFactor` times as large, because one customer may have all of them.
 ///
-/// It contains everything that one address could take from all others: sockets, arrivals, files, messages, stored bytes, queries
-/// and queued bytes. It decides nothing and has no clock. The gateway owns the only value and acts on what it returns.
+/// It covers every resource that one address could take from all others: sockets, new clients, files, messages, stored
+/// bytes, queries and queued bytes. It makes no decisions and has no clock. The gateway owns the only instance and acts
+/// on the results.
 ///
 /// A connection keeps the slot of its block, so that counting a message needs no lookup and no allocation.
-/// Invariant: a block's account exists while a slot is held. After that it is kept until all its budgets are full again, so that
-/// reconnecting does not refill them, as long as there are not too many such accounts. The account of a /56 exists as long as
-/// that of one of its /64s. What is counted in an account is counted in the account of its /56, too, except for queues: their
-/// sum over all addresses has a limit.
+/// Invariant: a block's account exists while a slot is held. After that it is kept until all its budgets are full
+/// again, so that reconnecting does not refill them, unless there are too many such accounts. The account of a /56
+/// exists as long as that of one of its /64s. Everything counted in an account is also counted in the account of its
+/// /56, except for queues: the sum over all addresses has a separate limit.
 struct AddressBudgets {
     struct Limits: Equatable {
         /// Maximum number of sockets.
@@ -23,9 +24,9 @@ struct AddressBudgets {
         var messages: Budget.Rate
         /// The budget for bytes that clients cause to be stored.
         var storedBytes: Budget.Rate
-        /// Maximum number of queries under way.
+        /// Maximum number of queries in progress.
         var inquiries: Int
-        /// Maximum bytes in the queues of one block, and of all blocks.
+        /// Maximum number of queued bytes of one block, and of all blocks.
         var queuedBytes: Int
         var queuedBytesOfAll: Int
     }
@@ -40,9 +41,9 @@ struct AddressBudgets {
     /// The state of the budget for stored bytes.
     enum Stored: Equatable {
         case within
-        /// The budget is used up. What is essential may be stored. Otherwise, wait for the given time.
+        /// The budget is used up. Essential data may still be stored. For other data, wait for the given time.
         case over(Duration)
-        /// As much again was stored. Nothing may be stored.
+        /// The budget was exceeded by the same amount again. Nothing may be stored.
         case exhausted(Duration)
     }
 
@@ -62,10 +63,10 @@ struct AddressBudgets {
         var queues = Queues()
     }
 
-    /// A message costs one, plus one per this number of bytes.
+    /// A message costs one token, plus one per this number of bytes.
     static let bytesPerMessage = 4096
-    /// Maximum number of accounts without a connection. Beyond it, those that were not used for longest are forgotten. An
-    /// account has some 200 bytes.
+    /// Maximum number of accounts without a connection. Beyond it, the least recently used are dropped. An account
+    /// takes about 200 bytes.
     static let maxIdle = 50_000
 
     /// The limits in use, which a reload changes.
@@ -82,7 +83,7 @@ struct AddressBudgets {
     private var free: [Int] = []
     private var idle = 0
     private var sweepAt = 1000
-    /// The queued bytes of all blocks. `queueCheck` is the sum from which they are checked again.
+    /// The queued bytes of all blocks. `queueCheck` is the sum at which they are checked again.
     var queuedBytes = 0
     var queueCheck: Int
 
@@ -97,7 +98,7 @@ struct AddressBudgets {
 
     // MARK: Accounts
 
-    /// Returns the index of the account of this address, which is created if there is none.
+    /// Returns the index of this address's account, creating it if needed.
     private mutating func account(of address: IPAddress, now: Timestamp) -> Int {
         let block = address.limitingBlock
         if let index = slots[block] {
@@ -192,7 +193,7 @@ struct AddressBudgets {
         release(slot.index, now: now)
     }
 
-    /// Takes one arrival. Returns how long to wait if the budget is used up.
+    /// Takes one hello from the budget. Returns how long to wait if the budget is used up.
     mutating func takeHello(of address: IPAddress, now: Timestamp) -> Duration? {
         take(\.hellos, \.hellos, of: address, now: now)
     }
@@ -202,7 +203,7 @@ struct AddressBudgets {
         take(\.files, \.files, of: address, now: now)
     }
 
-    /// Takes from a budget of the address and of its wide block, or from neither.
+    /// Takes from the budgets of the address and of its wide block, or from neither.
     private mutating func take(
         _ budget: WritableKeyPath<Account, Budget>, _ rate: KeyPath<Limits, Budget.Rate>, cost: Double = 1,
         of address: IPAddress, now: Timestamp
@@ -233,7 +234,8 @@ struct AddressBudgets {
         spendMessages(cost: Self.cost(bytes), in: slot, now: now)
     }
 
-    /// Counts messages that came inside another one, which `spendMessage` or `takeRequest` has counted with its bytes.
+    /// Counts messages that arrived inside another one, whose bytes `spendMessage` or `takeRequest` has already
+    /// counted.
     mutating func spendMessages(_ count: Int, in slot: Slot, now: Timestamp) {
         spendMessages(cost: Double(count), in: slot, now: now)
     }
@@ -276,7 +278,7 @@ struct AddressBudgets {
 
     // MARK: Queries
 
-    /// Counts a query. Returns false, without counting it, if too many are under way.
+    /// Counts a query. Returns false, without counting it, if too many are in progress.
     mutating func beginInquiry(in slot: Slot) -> Bool {
         let wide = accounts[slot.index].wide
         guard accounts[slot.index].inquiries < limits.inquiries,
@@ -288,7 +290,7 @@ struct AddressBudgets {
         return true
     }
 
-    /// Ends a query that `beginInquiry` has counted. The client may be gone.
+    /// Ends a query counted by `beginInquiry`. The client may already be gone.
     mutating func endInquiry(in slot: Slot, now: Timestamp) {
         accounts[slot.index].inquiries -= 1
         if let wide = accounts[slot.index].wide { accounts[wide].inquiries -= 1 }

@@ -1,8 +1,8 @@
-/// Places of a limited number that all addresses share, such as connections, each of which takes a file descriptor.
+/// A limited number of places shared by all addresses, such as connections, each of which takes a file descriptor.
 ///
-/// Each limiting block of addresses may take some of them, and each wide block (an IPv6 /56) four times as many. When no place
-/// is free, the wide block with the most loses its oldest place to a newcomer, so that a few addresses cannot keep out all
-/// others. Blocks with few places lose none: if only such blocks are left, the newcomer is refused.
+/// Each limiting block of addresses may take some of them, and each wide block (an IPv6 /56) four times as many. When
+/// no place is free, the wide block with the most places loses its oldest one to a newcomer, so that a few addresses
+/// cannot keep out all others. Blocks with few places lose none: if only such blocks are left, the newcomer is refused.
 struct AddressPlaces {
     struct Place: Hashable, Sendable {
         fileprivate let number: UInt64
@@ -11,16 +11,17 @@ struct AddressPlaces {
     }
 
     enum Refusal: Error, Equatable {
-        /// The address has as many places as it may have.
+        /// The address has reached its maximum number of places.
         case address
         /// All places are taken, and no other block has too many.
         case full
     }
 
-    /// A block with at most this many places loses none. A household with four pages, of six connections each, keeps them.
+    /// A block with at most this many places loses none. A household with four pages of six connections each keeps all
+    /// of them.
     static let maxModestShare = 24
 
-    /// Maximum number of places per limiting block. A lower number takes no place away.
+    /// Maximum number of places per limiting block. Lowering it takes no place away.
     var perAddress: Int
     /// Maximum number of places in total.
     let total: Int
@@ -41,7 +42,8 @@ struct AddressPlaces {
     /// Takes a place.
     ///
     /// - Parameter address: nil if only the total limits it.
-    /// - Returns: the place, and the one that was taken away for it, which its holder must give up. It no longer counts.
+    /// - Returns: the place, and the place that was taken away for it, if any, which its holder must give up. That
+    ///   place no longer counts.
     mutating func take(_ address: IPAddress?) throws(Refusal) -> (place: Place, dropped: Place?) {
         if let address, !hasRoom(for: address) { throw .address }
         var dropped: Place?
@@ -62,7 +64,7 @@ struct AddressPlaces {
 
     /// True if the address has fewer places than it may have.
     func hasRoom(for address: IPAddress) -> Bool {
-        // Several addresses must be able to take places.
+        // Limit one address to half of the places, so that several addresses can have some.
         let most = min(perAddress, total / 2)
         guard byAddress[address.limitingBlock.network, default: 0] < most else { return false }
         return shares.count(of: address.wideBlock) < min(IPAddress.wideFactor * most, total / 2)
@@ -78,7 +80,7 @@ struct AddressPlaces {
         return place
     }
 
-    /// Gives a place back. Does nothing if it was taken away.
+    /// Returns a place. Does nothing if it was taken away.
     mutating func release(_ place: Place) {
         guard let address = place.address else {
             withoutAddress -= 1

@@ -1,15 +1,15 @@
 import DequeModule
 import HeapModule
 
-/// Counts entries per block of addresses, and finds the block with the most, and its oldest entry.
+/// Counts entries per block of addresses, and finds the block with the most entries and its oldest entry.
 ///
-/// For places that all addresses share: if there are too many entries, the block with the most loses its oldest, so that a few
-/// addresses cannot push out the entries of others.
+/// Used for places that all addresses share. If there are too many entries, the block with the most loses its oldest,
+/// so that a few addresses cannot displace the entries of others.
 struct AddressShares<Entry: Hashable> {
-    /// How many entries a block has. Old shares stay in the heap until they are found to be outdated.
+    /// The number of entries of a block. Outdated shares stay in the heap until they are found there.
     private struct Share: Comparable {
         let count: Int
-        /// Of several equal shares, the oldest counts as the largest, so that a new client is not removed at once.
+        /// Of several equal shares, the oldest counts as the largest, so that a new client is not removed immediately.
         let order: UInt64
         let block: CIDRBlock
 
@@ -17,7 +17,7 @@ struct AddressShares<Entry: Hashable> {
         static func == (left: Share, right: Share) -> Bool { left.order == right.order }
     }
 
-    /// The entries of one block, oldest first. Some of `order` may be gone.
+    /// The entries of one block, oldest first. `order` may contain entries that were removed.
     private struct Queue {
         var order: Deque<Entry> = []
         var entries: Set<Entry> = []
@@ -57,7 +57,7 @@ struct AddressShares<Entry: Hashable> {
         return true
     }
 
-    /// Bounds `order` if many entries in its middle are gone.
+    /// Compacts `order` if many entries in its middle were removed.
     private mutating func compact(_ block: CIDRBlock) {
         guard let queue = queues[block], queue.order.count > 2 * queue.entries.count + 16 else { return }
         queues[block]?.order.removeAll { !queue.entries.contains($0) }

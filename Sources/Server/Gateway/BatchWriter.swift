@@ -4,8 +4,8 @@ import NIOCore
 import Signaling
 import Wire
 
-/// Writes one batch of changes at a time to storage, and tries again as long as that can help. Used only on the event loop of
-/// the runner.
+/// Writes one batch of changes at a time to storage, and retries as long as that can help. Used only on the event loop
+/// of the runner.
 final class BatchWriter {
     private struct Batch {
         let transactions: [[Change]]
@@ -20,7 +20,7 @@ final class BatchWriter {
     private var trouble: StorageTrouble
     /// The batch that is being written.
     private var batch: Batch?
-    /// Called once, if storage has failed for so long that the server must stop.
+    /// Called once, when storage has failed for so long that the server must stop.
     var onStorageLost: ((StorageError) -> Void)?
 
     init(
@@ -31,7 +31,7 @@ final class BatchWriter {
         (self.metrics, self.eventLoop) = (metrics, eventLoop)
     }
 
-    /// True if storage accepts no changes at present.
+    /// True if storage currently accepts no changes.
     var isUnavailable: Bool { trouble.isUnavailable }
 
     /// Writes a batch, and then calls `settle` with the result of each transaction.
@@ -72,7 +72,7 @@ final class BatchWriter {
         case .giveUp: end(results)
         case .stop:
             if let onStorageLost {
-                logger.critical("Nothing can be stored. The server stops.", metadata: ["error": "\(error)"])
+                logger.critical("Storage failed, so the server stops. Check the disk.", metadata: ["error": "\(error)"])
                 onStorageLost(error)
             }
             onStorageLost = nil

@@ -3,19 +3,19 @@ import Wire
 
 /// Holds back the effects that depend on changes that storage has not committed yet.
 ///
-/// Every event whose effects include a `persist` becomes one transaction. Meanwhile, the hub continues with other events. An
-/// effect that is sent to a client waits only if it
+/// Every event whose effects include a `persist` becomes one transaction. Meanwhile, the hub continues with other
+/// events. An effect that is sent to a client waits only if it
 ///
 /// - follows a `persist` in the effects of its own event,
-/// - is for a person with an uncommitted change, who must not learn on another socket or after a resume that something was
-///   done before it is stored, or
+/// - is for a person with an uncommitted change, who must not be notified on another socket or after a resume that
+///   something was done before it is stored, or
 /// - is for a socket for which an earlier effect waits, so that order is kept.
 ///
-/// Media commands never wait, because no client learns from them that something was stored. So a slow disk delays only the
-/// clients whose changes are stored.
-/// Invariant: for each socket, effects leave in the order in which they were added.
+/// Media commands never wait, because they do not tell clients that something was stored. A slow disk therefore delays
+/// only the clients whose changes are being stored. Invariant: for each socket, effects leave in the order in which
+/// they were added.
 struct CommitQueue {
-    /// Where the effects of one event came from, so that a failure can be reported.
+    /// The source of the effects of one event, so that a failure can be reported.
     struct Origin: Equatable {
         /// The socket whose message was handled, its person, and the id of its request.
         var socket: SocketID?
@@ -231,7 +231,7 @@ extension Change {
         case .keptInTouch(let one, let other, _, _), .lostTouch(let one, let other): [one, other]
         case .revoked(let revocation): [revocation.by]
         case .muted(_, _, let moderator, _): moderator.map { [$0] } ?? []
-        // `room` names it.
+        // `room` returns the room.
         case .roomStored, .roomForgotten: []
         case .callPlaced(let call): [call.caller, call.callee]
         case .callAccepted(_, _, let people), .callOver(_, let people): Set(people)

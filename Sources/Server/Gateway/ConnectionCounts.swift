@@ -1,15 +1,15 @@
 import Signaling
 import Wire
 
-/// Limits the TCP connections to the public port, both per address and in total, and how fast an address makes new ones.
+/// Limits the TCP connections to the public port, both per address and in total, and the rate of new ones per address.
 ///
-/// Counts from the moment a connection is accepted, before TLS and before any request. Idle connections of one address then
-/// cannot use up the process's file descriptors, and its TLS handshakes cannot use up the event loop's time. Connections from
-/// trusted proxies count only towards the total.
+/// Counts from the moment a connection is accepted, before TLS and before any request. Idle connections of one address
+/// then cannot use up the process's file descriptors, and its TLS handshakes cannot use up the event loop's time.
+/// Connections from trusted proxies count only towards the total.
 struct ConnectionCounts {
     private var places: AddressPlaces
     private var new: NewConnectionBudgets
-    /// The same of wide blocks, such as all the networks of one customer.
+    /// The budgets of wide blocks, such as all networks of one customer.
     private var newOfWideBlocks: NewConnectionBudgets
 
     init(perAddress: Int, total: Int, new: Budget.Rate) {
@@ -18,7 +18,7 @@ struct ConnectionCounts {
         newOfWideBlocks = NewConnectionBudgets(new.ofWideBlock)
     }
 
-    /// Maximum number of connections per limiting block of addresses. A lower number closes no connection.
+    /// Maximum number of connections per limiting block of addresses. Lowering it closes no connection.
     var perAddress: Int {
         get { places.perAddress }
         set { places.perAddress = newValue }
@@ -29,7 +29,7 @@ struct ConnectionCounts {
     /// Counts a new connection, or returns nil without counting it if the connection must be refused.
     ///
     /// - Parameter address: the peer; nil for a trusted proxy, and for a connection without an IP address.
-    /// - Returns: the place of the connection, and that of the connection that must be closed for it.
+    /// - Returns: the place of the connection, and the place of the connection that must be closed for it, if any.
     mutating func admit(
         _ address: IPAddress?, now: Timestamp
     ) -> (place: AddressPlaces.Place, dropped: AddressPlaces.Place?)? {
@@ -40,14 +40,15 @@ struct ConnectionCounts {
         return try? places.take(address)
     }
 
-    /// Forgets a connection that was admitted.
+    /// Releases the place of a connection that was admitted.
     mutating func release(_ place: AddressPlaces.Place) { places.release(place) }
 }
 
 /// A budget for each address, in bounded memory.
 ///
-/// Budgets are kept in two generations. Starting a new generation drops the older one. By then, the dropped budgets are full
-/// again, or too many addresses are active. In the second case they are forgotten early, which is lenient but bounded.
+/// Budgets are kept in two generations. Starting a new generation drops the older one. By then, the dropped budgets are
+/// full again, or too many addresses are active. In the second case they are dropped early, which is lenient but bounds
+/// the memory.
 struct NewConnectionBudgets: Equatable, Sendable {
     /// Maximum number of addresses per generation. Each takes about 70 bytes.
     static let maxAddresses = 16_384

@@ -10,16 +10,17 @@ import Wire
 /// Adds the handlers of a connection's protocols when a request needs them: first the HTTP codec, then the router or a
 /// WebSocket.
 ///
-/// Most connections become WebSockets with their first request, and never need the router's handlers. If a connection used the
-/// router before, its handlers stay behind the WebSocket, where nothing reaches them until the connection closes.
+/// Most connections become WebSockets with their first request, and never need the router's handlers. If a connection
+/// used the router before, the router's handlers stay behind the WebSocket in the pipeline, where nothing reaches them
+/// until the connection closes.
 final class ConnectionProtocols {
-    /// The first protocol of a connection beyond our own endpoints.
+    /// The first protocol of a connection that the server's endpoints do not handle.
     enum First: Sendable {
         case http(NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>)
         case socket(any Channel)
     }
 
-    /// Maximum bytes of one header field and of all fields of a request, and their maximum number.
+    /// Maximum size of one header field, maximum size of all header fields of a request, and their maximum number.
     private static let maxHeaderField = 16 * 1024
     private static let maxHeaders = 64 * 1024
     private static let maxHeaderFields = 100
@@ -40,22 +41,22 @@ final class ConnectionProtocols {
         limits.maxHeaderFieldSize = Self.maxHeaderField
         limits.maxHeaderListSize = Self.maxHeaders
         limits.maxHeaderFieldCount = Self.maxHeaderFields
-        // The first frames of a WebSocket may follow its handshake at once.
+        // The first frames of a WebSocket may follow its handshake immediately.
         decoder = ByteToMessageHandler(
             HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes, limitConfiguration: limits))
         promise = channel.eventLoop.makePromise()
         let promise = promise
-        // This has no effect if the protocol is known by then.
+        // This has no effect if the protocol is already known.
         channel.closeFuture.whenComplete { _ in promise.fail(ChannelError.ioOnClosedChannel) }
         let pipeline = channel.pipeline.syncOperations
         let gate = HTTPGate(gateway: gateway, protocols: self, peer: IPAddress(peer: channel.remoteAddress))
         try pipeline.addHandlers(encoder, decoder, validator, gate)
     }
 
-    /// Succeeds when a request decides the protocol. Fails if the connection closes before.
+    /// Succeeds when a request decides the protocol. Fails if the connection closes first.
     var first: EventLoopFuture<First> { promise.futureResult }
 
-    /// Adds the router's handlers, unless they are there already. Returns false if that is not possible.
+    /// Adds the router's handlers unless they were already added. Returns false if that is not possible.
     func openRouter(_ channel: any Channel) -> Bool {
         guard router == .absent else { return true }
         router = .added
@@ -72,25 +73,25 @@ final class ConnectionProtocols {
             )
             return true
         } catch {
-            logger.error("Adding the router to a connection failed", metadata: ["error": "\(error)"])
+            logger.error("Could not set up an HTTP connection", metadata: ["error": "\(error)"])
             return false
         }
     }
 
-    /// Puts a WebSocket in the place of the HTTP handlers. Bytes that arrived after the handshake are passed to it.
+    /// Replaces the HTTP handlers with a WebSocket. Passes on bytes that arrived after the handshake.
     ///
-    /// - Parameter gate: has written the response. It passes everything through until it is removed.
+    /// - Parameter gate: the gate that wrote the response. It passes everything through until it is removed.
     func openWebSocket(_ head: HTTPRequestHead, _ channel: any Channel, replacing gate: HTTPGate) {
         let pipeline = channel.pipeline.syncOperations
-        // The WebSocket may write at once, so the encoder has to go first. The decoder is last, because it passes the bytes
-        // on that it has not parsed.
+        // The WebSocket may write immediately, so remove the encoder first. Remove the decoder last, because it passes
+        // on the bytes that it has not parsed.
         for handler in [validator, encoder] as [any RemovableChannelHandler] {
             pipeline.removeHandler(handler, promise: nil)
         }
         do {
             try pipeline.addHandler(webSocketHandler(channel, head), position: .after(gate))
         } catch {
-            logger.error("Opening a WebSocket failed", metadata: ["error": "\(error)"])
+            logger.error("Could not open a WebSocket", metadata: ["error": "\(error)"])
             return channel.close(promise: nil)
         }
         promise.succeed(.socket(channel))
@@ -100,17 +101,17 @@ final class ConnectionProtocols {
         }
     }
 
-    /// Makes the handler for the native protocol, Socket.IO or PerchRTC's protocol, depending on the URL.
+    /// Creates the handler for the native protocol, Socket.IO or PerchRTC's protocol, depending on the URL.
     private func webSocketHandler(_ channel: any Channel, _ head: HTTPRequestHead) -> WebSocketHandler {
         let rules = gateway.configuration.rules
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
-            // `SocketIOEndpoint` has admitted the client.
+            // `SocketIOEndpoint` has already admitted the client.
             let user: any WebSocketUser = gateway.socketIO.session(id) ?? UnknownSocketIOConnection()
             return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.messageSize)
         }
         let address = gateway.configuration.clientAddress(head.headers, from: channel.remoteAddress)
         if let (token, envelope) = PerchHTTPRequest.socket(uri: head.uri) {
-            // `PerchEndpoint` has admitted the client.
+            // `PerchEndpoint` has already admitted the client.
             let user: any WebSocketUser =
                 gateway.perch.open(token, envelope, from: address) ?? RefusedPerchSocket()
             return WebSocketHandler(gateway: gateway, user: user, messageSize: rules.descriptionSize)

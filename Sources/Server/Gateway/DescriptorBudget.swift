@@ -6,13 +6,14 @@ import Musl
 import Darwin
 #endif
 
-/// How the file descriptors that the process may open are divided, so that what strangers do never uses up the last ones.
+/// Divides the file descriptors that the process may open, so that clients can never use up the last ones.
 ///
-/// Each kind is counted against its share where a descriptor is spent. Invariant: the shares and the reserve together are at
-/// most the process's limit.
+/// Each kind is counted against its share when a descriptor is used. Invariant: the shares and the reserve together do
+/// not exceed the process's limit.
 struct DescriptorBudget: Equatable, Sendable {
-    /// Descriptors that clients cannot increase: some 40 of the database, sockets, logs and threads, 32 pushes and as many name
-    /// lookups (`push.concurrency`), 16 connections of the metrics port, and a file in a room per thread that reads or writes one.
+    /// Descriptors whose number does not depend on clients: about 40 for the database, sockets, logs and threads; 32
+    /// pushes and as many name lookups (`push.concurrency`); 16 connections of the metrics port; and one room file per
+    /// thread that reads or writes files.
     static let maxReserve = 160
 
     /// TCP connections to the public port (`ConnectionCounts`).
@@ -20,14 +21,15 @@ struct DescriptorBudget: Equatable, Sendable {
     /// TCP connections for media (`MediaLoop`).
     let mediaConnections: Int
 
-    /// - Parameter limit: how many descriptors the process may have.
+    /// - Parameter limit: the maximum number of descriptors of the process.
     init(limit: Int) {
         let shared = limit - min(Self.maxReserve, limit / 4)
         mediaConnections = min(MediaLoop.maxConnections, shared / 5)
         connections = shared - mediaConnections
     }
 
-    /// Uploads and downloads of files (`Transfers`). Each also takes one of `connections`, so at most half of those.
+    /// Uploads and downloads of files (`Transfers`). Each also takes one of `connections`, so they may use at most half
+    /// of those.
     var transfers: Int { connections / 2 }
 
     /// The budget of this process.

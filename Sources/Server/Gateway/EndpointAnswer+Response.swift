@@ -7,7 +7,7 @@ import NIOHTTPTypesHTTP1
 
 /// Responses of the endpoints behind the router.
 extension EndpointAnswer {
-    /// Answers the CORS preflight that browsers send before they send a secret to another origin.
+    /// Answers the CORS preflight request that browsers send before they send a secret to another origin.
     static func preflight(methods: String, headers: String) -> EndpointAnswer {
         EndpointAnswer(
             status: 204,

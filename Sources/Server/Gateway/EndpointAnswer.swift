@@ -2,8 +2,8 @@ import NIOHTTP1
 import Signaling
 import Wire
 
-/// A response of an HTTP endpoint: WHIP, WHEP, the export of a person's data, QR codes, rooms. The headers that all responses of the
-/// endpoint share are added later.
+/// A response of an HTTP endpoint, such as WHIP, WHEP, the export of a person's data, QR codes or rooms. Headers that
+/// all responses of an endpoint share are added later.
 struct EndpointAnswer {
     var status: Int
     var headers: HTTPHeaders = [:]
@@ -14,12 +14,12 @@ struct EndpointAnswer {
         (self.status, self.headers, self.contentType, self.body) = (status, headers, contentType, body)
     }
 
-    /// Makes an error response in JSON.
+    /// Creates an error response in JSON.
     init(_ error: WireError) { self.init(error, status: error.httpStatus) }
 
     init(_ error: WireError, status: Int) {
         self.init(status: status, contentType: "application/json", body: error.json)
-        // 503 may mean that this server routes no media. The configuration may change, so let clients retry.
+        // A 503 may mean that this server does not route media. The configuration may change, so let clients retry.
         if let wait = error.retryAfter ?? (status == 503 ? .seconds(60) : nil) {
             headers.add(name: "Retry-After", value: "\(max(1, (wait.wholeMilliseconds + 999) / 1000))")
         }

@@ -19,8 +19,8 @@ enum EndpointRequest: Equatable {
         }
     }
 
-    /// Returns the request to admit a WebSocket whose handshake is valid. Nil if it needs no admission: `NativeSocket` refuses
-    /// clients with an error that pages can read, which they cannot do with an HTTP response.
+    /// Returns the request to admit a WebSocket with a valid handshake. Nil if it needs no admission: `NativeSocket`
+    /// refuses clients with an error that pages can read. They cannot read an HTTP response.
     init?(handshake head: HTTPRequestHead) {
         if let id = SocketIORequest.webSocketID(uri: head.uri) {
             self = .socketIO(.webSocket(id))

@@ -25,7 +25,7 @@ extension Gateway {
         case export
         /// A page requested a QR code.
         case drawing
-        /// An operator or application requested something with the API secret.
+        /// An operator or application sent a request with the API secret.
         case operation
         /// A person in a room uploads or downloads a file.
         case file
@@ -141,7 +141,8 @@ extension Gateway.AdmissionPoint {
 extension ConfabConfiguration {
     /// Returns the address of the client behind a request, looking through trusted proxies.
     ///
-    /// `HTTPConnection` has refused requests whose headers contradict each other. For them, this is the peer's address.
+    /// `HTTPConnection` has already refused requests whose headers contradict each other. For those, returns the peer's
+    /// address.
     ///
     /// - Parameter peer: The remote address of the connection. A UNIX socket has no IP address and counts as 0.0.0.0.
     func clientAddress(_ headers: HTTPHeaders, from peer: SocketAddress?) -> IPAddress {
@@ -158,10 +159,10 @@ extension IPAddress {
 }
 
 extension Gateway {
-    /// At most one log line in this time, because clients can cause them.
+    /// The minimum time between two log lines, because clients can cause them.
     private static let contradictionLogInterval = Duration.seconds(60)
 
-    /// Tells the operator that a proxy passes on a header that it should remove.
+    /// Logs that a proxy passes on a header that it should remove.
     func logContradiction() {
         let now = runner.now
         if let last = contradictionLoggedAt, now - last < Self.contradictionLogInterval { return }
@@ -184,14 +185,14 @@ extension ConfabConfiguration {
         return allowedOrigins.contains(origin.lowercased())
     }
 
-    /// The rule for plain HTTP: a request without an `Origin` header is allowed. Programs send none, and browsers send none
-    /// for same-origin GET requests.
+    /// Returns the decision for plain HTTP: a request without an `Origin` header is allowed. Programs send none, and
+    /// browsers send none for same-origin GET requests.
     func allows(_ headers: HTTPHeaders) -> Bool {
         !headers.contains(name: "Origin") || allows(origin: headers.onlyOrigin)
     }
 
-    /// The rule for JSONP: any page can load a script, and browsers send no `Origin` for it. They do send `Sec-Fetch-Site`, or
-    /// at least `Referer`, which a page can suppress but not forge.
+    /// Returns the decision for JSONP. Any page can load a script, and browsers send no `Origin` for it. They do send
+    /// `Sec-Fetch-Site`, or at least `Referer`, which a page can suppress but not forge.
     func allowsScript(_ headers: HTTPHeaders) -> Bool {
         if allowedOrigins.isEmpty || headers.contains(name: "Origin") { return allows(headers) }
         if let site = headers.only("Sec-Fetch-Site"), site == "same-origin" || site == "none" { return true }

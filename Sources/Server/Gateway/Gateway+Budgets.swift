@@ -7,15 +7,16 @@ import Wire
 
 /// Enforces the budgets of address blocks: `AddressBudgets` counts, and this part of the gateway acts.
 ///
-/// Over the budget for messages, the sockets of the block are not read, so that the loop spends nothing on them: the messages
-/// wait in the sender. A refusal would cost as much as an answer. HTTP requests are refused, because each is a new decision of
-/// the client. A connection that keeps its socket full meanwhile is closed with 4429.
+/// If a block exceeds its budget for messages, its sockets are not read. The messages wait at the sender, and the loop
+/// spends no time on them. Refusing each message would cost as much as answering it. HTTP requests are refused, because
+/// the client sends each one deliberately. A connection that nevertheless keeps its socket full is closed with 4429.
 extension Gateway {
     // MARK: Messages
 
     /// Counts a message or another frame of a WebSocket.
     ///
-    /// - Returns: false if the connection must be closed, because it keeps sending while its address is over its budget.
+    /// - Returns: false if the connection must be closed, because the client keeps sending while its address exceeds
+    ///   its budget.
     func countMessage(of connection: some GatewayConnection, bytes: Int) -> Bool {
         guard let slot = connection.slot else { return true }
         let now = runner.now
@@ -36,12 +37,12 @@ extension Gateway {
         throw .addressOverBudget(retryAfter: wait)
     }
 
-    /// True if the connection's address is over its budget, so that the connection is not read.
+    /// True if the connection's address exceeds its budget, so that the connection is not read.
     func isOverBudget(_ connection: some GatewayConnection) -> Bool {
         connection.slot.map { budgets.messages(in: $0, now: runner.now) < 0 } ?? false
     }
 
-    /// Keeps a reader until its address is within its budget again.
+    /// Stores a reader until its address is within its budget again.
     func pause(_ reader: any PausedReader, of connection: some GatewayConnection) {
         guard let slot = connection.slot else { return reader.resumeReading() }
         metrics.overBudget(.messages)
@@ -57,8 +58,8 @@ extension Gateway {
 
     /// Resumes the readers that have waited longest, in each block that is within its budget.
     ///
-    /// What a reader will read is not known before, so only a few are resumed at a time: one for each 32 messages in the budget.
-    /// Readers with more to say pause again behind the others.
+    /// The amount that a reader will read is not known in advance, so only a few are resumed at a time: one for each 32
+    /// messages in the budget. Readers that still have more data pause again behind the others.
     private func resumeReaders() {
         for slot in Array(pausedReaders.keys) {
             let messages = budgets.messages(in: slot, now: runner.now)
@@ -73,7 +74,8 @@ extension Gateway {
 
     // MARK: Queues
 
-    /// Counts what waits for this connection, and drops the largest queues if too much waits for its address or for all.
+    /// Updates the number of bytes queued for this connection, and drops the largest queues if the limit of its address
+    /// or of all addresses is exceeded.
     func queueChanged(_ connection: some GatewayConnection) {
         guard let slot = connection.slot else { return }
         let id = ObjectIdentifier(connection)
@@ -91,7 +93,7 @@ extension Gateway {
             metrics.overBudget(.queues)
             metrics.droppedForBackpressure.increment()
             logger.info(
-                "Connection dropped: too much waits to be sent to its address",
+                "Connection dropped: too much data queued for its address",
                 metadata: ["bytes": "\(connection.queuedBytes)"])
             connection.drop()
         }
@@ -100,7 +102,7 @@ extension Gateway {
 
     // MARK: Stored bytes
 
-    /// What this client may cause to be stored at present.
+    /// Returns what this client may currently store.
     func storagePermit(_ slot: AddressBudgets.Slot?) -> StoragePermit {
         switch slot.map({ budgets.stored(in: $0, now: runner.now) }) {
         case .exhausted(let wait):
@@ -144,12 +146,12 @@ extension WireError {
     }
 
     static let storageFull = WireError(
-        .storageFull, "The server is low on disk space and stores only what is necessary. Try again later.",
+        .storageFull, "The server is low on disk space and stores only essential data. Try again later.",
         retryable: true, retryAfter: .seconds(60))
 
     static func storageQuota(retryAfter wait: Duration) -> WireError {
         WireError(
-            .storageQuota, "Too much was stored from your network. Try again in \(wait.roundedText).", retryable: true,
+            .storageQuota, "Your network has used up its quota. Try again in \(wait.roundedText).", retryable: true,
             retryAfter: wait)
     }
 }

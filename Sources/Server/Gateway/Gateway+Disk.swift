@@ -1,12 +1,12 @@
 import NIOCore
 import Signaling
 
-/// Measures the free space of the disk, for what is optional and for the files in rooms.
+/// Measures the free disk space, which limits optional data and the files in rooms.
 ///
-/// Measurements do not overlap: the rules rely on each having begun after the one before was reported.
+/// Measurements do not overlap: the rules require that each one starts after the previous one was reported.
 final class DiskMeter {
     private let disk: DiskSpace
-    /// In bytes. Below it, the disk is nearly full.
+    /// The free space in bytes below which the disk counts as nearly full.
     private let mark: Int
     private var running: EventLoopFuture<Int?>?
 
@@ -40,7 +40,7 @@ final class DiskMeter {
 }
 
 extension NIOLoopBound where Value == Gateway {
-    /// Measures the free space of the disk now. Does nothing if the gateway has no disk.
+    /// Measures the free disk space now. Does nothing if the gateway has no disk.
     @discardableResult
     func measureDisk() async -> Int? {
         let gateway = self

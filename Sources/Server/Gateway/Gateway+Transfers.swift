@@ -5,13 +5,13 @@ import Wire
 
 /// Enforces the limits of uploads and downloads: `Transfers` counts, and this part of the gateway ends connections.
 extension Gateway {
-    /// Bytes of a transfer that wait in the kernel. It would take megabytes from memory for each client that does not read, and
-    /// copying them would keep others waiting.
+    /// Maximum size of the kernel's send buffer for a transfer. A larger one would take megabytes of memory for each
+    /// client that does not read, and copying them would delay others.
     private static let kernelBuffer = 128 * 1024
 
     /// Begins a transfer of `size` bytes over this connection.
     ///
-    /// - Returns: what ends the transfer when nothing holds it anymore.
+    /// - Returns: an object that ends the transfer when it is released.
     func beginTransfer(
         from address: IPAddress, size: Int, over channel: any Channel
     ) throws(WireError) -> TransferHold {
@@ -45,8 +45,8 @@ extension Gateway {
     }
 }
 
-/// Ends a transfer when it is released, so that a response that is never sent (to `HEAD`, or to a client that is gone) holds
-/// nothing.
+/// Ends a transfer when this object is released, so that a response that is never sent (to `HEAD`, or to a client that
+/// is gone) holds no place.
 final class TransferHold: Sendable {
     private let place: Transfers.Place
     private let gateway: NIOLoopBound<Gateway>
@@ -61,9 +61,9 @@ final class TransferHold: Sendable {
 
 extension WireError {
     fileprivate static let tooManyTransfersOfAddress = WireError(
-        .rateLimited, "Too many files are being sent and received from your network. Try again in a moment.",
+        .rateLimited, "Too many file transfers from your network. Try again in a moment.",
         retryable: true, retryAfter: .seconds(5))
     fileprivate static let tooManyTransfers = WireError(
-        .rateLimited, "Too many files are being sent and received. Try again in a moment.", retryable: true,
+        .rateLimited, "Too many file transfers on this server. Try again in a moment.", retryable: true,
         retryAfter: .seconds(5))
 }

@@ -6,7 +6,7 @@ import NIOSSL
 import Signaling
 import Wire
 
-/// A connection of any transport, as the gateway sees it. Used only on the gateway's event loop.
+/// A connection of any transport, with the interface that the gateway uses. Used only on the gateway's event loop.
 protocol GatewayConnection: AnyObject {
     /// The client's address, not a proxy's.
     var address: IPAddress { get }
@@ -14,11 +14,11 @@ protocol GatewayConnection: AnyObject {
     var group: Int { get set }
     /// The account of the connection's address. Set by `Gateway.register`.
     var slot: AddressBudgets.Slot? { get set }
-    /// The budget for messages that were read while the address was over its own budget.
+    /// The budget for messages that were read while the address exceeded its own budget.
     var excess: Budget? { get set }
-    /// The bytes that wait to be sent to the client, or to be stored before that.
+    /// The number of bytes waiting to be sent to the client, or to be stored before that.
     var queuedBytes: Int { get }
-    /// Closes the connection as if it had broken, so that the client resumes.
+    /// Closes the connection as if the network had failed, so that the client resumes.
     func drop()
     /// Called once per ping interval.
     func tick()
@@ -46,13 +46,14 @@ final class Gateway {
     /// The connections of the transfers.
     var transferChannels: [Transfers.Place: any Channel] = [:]
     var budgets: AddressBudgets
-    /// The WebSockets that are not read because their address is over its budget, in the order in which they were paused.
+    /// The WebSockets that are not read because their address exceeds its budget, in the order in which they were
+    /// paused.
     var pausedReaders: [AddressBudgets.Slot: Deque<any PausedReader>] = [:]
-    /// True if the disk is nearly full, so that nothing optional is stored. Set by `DiskMeter`.
+    /// True if the disk is nearly full, so that only essential data is stored. Set by `DiskMeter`.
     var isDiskLow = false
     /// Measures the disk. Set when the server starts; nil if nothing is stored on a disk.
     var diskMeter: DiskMeter?
-    /// When a request was last logged whose forwarding headers contradict each other.
+    /// When a request with contradictory forwarding headers was last logged.
     var contradictionLoggedAt: Timestamp?
     /// All connections, divided into groups. One timer pings the groups in turn, which spreads the pings over the ping
     /// interval.
@@ -89,7 +90,7 @@ final class Gateway {
 
     var eventLoop: any EventLoop { runner.eventLoop }
 
-    /// Made on demand, because the keys can change.
+    /// Created on demand, because the keys can change.
     var reception: Reception { Reception(project: runner.hubSettings.project) }
 
     /// Starts the timer that pings the groups in turn. Call once.
@@ -109,7 +110,7 @@ final class Gateway {
 
     // MARK: Settings
 
-    /// Uses the changed settings of a reload, or a rotated secret, from now on. Closes no connection.
+    /// Applies changed settings from a reload, or a rotated secret. Closes no connection.
     func apply(_ configuration: ConfabConfiguration, _ project: Project) {
         self.configuration = configuration
         connectionCounts.perAddress = configuration.limits.connectionsPerAddress
@@ -126,10 +127,11 @@ final class Gateway {
     /// Returns the address that limits count. For IPv6 this is the /64, since one customer gets a whole /64.
     private func limited(_ address: IPAddress) -> IPAddress { address.limitingBlock.network }
 
-    /// Counts a newly accepted connection until it closes. Closes another one for it if too few descriptors are left.
+    /// Counts a newly accepted connection until it closes. Closes another one in exchange if too few descriptors are
+    /// left.
     ///
-    /// - Returns: false if the connection's address, or the server as a whole, has too many connections, or if the address
-    ///   makes new ones too fast.
+    /// - Returns: false if the connection's address, or the server as a whole, has too many connections, or if the
+    ///   address makes new ones too fast.
     func admitConnection(_ channel: any Channel) -> Bool {
         var peer = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         if let address = peer, configuration.trustedProxies.contains(address) { peer = nil }
@@ -150,9 +152,9 @@ final class Gateway {
         return true
     }
 
-    /// Closes a connection at once, whatever it is doing, so that its descriptor is free.
+    /// Closes a connection immediately, in any state, so that its descriptor is freed.
     func cut(_ channel: any Channel) {
-        // TLS would first wait for the client's goodbye.
+        // TLS would first wait for the client's close_notify.
         let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
         if let tls { tls.close(promise: nil) } else { channel.close(promise: nil) }
     }
@@ -171,7 +173,8 @@ final class Gateway {
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
     }
 
-    /// Counts the connection against its new address. What waits for the client may drop the connection.
+    /// Counts the connection against its new address. The connection may be dropped because of the data queued for the
+    /// client.
     func move(_ connection: some GatewayConnection) {
         guard let old = connection.slot else { return }
         connection.slot = budgets.addSocket(of: connection.address, now: runner.now)
@@ -194,7 +197,7 @@ final class Gateway {
     /// Takes one hello from the address's budget. Returns how long to wait if the budget is used up.
     func helloDelay(_ address: IPAddress) -> Duration? { budgets.takeHello(of: address, now: runner.now) }
 
-    /// Takes one arrival or file from the budget that the admission point has. Returns how long to wait if it is used up.
+    /// Takes one hello or file from the budget of the admission point. Returns how long to wait if it is used up.
     func delay(of address: IPAddress, at point: AdmissionPoint) -> Duration? {
         point == .file ? budgets.takeFile(of: address, now: runner.now) : helloDelay(address)
     }
@@ -204,13 +207,14 @@ final class Gateway {
 
     func ban(of address: IPAddress) -> Ban? { addressBans.ban(of: address, at: runner.wallNow) }
 
-    /// Replaces the bans in force. `confab ban`, a separate process, may have changed them.
+    /// Replaces the active bans. `confab ban`, a separate process, may have changed them.
     func update(bans: [Ban]) {
-        // The bans may be the same: other processes write to the database for other reasons too.
+        // The bans may be unchanged: other processes also write to the database for other reasons.
         guard bans != self.bans else { return }
         self.bans = bans
         addressBans = AddressBans(bans)
-        // Only the difference: with thousands of bans, submitting each of them again would stop the loop for a while.
+        // Submit only the difference. With thousands of bans, submitting all of them again would block the loop for a
+        // while.
         let difference = identityBans.replace(with: bans)
         for identity in difference.lifted { runner.submit(.unbanned(identity)) }
         for ban in difference.added { runner.submit(.banned(ban)) }
@@ -226,15 +230,15 @@ final class Gateway {
 
     // MARK: Draining
 
-    /// Refuses new connections and closes all others with 1001, even those that have not sent `hello`.
+    /// Refuses new connections and closes all others with 1001, including those that have not sent `hello`.
     func drain() {
         isDraining = true
         runner.forgetSockets()
         for connection in connections.flatMap(\.values) { connection.goAway() }
     }
 
-    /// Closes all connections that are still open then, whatever they are doing, so that none of them delays the end of the
-    /// server.
+    /// Closes all connections that are still open after the delay, in any state, so that none of them delays the
+    /// shutdown.
     func closeAll(after delay: Duration) {
         let gateway = NIOLoopBound(self, eventLoop: eventLoop)
         eventLoop.scheduleTask(in: .nanoseconds(delay)) {

@@ -6,10 +6,11 @@ import NIOSSL
 import ServiceLifecycle
 import Signaling
 
-/// A connection to the public port, with TLS if the server has a certificate. Each request is for the router, for one of our
-/// endpoints, or turns the connection into a WebSocket for the hub.
+/// A connection to the public port, with TLS if the server has a certificate. Each request is handled by the router or
+/// by one of the server's endpoints, or turns the connection into a WebSocket for the hub.
 struct GatewayChannel: HTTPChannelHandler {
-    /// `first` is a future because a channel reads nothing before its setup is done, and requests decide the protocol.
+    /// `first` is a future because a channel does not read before its setup is complete, and the first request decides
+    /// the protocol.
     struct Value: ServerChildChannelValue {
         let channel: any Channel
         let first: EventLoopFuture<ConnectionProtocols.First>
@@ -26,15 +27,16 @@ struct GatewayChannel: HTTPChannelHandler {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         guard gateway.value.admitConnection(channel) else {
-            // Do not let the setup fail, which would be an error of the whole server. Close this connection instead.
+            // Do not let the setup fail, because that would count as an error of the whole server. Close this
+            // connection instead.
             channel.close(promise: nil)
             let refused: EventLoopFuture<ConnectionProtocols.First> =
                 channel.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
             return channel.eventLoop.makeSucceededFuture(Value(channel: channel, first: refused))
         }
         return channel.eventLoop.makeCompletedFuture {
-            // Limit what is read per turn of the loop, so that one busy sender cannot starve the others. A channel keeps
-            // the buffer of its last read, so buffers start small.
+            // Limit the data read per turn of the loop, so that one busy sender cannot starve the others. A channel
+            // keeps the buffer of its last read, so start with small buffers.
             try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             let buffers = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: Self.bytesPerTurn)
             try channel.syncOptions?.setOption(.recvAllocator, value: buffers)

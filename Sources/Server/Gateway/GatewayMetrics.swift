@@ -40,7 +40,7 @@ struct GatewayMetrics {
             ($0, Counter(label: "confab_address_over_budget_total", dimensions: [("budget", $0.rawValue)]))
         })
 
-    /// Counts that a client had to wait, or was refused or dropped, because its address was over this budget.
+    /// Counts that a client was delayed, refused or dropped because its address exceeded this budget.
     func overBudget(_ budget: AddressBudget) { addressBudgets[budget]?.increment() }
 
     let commitSeconds = Timer(label: "confab_storage_commit_seconds")
@@ -48,7 +48,7 @@ struct GatewayMetrics {
     let changesLost = Counter(label: "confab_storage_changes_lost_total")
     let uncommitted = Gauge(label: "confab_storage_uncommitted_transactions")
 
-    /// A histogram, because what is rare between two scrapes matters most.
+    /// A histogram, because rare delays between two scrapes matter most.
     let loopLag = Timer(label: "confab_event_loop_lag_seconds")
     let waitingInputs = Gauge(label: "confab_waiting_inputs")
     let media = MediaMetrics()
@@ -61,13 +61,13 @@ struct GatewayMetrics {
 
     private static let own = [
         "confab_address_over_budget_total":
-            "Times that a client had to wait, or was refused or dropped, because its address was over a budget.",
+            "Times a client was delayed, refused or dropped because its address exceeded a budget.",
         "confab_connections_refused_total":
-            "TCP connections closed because there were too many, or because new ones came too fast.",
+            "TCP connections closed because there were too many, or because they were opened too fast.",
         "confab_storage_commit_seconds": "Time from the first attempt to store a batch of changes until it was stored.",
         "confab_storage_commit_failures_total": "Attempts to store changes that failed. Most are retried.",
-        "confab_storage_changes_lost_total": "Changes that could not be stored. The people concerned had to reconnect.",
-        "confab_storage_uncommitted_transactions": "Transactions that wait for storage.",
+        "confab_storage_changes_lost_total": "Changes that could not be stored. The people affected had to reconnect.",
+        "confab_storage_uncommitted_transactions": "Transactions waiting for storage.",
         "confab_sockets": "Open sockets: WebSockets, Socket.IO clients of any transport, and WHIP and WHEP resources.",
         "confab_client_connections": "Client connections, including those waiting to be resumed.",
         "confab_people": "Identities in memory.",
@@ -86,7 +86,7 @@ struct GatewayMetrics {
         "confab_sockets_too_slow_total": "Sockets closed because the client read too slowly.",
         "confab_event_loop_lag_seconds":
             "How late a timer on the gateway's event loop fired, measured twice per second.",
-        "confab_waiting_inputs": "Inputs that wait for the hub, and lookups that wait for storage.",
+        "confab_waiting_inputs": "Inputs waiting for the hub, and lookups waiting for storage.",
     ]
 
     func record(_ hub: Hub) {

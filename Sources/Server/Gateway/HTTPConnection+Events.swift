@@ -14,21 +14,21 @@ extension HTTPConnection {
         case responded(HTTPServerResponsePart)
         /// An endpoint answered its request.
         case answered(HTTPReply)
-        /// An endpoint accepts the WebSocket handshake that it was asked to admit.
+        /// An endpoint accepted a WebSocket handshake.
         case accepted
-        /// The router wants the file that the current request sends.
+        /// The router is ready to read the file in the current request.
         case bodyWanted
-        /// The client reads its responses, or no longer does.
+        /// Whether the client reads its responses.
         case writable(Bool)
         /// The event loop's next turn, after `nextTurn`.
         case turn
-        /// The server stops.
+        /// The server is stopping.
         case quiesce
     }
 
     enum Output: Equatable {
         case read
-        /// A new request begins. The client has received the answers to all earlier ones.
+        /// A new request begins. The client has received the responses to all earlier ones.
         case began
         /// Passes a part of a request to the router.
         case route(HTTPServerRequestPart)
@@ -45,11 +45,11 @@ extension HTTPConnection {
         case refuse(Refusal)
         /// Accepts the WebSocket handshake. The connection is no longer HTTP.
         case upgrade(HTTPRequestHead)
-        /// Asks for the input `turn` in the event loop's next turn.
+        /// Requests the input `turn` in the event loop's next turn.
         case nextTurn
-        /// `nextTimeout` is earlier than before, because a request with a long time limit is over.
+        /// `nextTimeout` is earlier than before, because a request with a long time limit has ended.
         case earlierTimeout
-        /// Closes the connection when the client has had time to read the last response.
+        /// Closes the connection after the client has had time to read the last response.
         case linger
         case close
     }

@@ -2,7 +2,7 @@ import NIOHTTP1
 import Signaling
 
 extension HTTPConnection {
-    /// What the configuration says about a connection.
+    /// The settings of a connection from the configuration.
     struct Settings: Equatable, Sendable {
         /// The path that a proxy may have left in the target of a request.
         var basePath: BasePath
@@ -10,12 +10,12 @@ extension HTTPConnection {
         var allowsPerch: Bool
         var messageSize: Int
         var descriptionSize: Int
-        /// Maximum bytes of a file for a room, and how long it may take to arrive.
+        /// Maximum size of a room file in bytes, and the maximum duration of its upload.
         var fileSize: Int
         var fileTime: Duration
-        /// How long the first request may take. Includes a TLS handshake.
+        /// How long the first request may take, including a TLS handshake.
         var headerTimeout: Duration
-        /// How long each later request may take, and the pause before it.
+        /// How long each later request and the pause before it may take.
         var idleTimeout: Duration { headerTimeout * 6 }
         /// The remote address of the connection.
         var peer: IPAddress
@@ -34,7 +34,7 @@ extension HTTPConnection {
             headerTimeout = configuration.limits.requestHeaderTimeout
         }
 
-        /// Returns the refusal of a request with these headers, whatever it is for.
+        /// Returns the refusal of a request with these headers, regardless of its path.
         func refusal(of head: HTTPRequestHead) -> Refusal? {
             if head.version == .http1_1, head.headers["Host"].count != 1 { return .hostMissing }
             if head.version != .http1_1, head.headers.contains(name: "Transfer-Encoding") {
@@ -49,7 +49,7 @@ extension HTTPConnection {
             Self.isUpload(head) ? max(fileTime, idleTimeout) : idleTimeout
         }
 
-        /// Maximum bytes of the body of a request to the router. A file goes to disk as it arrives.
+        /// Maximum size of the body of a request to the router in bytes. A file is written to disk as it arrives.
         func maxRoutedBytes(_ head: HTTPRequestHead) -> Int {
             Self.isUpload(head) ? max(fileSize, HTTPConnection.maxBodyBytes) : HTTPConnection.maxBodyBytes
         }

@@ -5,9 +5,9 @@ import Signaling
 
 /// The state machine of an HTTP/1.1 connection to the public port.
 ///
-/// It owns the rules of the connection: one request at a time, answers in order, limits on the size and the duration of a
-/// request, and what happens after the last answer. It does not depend on channels. `HTTPGate` is its shell. Invariants: a
-/// request gets at most one answer, and nothing is read while a request waits for its turn.
+/// It owns the rules of the connection: one request at a time, responses in order, limits on the size and duration of a
+/// request, and the steps after the last response. It does not depend on channels. `HTTPGate` is its shell. Invariants:
+/// a request gets at most one response, and nothing is read while a request waits for its turn.
 struct HTTPConnection {
     /// Legal next states: `idle` → `routed`, `reading`, `switching`, `closing`, `closed`; `routed` → `idle`, `closing`;
     /// `reading` → `answering`, `closing`; `answering` → `idle`, `upgraded`, `closing`; `switching` → `answering`, `upgraded`,
@@ -30,11 +30,12 @@ struct HTTPConnection {
     private struct Routed {
         let isUpload: Bool
         let maxBodyBytes: Int
-        /// The client sends the body of its file when it is told to, or when it no longer waits.
+        /// Whether the client waits for 100 Continue before sending its file, although it may stop waiting and send it
+        /// anyway.
         var expectsContinue: Bool
         var bodyBytes = 0
-        /// The response began before the whole file was there. The connection closes after it, so that the client need not send
-        /// the rest.
+        /// The response began before the whole file had arrived. The connection closes after it, so that the client
+        /// need not send the rest.
         var isCutShort = false
         var request = Progress.started
         var response = Progress.none
@@ -48,12 +49,13 @@ struct HTTPConnection {
         case open
         /// The current request is the last. After a request for an upgrade, the HTTP parser reads nothing that follows.
         case ended
-        /// Everything after the received requests is unparsable. The refusal waits until they have their answers.
+        /// The data after the received requests cannot be parsed. The refusal waits until those requests have their
+        /// responses.
         case unparsable(Refusal)
     }
 
-    /// Limits how many requests a connection gets handled per turn of the event loop: one. A flood of requests then cannot
-    /// starve other connections.
+    /// Limits a connection to one request per turn of the event loop. A flood of requests then cannot starve other
+    /// connections.
     private enum Pace { case ready, waitingForTurn }
 
     private enum Reading { case flowing, held }
@@ -65,7 +67,7 @@ struct HTTPConnection {
     /// Limit for requests to the router. Endpoints have their own limits.
     static let maxBodyBytes = 1 << 20
 
-    /// A reload changes them, so the shell sets them before each request.
+    /// Set by the shell before each request, because a reload changes the settings.
     var settings: Settings
     private var state = State.idle
     /// Body of the request being read. It is not part of `state`, because changing `state` would copy the body for every part.
@@ -244,14 +246,15 @@ struct HTTPConnection {
             state = .routed(
                 Routed(
                     isUpload: isUpload, maxBodyBytes: settings.maxRoutedBytes(head),
-                    // RFC 9110 §10.1.1: HTTP/1.0 has no such expectation.
+                    // RFC 9110 §10.1.1: HTTP/1.0 does not support this expectation.
                     expectsContinue: isUpload && head.version == .http1_1 && head.expectsContinue))
             router = .used
             outputs.append(.route(.head(head)))
         }
     }
 
-    /// Tells a client that waits for it to send its file. Nobody asks after a refusal, so the client then sends nothing in vain.
+    /// Sends 100 Continue to a client that waits with its file. After a refusal this is not sent, so that the client
+    /// does not send a useless file.
     private mutating func askForBody() {
         guard case .routed(var routed) = state, routed.expectsContinue, routed.response == .none,
             routed.request == .started, routed.bodyBytes == 0
@@ -290,7 +293,7 @@ struct HTTPConnection {
         outputs.append(.read)
     }
 
-    /// Closes the connection, unless the router does that itself after its response. Endpoints abandon their requests.
+    /// Closes the connection, unless the router does so after its response. Endpoints abandon their requests.
     private mutating func endInput() {
         waiting = []
         switch state {
@@ -353,7 +356,7 @@ struct HTTPConnection {
     private mutating func refuse(_ refusal: Refusal) {
         switch state {
         case .closing, .closed, .upgraded: return
-        // The response to this request has already started, so an error response is not possible.
+        // The response to this request has already started, so an error response is no longer possible.
         case .routed(let routed) where routed.response != .none && routed.request != .ended: return linger()
         case .idle, .routed, .reading, .answering, .switching: break
         }
@@ -382,7 +385,7 @@ struct HTTPConnection {
 }
 
 extension HTTPRequestHead {
-    /// Whether the client waits with the body until it is told to send it (RFC 9110 §10.1.1).
+    /// Whether the client sends the body only after 100 Continue (RFC 9110 §10.1.1).
     fileprivate var expectsContinue: Bool {
         headers[canonicalForm: "expect"].contains { $0.lowercased() == "100-continue" }
     }

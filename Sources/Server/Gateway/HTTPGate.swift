@@ -107,7 +107,7 @@ final class HTTPGate: ChannelDuplexHandler, RemovableChannelHandler {
         handle(.responded(unwrapOutboundIn(data)))
     }
 
-    /// An event that a route of the router triggers when it wants the file that its request sends.
+    /// An event that a router's handler triggers when it is ready to read the file in its request.
     enum RouterEvent { case bodyWanted }
 
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {

@@ -17,12 +17,13 @@ struct HTTPReply: Equatable {
 }
 
 extension HTTPConnection {
-    /// Why the input just read is not accepted. The connection closes after the response.
+    /// The reason why the latest input is not accepted. The connection closes after the response.
     enum Refusal: Equatable {
         case headersTooLarge
         case notHTTP
         case hostMissing
-        /// HTTP/1.0 has no `Transfer-Encoding` (RFC 9112 §6.1). A proxy may have read the request differently.
+        /// HTTP/1.0 does not support `Transfer-Encoding` (RFC 9112 §6.1). A proxy may have interpreted the request
+        /// differently.
         case transferEncodingUnknown
         /// The headers of trusted proxies name different clients.
         case forwardingContradictory
@@ -39,11 +40,11 @@ extension HTTPReply {
         case .notHTTP: self = .refusal(400, "This is not a valid HTTP/1.1 request.")
         case .hostMissing: self = .refusal(400, "Send exactly one Host header.")
         case .transferEncodingUnknown:
-            self = .refusal(400, "HTTP/1.0 has no Transfer-Encoding. Use HTTP/1.1 or Content-Length.")
+            self = .refusal(400, "HTTP/1.0 does not support Transfer-Encoding. Use HTTP/1.1 or Content-Length.")
         case .forwardingContradictory:
             self = .refusal(
                 400,
-                "The headers Forwarded and X-Forwarded-For name different clients. If you sent one of them, leave it out. "
+                "The headers Forwarded and X-Forwarded-For name different clients. If you sent one of them, omit it. "
                     + "If you operate this server, let its proxy remove the one that it does not set.")
         case .bodyTooLarge(let limit):
             self = .refusal(

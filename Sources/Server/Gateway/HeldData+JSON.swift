@@ -2,8 +2,8 @@ import Signaling
 import Wire
 
 extension PersonData {
-    /// Encodes the data for its owner. Other people appear under the ids that the owner knows, times are milliseconds since
-    /// 1970, and a push endpoint shows only its service's host. The format is in protocol/people.md.
+    /// Encodes the data for its owner. Other people are listed by the IDs that the owner knows, times are milliseconds
+    /// since 1970, and a push endpoint shows only its service's host. The format is in protocol/people.md.
     func json(of identity: IdentityID, _ project: Project, at now: Timestamp) -> [UInt8] {
         var writer = JSONWriter(capacity: 4096)
         writer.beginObject()

@@ -4,7 +4,7 @@ import NIOCore
 import Signaling
 import Wire
 
-/// What the runner does with changes that storage could not commit.
+/// Handles changes that storage could not commit.
 extension HubRunner {
     func sockets(of failures: [CommitQueue.Failure]) -> Set<SocketID> {
         failures.reduce(into: []) { lost, failure in
@@ -20,19 +20,19 @@ extension HubRunner {
         case .inquire(let question) where people.contains(question.identity):
             inquiries.end(question, clientBudgets)
             inputs.append(.answered(question, .refused(.storageFailed)))
-        // Send a push that withdraws an earlier push in any case.
+        // Always send a push that withdraws an earlier push.
         case .push(let person, let notice) where people.contains(person) && notice.kind != .over: return
         default:
             if !effect.isFor(lost) { carryOut(effect) }
         }
     }
 
-    /// Reports a change that was not stored. The rules cannot undo the change, so the people concerned are removed from memory.
-    /// Their clients reconnect, and their state is then loaded from storage.
+    /// Reports a change that was not stored. The rules cannot undo the change, so the people affected are removed from
+    /// memory. Their clients reconnect, and their state is then loaded from storage.
     func fail(_ failure: CommitQueue.Failure, _ error: StorageError) {
         metrics.changesLost.increment()
         logger.error(
-            "A change could not be stored. The people concerned must reconnect.",
+            "Could not store a change. The people affected are disconnected and must reconnect.",
             metadata: ["error": "\(error)", "people": "\(failure.people.count)"])
         for id in sockets(of: [failure]).sorted(by: { $0.rawValue < $1.rawValue }) {
             guard let socket = sockets[id] else { continue }
@@ -46,10 +46,11 @@ extension HubRunner {
         if !failure.rooms.isEmpty { reload(failure.rooms) }
     }
 
-    /// How often rooms are read again while they change.
+    /// Maximum number of times that changing rooms are read again.
     private static let maxReads = 10
 
-    /// Loads rooms from storage again. Waits for changes that are being stored, because a room may have made another one.
+    /// Loads rooms from storage again. Waits for changes that are being stored, because a room may have made another
+    /// change.
     private func reload(_ rooms: Set<RoomID>, reads: Int = 1) {
         let runner = NIOLoopBound(self, eventLoop: eventLoop)
         let (handler, eventLoop) = (inquiryHandler, eventLoop)
@@ -63,13 +64,14 @@ extension HubRunner {
         }
     }
 
-    /// Gives rooms the state that was read, or reads again if they made another change meanwhile: it may be stored, and is not in
-    /// what was read.
+    /// Resets rooms to the state that was read. If they have changed again in the meantime, reads once more, because
+    /// the new change may be stored but is not in the state that was read.
     ///
-    /// - Parameter start: the number of the last change in `roomChanges` before the reading.
+    /// - Parameter start: the number of the last change in `roomChanges` before reading.
     func reload(_ rooms: Set<RoomID>, from stored: [StoredRoom], since start: UInt64, reads: Int = 1) {
         if !roomChanges.concern(rooms, since: start) { return submit(.roomsNotStored(rooms, stored)) }
-        // A change stores the whole room. So a room that never rests agrees with storage once one of its changes is stored.
+        // A change stores the whole room. A room that changes constantly therefore agrees with storage as soon as one
+        // of its changes is stored.
         if reads < Self.maxReads { reload(rooms, reads: reads + 1) }
     }
 }

@@ -2,10 +2,10 @@ import DequeModule
 import NIOCore
 import Signaling
 
-/// How the runner asks storage and the push registry, and returns the answers to the hub.
+/// Sends queries to storage and the push registry, and returns the answers to the hub.
 extension HubRunner {
-    /// Counts the queries among the effects, including those that will wait for a commit. Answers and removes those that are too
-    /// many.
+    /// Counts the queries among the effects, including those that will wait for a commit. Answers and removes those
+    /// that exceed the limit.
     func beginInquiries(_ effects: [Effect]) -> [Effect] {
         guard effects.contains(where: { if case .inquire = $0 { true } else { false } }) else { return effects }
         return effects.filter { effect in
@@ -24,7 +24,8 @@ extension HubRunner {
         Task {
             let finding = await handler.finding(for: question, now: now)
             eventLoop.execute {
-                // What the answer stores is charged to the slot that the query holds, even if the client is gone.
+                // Data stored because of the answer is charged to the slot that the query holds, even if the client is
+                // gone.
                 runner.value.submit(.answered(question, finding))
                 runner.value.inquiries.end(question, runner.value.clientBudgets)
             }

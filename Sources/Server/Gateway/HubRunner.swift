@@ -21,7 +21,7 @@ final class HubRunner {
     let metrics: GatewayMetrics
     let eventLoop: any EventLoop
 
-    /// The files in rooms. Set when the server starts; without it, uploads fail.
+    /// The files in rooms. Set when the server starts. Without it, uploads fail.
     var roomFiles: RoomFileStore?
     private let media: MediaPlane?
     private(set) var sockets = SocketTable()
@@ -39,11 +39,11 @@ final class HubRunner {
     private static let maxHeldBytesOfAll = 64 << 20
     /// Maximum size of the messages that wait for one socket, in bytes. The same limit applies to a client that reads slowly.
     private let maxHeldBytes: Int
-    /// Recent changes of the person that a secret belongs to, for detecting lookups that are out of date.
+    /// Recent changes of the person to whom a secret belongs, for detecting outdated lookups.
     private(set) var identityChanges = RecentChanges<IdentityID> { $0.provenIdentity.map { [$0] } ?? [] }
-    /// Recent changes to people's stored data, for detecting lookups that are out of date.
+    /// Recent changes to people's stored data, for detecting outdated lookups.
     private(set) var recordChanges = RecentChanges<IdentityID> { $0.people }
-    /// Recent changes to persistent rooms, for detecting that what was read of them is out of date.
+    /// Recent changes to persistent rooms, for detecting outdated reads.
     private(set) var roomChanges = RecentChanges<RoomID> { $0.room.map { [$0] } ?? [] }
     /// For each queued arrival, the identities that were looked up and the number of the last change before the lookup.
     private var lookups: [SocketID: (identities: [IdentityID], start: LookupStart)] = [:]
@@ -126,7 +126,7 @@ final class HubRunner {
 
     var lookupStart: LookupStart { LookupStart(identities: identityChanges.number, records: recordChanges.number) }
 
-    /// Whether what storage said about these people may be out of date. Then the lookup is repeated after the next commit.
+    /// Returns whether stored data of these people may be outdated. The lookup is then repeated after the next commit.
     func isOutdated(_ people: [IdentityID], since start: LookupStart) -> Bool {
         identityChanges.concern(people, since: start.identities) || recordChanges.concern(people, since: start.records)
     }
@@ -163,7 +163,8 @@ final class HubRunner {
         guard !isOutOfDate(input) else { return }
         let origin = origin(of: input)
         let effects = hub.handle(input, at: clock.moment, permit: permit(for: input))
-        // Do this before the effects, because messages that a resume repeats must wait for the same commits as before.
+        // Do this before handling the effects, because messages repeated after a resume must wait for the same commits
+        // as before.
         if case .arrived(let arrival) = input, let person = hub.person(on: arrival.socket) {
             sockets.identify(arrival.socket, as: person)
         }
@@ -180,7 +181,7 @@ final class HubRunner {
         return clientBudgets?.storagePermit(sockets[socket]?.slot) ?? .all
     }
 
-    /// Where to report that a change could not be stored.
+    /// Returns the source of the input, to which a storage failure is reported.
     private func origin(of input: Input) -> CommitQueue.Origin {
         switch input {
         case .message(let socket, let envelope):
@@ -192,7 +193,7 @@ final class HubRunner {
         }
     }
 
-    /// - Parameter account: what is charged for stored bytes; nil for the account of the origin's socket.
+    /// - Parameter account: the account to charge for stored bytes; nil for the account of the origin's socket.
     func carryOut(
         _ effects: [Effect], from origin: CommitQueue.Origin, chargedTo account: AddressBudgets.Slot? = nil
     ) {
@@ -218,7 +219,7 @@ final class HubRunner {
         if !queue.isEmpty { closeSlowReaders(effects) }
     }
 
-    /// Drops clients for which too many bytes wait, as if they read too slowly. They can resume.
+    /// Drops clients with too many queued bytes, as if they read too slowly. They can resume.
     private func closeSlowReaders(_ effects: [Effect]) {
         for socket in Set(effects.compactMap(\.socket)) where queue.heldBytes(for: socket) > 0 {
             if queue.heldBytes(for: socket) > maxHeldBytes {
@@ -274,7 +275,8 @@ final class HubRunner {
         identityChanges.settle(batch.joined())
         recordChanges.settle(batch.joined())
         roomChanges.settle(batch.joined())
-        // Until the held effects are carried out, new inputs are only queued, so they cannot overtake these effects.
+        // Until the held effects are carried out, new inputs are only queued, so that they cannot overtake these
+        // effects.
         isPumping = true
         let settled = queue.settle(results.map { $0 == nil })
         let lost = sockets(of: settled.failures)
@@ -284,7 +286,7 @@ final class HubRunner {
         for (failure, error) in zip(settled.failures, results.compactMap { $0 }) { fail(failure, error) }
         flushes.flush()
         isPumping = false
-        // When one commit follows another without a pause, timers can run only here.
+        // If commits follow each other without a pause, this is the only place where timers can run.
         run { handleTimers() }
         // The others wait for a later batch.
         let waiting = afterCommit.filter { queue.isSettled(before: $0.number) }
@@ -297,7 +299,8 @@ final class HubRunner {
 
     // MARK: Reading
 
-    /// True if so many changes wait for storage that this socket should not be read. Clients without changes are still read.
+    /// Returns whether so many changes wait for storage that this socket should not be read. Clients without changes
+    /// are still read.
     func isCongested(_ socket: SocketID) -> Bool {
         guard queue.count > Self.maxUncommitted || queue.heldBytes > Self.maxHeldBytesOfAll else { return false }
         return sockets.person(on: socket).map { queue.isUncommitted($0) } ?? false
@@ -306,7 +309,7 @@ final class HubRunner {
     /// Adds a reader that resumes after the commit.
     func pause(_ reader: any PausedReader) { paused.append(reader) }
 
-    /// Updates the gauges. Called per scrape.
+    /// Updates the gauges. Called once per scrape.
     func recordMetrics() {
         metrics.sockets.record(sockets.count)
         metrics.uncommitted.record(queue.count)

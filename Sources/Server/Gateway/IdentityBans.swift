@@ -1,11 +1,11 @@
 import Signaling
 import Wire
 
-/// The bans of identities in force.
+/// The active bans of identities.
 struct IdentityBans: Equatable, Sendable {
-    /// What a new list of bans changes for the people in memory.
+    /// The difference between two lists of bans, for the people in memory.
     struct Difference: Equatable, Sendable {
-        /// New bans, and bans that replace another one of the same identity.
+        /// New bans, and bans that replace another ban of the same identity.
         var added: [Ban] = []
         var lifted: [IdentityID] = []
     }

@@ -1,26 +1,29 @@
 import Signaling
 import Wire
 
-/// Counts the queries under way: of all, of each person, and of each address. The limits for people and addresses keep one person,
-/// or one address with several identities, from using up the limit of all.
+/// Counts the queries in progress: in total, per person, and per address. The limits for people and addresses keep one
+/// person, or one address with several identities, from using up the total.
 ///
-/// A query counts from the event that causes it until its answer was handled, including the time in which it waits for a commit.
+/// A query counts from the event that causes it until its answer is handled, including the time that it waits for a
+/// commit.
 struct InquiryCounts {
     /// Maximum number of queries. A query takes a fraction of a millisecond on one of a few database readers, so more queries
     /// mean a flood.
     static let maxOfAll = 2048
     static let maxOfPerson = 16
-    /// An eighth of all. Hundreds of clients of one address rarely ask at the same moment.
+    /// Maximum number of queries per address: an eighth of all. Hundreds of clients at one address rarely send queries
+    /// at the same moment.
     static let maxOfAddress = 256
 
     private(set) var total = 0
     private var ofPeople: [IdentityID: Int] = [:]
-    /// The queries of each client, and the account for which they count. The client may be gone when they are answered.
+    /// The queries of each client, and the account against which they count. The client may be gone when they are
+    /// answered.
     private var ofClients: [ConnectionID: (slot: AddressBudgets.Slot?, count: Int)] = [:]
 
     /// Counts a query.
     ///
-    /// - Returns: the error with which to answer the query, if there are too many. It is not counted then.
+    /// - Returns: the error with which to answer the query if there are too many. The query is then not counted.
     mutating func begin(
         _ question: Question, in slot: AddressBudgets.Slot?, _ budgets: (any ClientBudgets)?
     ) -> WireError? {
@@ -37,10 +40,11 @@ struct InquiryCounts {
         return nil
     }
 
-    /// Returns the account for which this client's queries count, even if the client is gone; nil if it has none under way.
+    /// Returns the account against which this client's queries count, even if the client is gone; nil if none are in
+    /// progress.
     func slot(of client: ConnectionID) -> AddressBudgets.Slot? { ofClients[client]?.slot }
 
-    /// Ends a query that was counted. Call this after handling its answer, which charges what it stores to `slot(of:)`.
+    /// Ends a counted query. Call this after handling its answer, because stored data is charged to `slot(of:)`.
     mutating func end(_ question: Question, _ budgets: (any ClientBudgets)?) {
         total -= 1
         let left = ofPeople[question.identity, default: 1] - 1

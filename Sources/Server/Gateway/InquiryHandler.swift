@@ -14,7 +14,7 @@ struct InquiryHandler: Sendable {
         } catch let error as WireError {
             return .refused(error)
         } catch {
-            logger.error("A query failed", metadata: ["error": "\(error)"])
+            logger.error("Query failed", metadata: ["error": "\(error)"])
             return .refused(.internalError)
         }
     }
@@ -27,7 +27,7 @@ struct InquiryHandler: Sendable {
             return stored.rooms
         } catch {
             logger.error(
-                "Rooms whose changes were lost could not be loaded again. They stay as they are until their next change.",
+                "Could not reload rooms after losing changes to them. They stay as they are until the next change.",
                 metadata: ["error": "\(error)"])
             return nil
         }

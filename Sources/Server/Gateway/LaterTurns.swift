@@ -1,14 +1,14 @@
 import DequeModule
 import NIOCore
 
-/// Runs work in later turns of the event loop, after the sockets that are ready were served. Used only on that event loop.
+/// Runs work in later turns of the event loop, after all sockets that are ready. Used only on that event loop.
 ///
-/// `EventLoop.execute` does not do this. NIO runs tasks until none are left before it looks at the sockets again, so a task that
-/// submits itself again starves all sockets.
+/// `EventLoop.execute` does not do this. NIO runs tasks until none are left before it polls the sockets again, so a
+/// task that submits itself again starves all sockets.
 final class LaterTurns {
-    /// After this much time, the rest of the work waits for another turn.
+    /// Maximum time per turn. The rest of the work waits for another turn.
     private static let share = TimeAmount.milliseconds(2)
-    /// A timer without a delay would fire before the sockets are looked at.
+    /// A timer without a delay would fire before the sockets are polled.
     private static let pause = TimeAmount.microseconds(100)
 
     private let eventLoop: any EventLoop
@@ -17,7 +17,7 @@ final class LaterTurns {
 
     init(eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
-    /// Calls `work` once, in a later turn, after all work submitted before.
+    /// Calls `work` once, in a later turn, after all work submitted earlier.
     func run(_ work: @escaping () -> Void) {
         waiting.append(work)
         schedule()
@@ -32,7 +32,7 @@ final class LaterTurns {
 
     private func runWaiting() {
         let end = NIODeadline.now() + Self.share
-        // Work that is submitted meanwhile belongs to the next turn.
+        // Work submitted in the meantime belongs to the next turn.
         for _ in 0..<waiting.count {
             guard NIODeadline.now() < end, let work = waiting.popFirst() else { break }
             work()

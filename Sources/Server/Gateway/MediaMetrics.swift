@@ -3,15 +3,15 @@ import RTC
 import SFU
 import Signaling
 
-/// The media plane's metrics. The router counts; this passes its totals on when they are scraped.
+/// The media plane's metrics. The router counts, and this type exports the totals on each scrape.
 ///
-/// Each total is also exported under its old name, a gauge without `_total`, for one version.
+/// For one version, each total is also exported under its old name, a gauge without `_total`.
 struct MediaMetrics: Sendable {
     private static let meanings = [
         "confab_media_packets_received": "Media packets from publishers.",
         "confab_media_packets_forwarded": "Media packets sent to subscribers, counted once per subscriber.",
         "confab_media_packets_repeated": "Media packets retransmitted to subscribers that lost them.",
-        "confab_media_packets_recovered": "Media packets from publishers that were recovered by retransmission.",
+        "confab_media_packets_recovered": "Media packets from publishers recovered by retransmission.",
         "confab_media_packets_dropped": "Media packets dropped because they were unusable.",
         "confab_media_datagrams_stray": "Datagrams from unknown senders.",
         "confab_media_datagrams_unsent": "Datagrams that could not be sent, usually because a buffer was full.",
@@ -22,18 +22,18 @@ struct MediaMetrics: Sendable {
     private static let refusals = "confab_media_bandwidth_refusals"
     private static let fullSessions = "confab_media_full_sessions"
     private static let added = [
-        waits + "_total": "Times that sending media waited because a socket's buffer was full.",
-        padding + "_total": "Bytes sent only to find out what subscribers' connections carry.",
-        changes + "_total": "Changes of what subscribers get of a video, by reason.",
-        refusals + "_total": "Requests refused because the session or the server has reached its bandwidth limit.",
-        fullSessions: "Sessions that have reached their bandwidth limit or that of the server.",
-        MediaWait.label: "Time from a media packet's arrival until it was sent on: the oldest packet of each wake-up.",
+        waits + "_total": "Times the sending of media was delayed because a socket's buffer was full.",
+        padding + "_total": "Padding bytes sent to probe the available bandwidth of subscribers.",
+        changes + "_total": "Changes of the video layer that is forwarded to a subscriber, by reason.",
+        refusals + "_total": "Requests refused because the session or the server had reached its bandwidth limit.",
+        fullSessions: "Sessions limited by their own bandwidth limit or the server's.",
+        MediaWait.label: "Time from a media packet's arrival until it was forwarded: oldest packet of each wake-up.",
     ]
 
     /// Help texts, by metric name.
     static let help = meanings.reduce(into: [String: String]()) { help, entry in
         help[entry.key + "_total"] = entry.value
-        help[entry.key] = "Will be removed in the next version: use \(entry.key)_total."
+        help[entry.key] = "Deprecated, removed in the next version. Use \(entry.key)_total."
     }.merging(added) { $1 }
 
     private let received = Total("confab_media_packets_received")
@@ -78,10 +78,10 @@ struct MediaMetrics: Sendable {
     }
 }
 
-/// How long media waits in the server. The media loop measures it once each time it sends, and not for each packet.
+/// How long media waits in the server. The media loop measures it once per batch of sends rather than per packet.
 struct MediaWait: Sendable {
     static let label = "confab_media_wait_seconds"
-    /// Upper bounds of the buckets in seconds. More than 20 ms can be heard as a gap.
+    /// Upper bounds of the buckets in seconds. A delay of more than 20 ms is audible as a gap.
     static let buckets = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1]
 
     private let timer = Timer(label: label)

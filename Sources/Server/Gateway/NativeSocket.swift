@@ -6,7 +6,7 @@ import Wire
 
 /// One WebSocket of the native protocol. It turns messages into inputs for the hub and sends the hub's messages.
 ///
-/// It enforces admission and the deadline for `hello`. Everything after that is up to the hub.
+/// It enforces admission and the deadline for `hello`. The hub handles everything after that.
 final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     /// Legal next states: `awaitingHello` → `admitting`, `closed`; `admitting` → `open`, `closed`; `open` → `expelled`, `closed`;
     /// `expelled` → `closed`.
@@ -16,13 +16,13 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         /// Storage is looking up the identity. Messages received meanwhile wait in `early`.
         case admitting(early: [[UInt8]])
         case open(SocketID)
-        /// The hub was told to remove the client. It closes the socket once what it sent before is committed. Until then, the
-        /// client's messages are ignored.
+        /// The hub was requested to remove the client. It closes the socket after all earlier messages are committed.
+        /// Until then, the client's messages are ignored.
         case expelled(SocketID)
         case closed
     }
 
-    /// Maximum number of messages held while a hello is looked up. Proper clients wait for `welcome`.
+    /// Maximum number of messages held while a hello is looked up. Well-behaved clients wait for `welcome`.
     private static let earlyMessages = 32
 
     let address: IPAddress
@@ -33,7 +33,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private let origin: String?
     private let gateway: Gateway
     private var state = State.closed
-    /// Nil once the connection is closed.
+    /// Nil after the connection is closed.
     private var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, origin: String?) {
@@ -50,7 +50,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         }
     }
 
-    /// A logger with the socket's id. Made on demand, because most sockets never log anything.
+    /// A logger with the socket's ID. Created on demand, because most sockets never log anything.
     private var logger: Logger {
         var logger = gateway.logger
         if let socketID { logger[metadataKey: "socket"] = "\(socketID.rawValue)" }
@@ -150,7 +150,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
         if guest.newSecret == nil { lookUp(guest) } else { admit(guest, PersonRecord()) }
     }
 
-    /// Looks up the person that the device's secret belongs to.
+    /// Looks up the person to whom the device's secret belongs.
     private func lookUp(_ guest: Reception.Guest) {
         let socket = NIOLoopBound(self, eventLoop: gateway.eventLoop)
         let (storage, now, eventLoop, logger) = (gateway.storage, gateway.runner.wallNow, gateway.eventLoop, logger)
@@ -160,7 +160,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
                 let found = try await storage.visitor(guest.device, isVouched: guest.hello.token != nil, at: now)
                 eventLoop.execute { socket.value.lookedUp(guest, found, lookupStart: lookupStart) }
             } catch {
-                logger.error("Loading a person failed", metadata: ["error": "\(error)"])
+                logger.error("Could not load a person", metadata: ["error": "\(error)"])
                 eventLoop.execute { socket.value.fail(.internalError, CloseCode(rawValue: 1011)) }
             }
         }
@@ -216,7 +216,7 @@ final class NativeSocket: GatewayConnection, RunnerSocket, WebSocketUser {
             let waiting = early.reduce(bytes.count) { $0 + $1.count }
             guard early.count < Self.earlyMessages, waiting <= gateway.configuration.rules.messageSize else {
                 let error = WireError(
-                    .rateLimited, "Too many messages before welcome. Wait for welcome first.", retryable: true)
+                    .rateLimited, "Too many messages before welcome. Wait for it, then send more.", retryable: true)
                 return fail(error, .tooMany)
             }
             early.append(bytes)

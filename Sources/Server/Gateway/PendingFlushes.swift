@@ -1,16 +1,16 @@
 import DequeModule
 import Signaling
 
-/// The sockets with messages that are not flushed yet. Used only on the event loop of the runner.
+/// The sockets with messages that have not been flushed. Used only on the event loop of the runner.
 final class PendingFlushes {
-    /// Sockets flushed per turn of the event loop. Each takes a system call, and a message to a large session is for thousands.
-    /// All other clients would wait for them.
+    /// Maximum number of sockets flushed per turn of the event loop. Each flush is a system call, and a message to a
+    /// large session goes to thousands of sockets. All other clients would have to wait for them.
     private static let perTurn = 64
 
     private let laterTurns: LaterTurns
     /// The sockets written to in this turn.
     private var dirty: [SocketID] = []
-    /// The sockets that have to wait for a later turn.
+    /// The sockets that wait for a later turn.
     private var waiting: Deque<SocketID> = []
 
     /// Flushes one socket. Set by the runner.

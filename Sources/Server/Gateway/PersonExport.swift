@@ -7,7 +7,7 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// `GET /v1/person`: exports everything stored about the owner of an identity secret or user token, as a JSON download.
+/// `GET /v1/person`: exports all data stored about the owner of an identity secret or user token, as a JSON download.
 ///
 /// It enforces authorization, rate limits and allowed origins. The data comes from storage. It contains no locations,
 /// because they are never stored.
@@ -74,7 +74,7 @@ struct PersonExport: Sendable {
         } catch let error as WireError {
             throw error
         } catch {
-            context.logger.error("Exporting a person failed", metadata: ["error": "\(error)"])
+            context.logger.error("Could not export a person's data", metadata: ["error": "\(error)"])
             throw WireError.internalError
         }
     }

@@ -1,15 +1,15 @@
 import Signaling
 import Wire
 
-/// A log of what changed recently, such as devices that were linked to another person, unlinked or deleted.
+/// A log of recent changes, such as devices that were linked to another person, unlinked or deleted.
 ///
-/// Storage looks up a hello while the hub continues, so the result may be out of date: a device that was just unlinked must
-/// not be admitted as its former person. The same holds for rooms that are read again. Callers note ``number`` before the lookup
-/// and repeat the lookup if ``concern(_:since:)`` returns true.
+/// Storage looks up a hello while the hub continues, so the result may be out of date: a device that was just unlinked
+/// must not be admitted as its previous person. The same applies to rooms that are read again. Callers save ``number``
+/// before the lookup and repeat the lookup if ``concern(_:since:)`` returns true.
 struct RecentChanges<Key: Hashable> {
     private let keys: (Change) -> Set<Key>
-    /// Maximum number of keys remembered. A lookup takes milliseconds, so only an attack causes this many changes
-    /// meanwhile. Older lookups then have to be repeated.
+    /// Maximum number of keys remembered. A lookup takes milliseconds, so only an attack causes this many changes in
+    /// that time. Older lookups then have to be repeated.
     private static var maxKeys: Int { 4096 }
 
     /// The number of the most recent commit that changed a key.
@@ -20,7 +20,7 @@ struct RecentChanges<Key: Hashable> {
     /// Lookups that started before this commit must be repeated, because the log has dropped older changes.
     private var forgotten: UInt64 = 0
 
-    /// - Parameter keys: returns for what a change makes earlier lookups outdated.
+    /// - Parameter keys: returns the keys for which a change makes earlier lookups outdated.
     init(_ keys: @escaping (Change) -> Set<Key>) { self.keys = keys }
 
     /// Records a change that is decided but not yet committed.
@@ -51,7 +51,7 @@ struct RecentChanges<Key: Hashable> {
     }
 }
 
-/// What to note before a lookup, for `HubRunner.isOutdated(_:since:)`.
+/// The numbers to save before a lookup, for `HubRunner.isOutdated(_:since:)`.
 struct LookupStart {
     var identities: UInt64 = .max
     var records: UInt64 = .max

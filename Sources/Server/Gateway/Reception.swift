@@ -67,12 +67,12 @@ struct Reception: Sendable {
         }
     }
 
-    /// Makes an id in the format of Socket.IO 0.9: 15 random bytes in 20 characters without a colon.
+    /// Creates an ID in the format of Socket.IO 0.9: 15 random bytes in 20 characters without a colon.
     func socketIOID(using generator: inout some RandomNumberGenerator) -> String {
         project.randomText(bytes: 15, using: &generator)
     }
 
-    /// Makes a new identity, for a hello without one or with one that no longer exists.
+    /// Creates a new identity, for a hello without an identity or with one that no longer exists.
     func newcomer(_ hello: Hello, using generator: inout some RandomNumberGenerator) -> Guest {
         let id = IdentityID.random(using: &generator)
         return Guest(identity: Identity(id: id), newSecret: project.secret(of: id), hello: hello)

@@ -1,11 +1,11 @@
 import Signaling
 import Wire
 
-/// A socket as the runner sees it. Used only on the runner's event loop.
+/// A socket, with the interface that the runner uses. Used only on the runner's event loop.
 protocol RunnerSocket: AnyObject {
     /// The account of the client's address; nil for a closed socket.
     var slot: AddressBudgets.Slot? { get }
-    /// Counts the bytes that wait for the client, after some were added that wait for a commit.
+    /// Updates the count of queued bytes, after messages that wait for a commit were added.
     func queueChanged()
     /// Queues one message. `flush` sends it.
     func write(_ bytes: [UInt8])
@@ -15,7 +15,7 @@ protocol RunnerSocket: AnyObject {
     func drop()
     /// Delivers the reply to a request. Only WHIP and WHEP resources make requests.
     func reply(_ reply: ResourceReply)
-    /// Delivers the answer to a request of an operator or application.
+    /// Delivers the answer to a request from an operator or application.
     func answer(_ reply: RoomReply)
 }
 
@@ -27,18 +27,18 @@ extension RunnerSocket {
     func queueChanged() {}
 }
 
-/// The budgets of address blocks, as the runner uses them.
+/// The budgets of address blocks, with the interface that the runner uses.
 protocol ClientBudgets: AnyObject {
-    /// What a client with this slot may cause to be stored at present.
+    /// Returns what a client with this slot may currently store.
     func storagePermit(_ slot: AddressBudgets.Slot?) -> StoragePermit
-    /// Charges what a client caused to be stored.
+    /// Charges the data that a client caused to be stored.
     func charge(storedBytes: Int, to slot: AddressBudgets.Slot)
-    /// Counts a query. Returns false if too many queries of this address are under way.
+    /// Counts a query. Returns false if too many queries of this address are in progress.
     func beginInquiry(in slot: AddressBudgets.Slot) -> Bool
     func endInquiry(in slot: AddressBudgets.Slot)
 }
 
-/// A reader that pauses while storage is far behind, or while its address is over its budget.
+/// A reader that pauses while storage is far behind, or while its address exceeds its budget.
 protocol PausedReader: AnyObject {
     func resumeReading()
 }

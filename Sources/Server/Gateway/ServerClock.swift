@@ -20,13 +20,13 @@ final class ServerClock: Sendable {
         judge = Mutex(WallClockJudge(start))
     }
 
-    /// The time for timers, budgets and everything else that lives in memory only. Never jumps and never goes back.
+    /// The time for timers, budgets and other state that exists only in memory. It never jumps or goes backward.
     var now: Timestamp { start.wall + (source.awake() - start.awake) }
 
     /// The time of day: for tokens, bans, and all times that are stored or sent.
     var wallNow: Timestamp { moment.wall }
 
-    /// Both, as the rules need them.
+    /// Both times, as the rules need them.
     var moment: Moment {
         let (awake, total) = (source.awake(), source.total())
         return judge.withLock { judge in
@@ -38,20 +38,20 @@ final class ServerClock: Sendable {
 
     /// Compares the system's clock with this one. Call it every ``WallClockJudge/lookInterval``.
     ///
-    /// - Returns: what the operator should know.
+    /// - Returns: an event to report to the operator, if any.
     func look() -> WallClockJudge.Event? {
         let reading = source.reading
         return judge.withLock { $0.look(reading) }
     }
 }
 
-/// The system's clocks at one time.
+/// A reading of the system's clocks at one moment.
 struct ClockReading: Equatable, Sendable {
     /// The time of day, which the operator and NTP may set.
     var wall: Timestamp
-    /// The time since some fixed moment, without the time in which the machine slept. Timers run by this clock.
+    /// The time since a fixed moment, excluding the time that the machine slept. Timers use this clock.
     var awake: Duration
-    /// The same with the time in which the machine slept.
+    /// The same, including the time that the machine slept.
     var total: Duration
 }
 
@@ -64,7 +64,7 @@ struct ClockSource: Sendable {
     var reading: ClockReading { ClockReading(wall: wall(), awake: awake(), total: total()) }
 
     static let system: ClockSource = {
-        // Any moment will do.
+        // The fixed moment can be any.
         let (awake, total) = (SuspendingClock.now, ContinuousClock.now)
         return ClockSource(
             wall: { Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)) },
@@ -72,30 +72,31 @@ struct ClockSource: Sendable {
     }()
 }
 
-/// Decides which time of day the server believes.
+/// Decides which time of day the server uses.
 ///
-/// The believed time runs by the clock that nobody can set, plus a correction. The system's wall clock changes the correction:
-/// a difference of at most ``tolerance`` at once, because NTP corrects clocks in small steps all the time, and a larger one
-/// after it has lasted for ``adoptionTime``. A clock that is wrong for a few seconds thus changes nothing. Stored data is deleted
-/// for its age only after no jump for ``confirmationTime``.
+/// The server's time of day runs on the clock that nobody can set, plus a correction. Differences to the system's wall
+/// clock change the correction: a difference of at most ``tolerance`` immediately, because NTP constantly corrects
+/// clocks in small steps, and a larger one after it has lasted for ``adoptionTime``. A clock that is wrong for a few
+/// seconds thus has no effect. Stored data is deleted because of its age only if there was no jump for
+/// ``confirmationTime``.
 struct WallClockJudge: Equatable, Sendable {
     /// How often to compare the clocks.
     static let lookInterval: Duration = .seconds(5)
-    /// The largest difference that is no jump. Tokens are accepted from clocks that differ by more.
+    /// The largest difference that does not count as a jump. Tokens are accepted from clocks that differ by more.
     static let tolerance: Duration = .seconds(1)
-    /// How long a jump must last until it is believed. Longer than a mistake that is corrected at once. Short, because good tokens
-    /// are rejected until then if the clock was wrong before.
+    /// How long a jump must last until it is adopted. It is longer than a mistake that is corrected immediately. It is
+    /// short, because valid tokens are rejected until then if the clock was wrong before.
     static let adoptionTime: Duration = .seconds(30)
-    /// How long the clock must have been right until stored data may be deleted for its age. A machine without a battery clock
-    /// gets the time from the network within minutes.
+    /// How long the clock must have been steady until stored data may be deleted because of its age. A machine without
+    /// a battery-backed clock gets the time from the network within minutes.
     static let confirmationTime: Duration = .seconds(3600)
 
     enum Event: Equatable, Sendable {
-        /// The system's clock differs by this much from the believed one, which stays for now.
+        /// The system's clock differs by this much from the server's time, which is not changed yet.
         case jumped(Duration)
-        /// The system's clock is back.
+        /// The system's clock agrees with the server's time again.
         case returned
-        /// The believed clock has been corrected by this much.
+        /// The server's time has been corrected by this much.
         case adopted(Duration)
     }
 
@@ -105,25 +106,25 @@ struct WallClockJudge: Equatable, Sendable {
     }
 
     private let start: ClockReading
-    /// What to add to the time that has passed since the start.
+    /// The correction to add to the time that has passed since the start.
     private var correction: Duration = .zero
     private var jump: Jump?
-    /// Since when the believed clock has had no jump.
+    /// When the server's time last changed by a jump.
     private var steadySince: Duration
 
     init(_ start: ClockReading) { (self.start, steadySince) = (start, start.awake) }
 
-    /// Returns the believed time of day.
+    /// Returns the server's time of day.
     func wall(total: Duration) -> Timestamp { start.wall + (total - start.total + correction) }
 
-    /// Whether the believed time is certain enough to delete stored data.
+    /// Returns whether the server's time is reliable enough to delete stored data.
     func isConfirmed(awake: Duration) -> Bool { jump == nil && awake - steadySince >= Self.confirmationTime }
 
     mutating func look(_ reading: ClockReading) -> Event? {
         let measured = (reading.wall - start.wall) - (reading.total - start.total)
         let difference = measured - correction
         guard difference.magnitude > Self.tolerance else {
-            // Readings are whole milliseconds, so a smaller difference says nothing.
+            // Readings are whole milliseconds, so a smaller difference is not significant.
             if difference.magnitude > .milliseconds(1) { correction = measured }
             defer { jump = nil }
             return jump == nil ? nil : .returned

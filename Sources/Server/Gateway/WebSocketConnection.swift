@@ -2,16 +2,17 @@ import NIOCore
 import Signaling
 import Wire
 
-/// The state machine of a WebSocket (RFC 6455): frames, pings, the closing handshake, and what is read when.
+/// The state machine of a WebSocket (RFC 6455): frames, pings, the closing handshake, and flow control.
 ///
-/// It does not interpret messages and does not depend on channels. `FrameHeader` and `FrameReader` parse and validate the
-/// frames. `WebSocketHandler` is its shell: it calls `received`, then `next` until that returns nil, then `finishTurn`.
-/// Invariants: after `close` there is only `disconnected`, once, and after our close frame nothing is sent or delivered.
+/// It does not interpret messages and does not depend on channels. `FrameHeader` and `FrameReader` parse and validate
+/// the frames. `WebSocketHandler` is its shell: it calls `received`, then `next` until that returns nil, then
+/// `finishTurn`. Invariants: after `close` there is only `disconnected`, once, and after the server's close frame
+/// nothing is sent or delivered.
 struct WebSocketConnection {
     enum Input: Equatable {
         /// The channel is ready to read more.
         case read(isCongested: Bool)
-        /// Everything that was read at once has been handled.
+        /// All data from one read has been handled.
         case readComplete
         /// The event loop's next turn, after `nextTurn`. Frames may follow.
         case turn
@@ -19,7 +20,7 @@ struct WebSocketConnection {
         case inputEnded
         /// Once per ping interval.
         case tick(dropAfter: Int?, isCongested: Bool)
-        /// So many bytes are queued because the peer does not read.
+        /// The number of bytes that are queued because the peer does not read.
         case unsent(Int)
         /// The user closes the WebSocket.
         case close(CloseCode, String)
@@ -35,46 +36,46 @@ struct WebSocketConnection {
         case read
         /// Reads again when the user is no longer congested.
         case pause
-        /// Asks for the input `turn` in the event loop's next turn.
+        /// Requests the input `turn` in the event loop's next turn.
         case nextTurn
-        /// Closes the channel if the peer has not answered our close frame within one ping interval.
+        /// Closes the channel if the peer does not answer the server's close frame within one ping interval.
         case closeLater
         case close
-        /// The peer is dropped, because it answered none of so many pings.
+        /// The peer is dropped because it did not answer this many pings.
         case noAnswer(pings: Int)
-        /// The peer is dropped, because it reads too slowly.
+        /// The peer is dropped because it reads too slowly.
         case tooSlow(unsent: Int)
         case disconnected
     }
 
-    /// What the peer sent.
+    /// Input from the peer.
     enum Event: Equatable {
         case text([UInt8])
         /// A frame without a message: a pong or a fragment.
         case noMessage
-        /// Answer with a pong.
+        /// A ping. Answer it with a pong.
         case ping([UInt8])
         /// The user must close the WebSocket with this code.
         case violation(CloseCode, String)
         /// A close frame. Answer it by closing the WebSocket with the second code.
         case closed(CloseCode, answer: CloseCode)
-        /// The answer to our close frame. Close the channel.
+        /// The answer to the server's close frame. Close the channel.
         case closeAnswered
     }
 
     /// Legal next states: `open` → `received`, `sent`, `closing`; `received`, `sent` → `closing`; all → `disconnected`.
     private enum State: Equatable {
         case open
-        /// The peer's close frame has arrived. Ours was not sent yet.
+        /// The peer's close frame has arrived. The server's was not sent yet.
         case received
-        /// Our close frame was sent. Only the peer's matters now.
+        /// The server's close frame was sent. Only the peer's close frame matters now.
         case sent
         /// The channel is being closed.
         case closing
         case disconnected
     }
 
-    /// What to do with received bytes.
+    /// The state of the received bytes.
     private enum Intake: Equatable {
         case parsing(then: Next)
         /// Frames wait for the next turn of the event loop. Nothing is read until then.
@@ -83,7 +84,7 @@ struct WebSocketConnection {
         case failed(then: Next)
     }
 
-    /// What to do after the frames that waited.
+    /// The action after the waiting frames.
     private enum Next: Equatable { case nothing, read, close }
 
     /// Frames handled per turn of the event loop, so that a flood cannot starve other connections.
@@ -91,8 +92,9 @@ struct WebSocketConnection {
     /// Limit for pings, pongs and unfinished fragments per ping interval. Such frames cost as much as messages, but the rate
     /// limits in the rules do not count them.
     static let idleFramesPerInterval = 500
-    /// Maximum number of bytes read after our close frame. The peer's close frame is awaited, so that it receives ours: closing a
-    /// socket that has unread input resets the connection. Only data already in flight should arrive.
+    /// Maximum number of bytes read after the server's close frame. The server waits for the peer's close frame to make
+    /// sure that the peer receives its own, because closing a socket with unread input resets the connection. Only data
+    /// already in flight should arrive.
     static let bytesAfterClose = 256 << 10
 
     /// Limit of the send queue, in bytes.
@@ -100,10 +102,10 @@ struct WebSocketConnection {
     private var reader: FrameReader
     private var state = State.open
     private var intake = Intake.parsing(then: .nothing)
-    /// An incomplete frame, and frames that wait for the next turn.
+    /// An incomplete frame, and frames waiting for the next turn.
     private var unread = ByteBuffer()
     private var framesLeft = 0
-    /// The payload length of the frame that `next` read last.
+    /// The payload length of the frame that `next` read most recently.
     private(set) var frameLength = 0
     /// Pings in a row without a frame in between.
     private var unanswered = 0
@@ -117,7 +119,7 @@ struct WebSocketConnection {
         self.sendQueue = sendQueue
     }
 
-    /// False once our close frame is sent or the connection closes.
+    /// False after the server's close frame was sent or the connection closes.
     var canSend: Bool { state == .open || state == .received }
 
     mutating func handle(_ input: Input) -> [Output] {
@@ -139,7 +141,7 @@ struct WebSocketConnection {
             framesLeft = Self.framesPerTurn
             return []
         case .inputEnded:
-            // A dropped connection. Frames that arrived before count.
+            // The connection was dropped. Frames that arrived before are still handled.
             guard case .waiting = intake else { return close() }
             intake = .waiting(then: .close)
             return []
@@ -161,9 +163,10 @@ struct WebSocketConnection {
         if unread.readableBytes == 0 { unread = bytes } else { unread.writeBuffer(&bytes) }
     }
 
-    /// Returns what the next frame means. Nil if there is no complete frame, or if the next one has to wait for its turn.
+    /// Returns the event for the next frame. Nil if there is no complete frame, or if the next one has to wait for its
+    /// turn.
     mutating func next() -> Event? {
-        // After the peer's close frame, nothing that follows counts (RFC 6455 §5.5.1).
+        // Ignore everything after the peer's close frame (RFC 6455 §5.5.1).
         while case .parsing = intake, state == .open || state == .sent, framesLeft > 0, let frame = nextFrame() {
             switch frame {
             case .failure(let violation):
@@ -222,7 +225,7 @@ struct WebSocketConnection {
         case .close(let code):
             state = .received
             let code = CloseCode(rawValue: code)
-            // Answer with the same code (RFC 6455 §5.5.1). 1005 stands for none and cannot be sent.
+            // Answer with the same code (RFC 6455 §5.5.1). 1005 means that there was no code, and cannot be sent.
             return .closed(code, answer: code == .noStatus ? .normal : code)
         case .violation(let code, let reason):
             return fail(Violation(code: CloseCode(rawValue: code), reason: reason))
@@ -284,7 +287,7 @@ struct WebSocketConnection {
 
     private mutating func tick(dropAfter missed: Int?, isCongested: Bool) -> [Output] {
         guard canSend else { return [] }
-        // While the socket is not read, its pongs are not seen.
+        // While the socket is not read, its pongs are not received.
         if isCongested { unanswered = 0 }
         if let missed, unanswered >= missed { return [.noAnswer(pings: unanswered)] + close() }
         unanswered += 1

@@ -12,14 +12,15 @@ protocol WebSocketUser: AnyObject {
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler)
     /// Called for every frame, with the length of its payload.
     func receivedFrame(_ length: Int, on webSocket: WebSocketHandler)
-    /// Called when the peer violates RFC 6455 or sends too many control frames. The implementation must close with this code.
+    /// Called when the peer violates RFC 6455 or sends too many control frames. The implementation must close the
+    /// WebSocket with this code.
     func protocolViolation(_ code: CloseCode, _ reason: String, on webSocket: WebSocketHandler)
     /// Called when the peer sends a close frame. The handler answers it.
     func closedByPeer(_ code: CloseCode, on webSocket: WebSocketHandler)
-    /// Called when the connection is closed, whichever side closed it. Always the last call, and only once.
+    /// Called when either side has closed the connection. Always the last call, and only once.
     func disconnected(_ webSocket: WebSocketHandler)
-    /// True while too much of this user's data waits for storage, or its address is over its budget. The socket is not read
-    /// then.
+    /// True while too much of this user's data waits for storage, or its address exceeds its budget. The socket is then
+    /// not read.
     var isCongested: Bool { get }
     /// Resumes the reader when the user may no longer be congested.
     func pause(_ reader: any PausedReader)
@@ -38,12 +39,12 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// The channel reports that it is not writable if more than `high` bytes wait. A small number, because `bufferedBytes` counts
-    /// only from there.
+    /// The channel reports that it is not writable if more than `high` bytes are queued. The value is small, because
+    /// `bufferedBytes` only counts beyond it.
     private static let bufferMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 4 << 10, high: 8 << 10)
 
     private let gateway: Gateway
-    /// Nil once the connection is closed.
+    /// Nil after the connection is closed.
     private var user: (any WebSocketUser)?
     private var connection: WebSocketConnection
     private var context: ChannelHandlerContext?
@@ -88,7 +89,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     func resumeReading() { handle(.read(isCongested: false)) }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The end of the input concerns only the WebSocket. The router's handlers may be behind it.
+        // The end of the input matters only to the WebSocket. The router's handlers may be behind it in the pipeline.
         if case ChannelEvent.inputClosed = event { return handle(.inputEnded) }
         context.fireUserInboundEventTriggered(event)
     }
@@ -96,7 +97,7 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
     /// Closes the channel after an error. `channelInactive` then notifies the user.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { handle(.drop) }
 
-    /// Refuses what the router's handlers write, if they are behind the WebSocket.
+    /// Rejects writes of the router's handlers, which may be behind the WebSocket in the pipeline.
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         promise?.fail(ChannelError.ioOnClosedChannel)
     }
@@ -127,9 +128,9 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         case .close: context?.close(promise: nil)
         case .noAnswer(let pings): gateway.logger.debug("Socket dropped: no answer to \(pings) pings")
         case .tooSlow(let unsent):
-            // It may resume, and then gets the missing messages or a snapshot.
+            // The client may resume, and then gets the missing messages or a snapshot.
             gateway.metrics.droppedForBackpressure.increment()
-            gateway.logger.info("Socket closed: the client reads too slowly, \(unsent) bytes are queued")
+            gateway.logger.info("Socket closed: the client reads too slowly (\(unsent) bytes queued)")
         case .disconnected:
             let user = user
             (context, self.user) = (nil, nil)
@@ -176,9 +177,9 @@ final class WebSocketHandler: ChannelDuplexHandler, PausedReader {
         if unsent > 0 { handle(.unsent(unsent)) }
     }
 
-    /// The bytes that wait to be sent; 0 if they are few.
+    /// The number of bytes waiting to be sent; 0 if there are few.
     var bufferedBytes: Int {
-        // Asking for the option is slow, and most sockets have nothing to send.
+        // Reading the option is slow, and most sockets have nothing to send.
         guard let context, !context.channel.isWritable else { return 0 }
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }

@@ -23,7 +23,7 @@ enum WebSocketUpgrade {
         return headers
     }
 
-    /// Socket.IO and PerchRTC use no subprotocol.
+    /// Returns whether the request's protocol uses a subprotocol. Socket.IO and PerchRTC use none.
     private static func usesSubprotocol(_ request: HTTPRequestHead) -> Bool {
         SocketIORequest.webSocketID(uri: request.uri) == nil && PerchHTTPRequest.socket(uri: request.uri) == nil
     }
@@ -34,7 +34,7 @@ enum WebSocketUpgrade {
         return Data(digest).base64EncodedString()
     }
 
-    /// True if this is a valid WebSocket handshake for one of our paths.
+    /// True if this is a valid WebSocket handshake for one of the server's paths.
     static func isOurs(_ head: HTTPRequestHead, _ settings: HTTPConnection.Settings) -> Bool {
         let path = head.uri.prefix { $0 != "?" }
         let isSocketIO = settings.allowsSocketIO && SocketIORequest.webSocketID(uri: head.uri) != nil

@@ -60,7 +60,8 @@ public struct LocalCertificateAuthority: Sendable {
     ) throws(DataDirectoryError) -> Material {
         try PrivateFiles.makeDirectory(directory)
         let authority = try openAuthority(hostName: hostName, now: now)
-        // A clock that is behind the authority's creation is wrong. It must not make the certificate one of the past.
+        // A clock that is behind the authority's creation time is wrong. It must not lead to a certificate that has
+        // already expired.
         let now = max(now, authority.certificate.notValidBefore + Self.backdating)
         let subjects = Self.subjects(addresses: addresses, hostName: hostName)
         let path = directory + "/server.pem"

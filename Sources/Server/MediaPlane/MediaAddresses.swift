@@ -6,16 +6,16 @@ struct MediaAddresses: Equatable, Sendable {
     var advertised: [IPAddress]
     /// Addresses to bind, in the same order. If the advertised address is not local, a single wildcard address.
     var bound: [IPAddress]
-    /// If a wildcard address is bound: this machine's addresses of that family. Each gets a UDP socket of its own, so that
-    /// answers come from the address that the client sent to, on machines with several addresses. A wildcard socket would use
-    /// the address of the route back, and the client would drop the answers.
+    /// This machine's addresses of the same family, if a wildcard address is bound. Each gets a separate UDP socket, so
+    /// that on machines with several addresses, answers come from the address to which the client sent. A wildcard
+    /// socket would use the address of the return route, and the client would drop the answers.
     var answering: [IPAddress] = []
     /// Warnings for the operator.
     var notes: [String] = []
 
-    /// Maximum number of addresses. Each one costs sockets and lines in every description.
+    /// Maximum number of addresses. Each one needs sockets and lines in every description.
     static let maxAddresses = 4
-    /// Maximum number of addresses behind a wildcard address. Each one costs a socket.
+    /// Maximum number of addresses behind a wildcard address. Each one needs a socket.
     static let maxAnswering = 16
 
     /// - Parameters:

@@ -3,7 +3,7 @@ import Signaling
 import Wire
 
 extension MediaEvent {
-    /// Logs why a subscriber gets another layer or no video, and how well a stream reaches the server.
+    /// Logs why a subscriber receives another layer or no video, and how well the server receives a stream.
     func log(to logger: Logger) {
         switch self {
         case .subscriptionChanged(let news, let subscriber):

@@ -25,7 +25,7 @@ final class MediaInbox: Sendable {
     init(onEvents: @escaping @Sendable ([RouterEvent]) -> Void) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
-            throw MediaPlaneError("Could not create a pipe: \(String(cString: strerror(errno))).")
+            throw MediaPlaneError("Cannot create a pipe: \(String(cString: strerror(errno))). Allow more open files.")
         }
         (readEnd, writeEnd) = (ends[0], ends[1])
         for end in ends { SocketOptions.makeNonBlocking(end) }
@@ -84,7 +84,7 @@ final class MediaInbox: Sendable {
     }
 }
 
-/// What the media plane counts.
+/// The counters of the media plane.
 struct MediaCounters: Sendable {
     var router = RouterCounters()
     /// The number of datagrams that could not be sent.

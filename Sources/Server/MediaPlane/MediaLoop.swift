@@ -15,15 +15,17 @@ final class MediaLoop: MediaSink {
         var listeners: [Int32] = []
     }
 
-    /// Maximum number of TCP connections, if there are enough file descriptors. Each takes at least 16 KiB. One address (an IPv6
-    /// /56 counts as one) has at most half of them.
+    /// Maximum number of TCP connections, if enough file descriptors are available. Each takes at least 16 KiB. One
+    /// address (an IPv6 /56 counts as one) may have at most half of them.
     static let maxConnections = 2000
     /// Limits for unverified TCP connections, per address (an IPv6 /64 counts as one, a /56 as four) and in total.
     static let maxUnverifiedPerAddress = 16
     static let maxUnverified = 1000
-    /// How long requests may run before packets get their turn. The largest description takes 4 ms, most requests 0.1 ms.
+    /// How long requests may run before packets are handled. The largest description takes 4 ms, most requests take 0.1
+    /// ms.
     private static let requestTime = MediaInterval.milliseconds(2)
-    /// How late the router's tick may be if no packet wakes the loop earlier. A wake-up costs more than the work of a tick.
+    /// How late the router's tick may run if no packet wakes the loop earlier. A wake-up costs more than the work of a
+    /// tick.
     private static let tickSlack = MediaInterval.milliseconds(10)
     /// The first tag for TCP connections. Lower tags are UDP sockets and listeners.
     private static let firstConnection: UInt32 = 1 << 16
@@ -103,7 +105,7 @@ final class MediaLoop: MediaSink {
         self.router = nil
     }
 
-    /// Returns the poll timeout in milliseconds: until the next tick must run, or -1 (none) if there are no clients.
+    /// Returns the poll timeout in milliseconds until the next tick, or -1 (none) if there are no clients.
     private func timeout(_ router: Router) -> Int32 {
         if !requests.isEmpty || router.hasMore { return 0 }
         if router.isIdle, connections.isEmpty, pausedListeners.isEmpty {
@@ -253,7 +255,7 @@ final class MediaLoop: MediaSink {
         if let memory = arena.prepare(capacity) { return memory }
         sendDatagrams()
         if let memory = arena.prepare(capacity) { return memory }
-        // We never send packets this long. Whatever is written here is discarded.
+        // The server never sends packets this long. Data written here is discarded.
         return scratch
     }
 
@@ -295,7 +297,7 @@ final class MediaLoop: MediaSink {
 extension TransportAddress {
     enum Nearness: Int, Comparable {
         case other
-        /// In the same IPv6 /56.
+        /// Both are in the same IPv6 /56.
         case wideBlock
         /// The same IPv4 address, or in the same IPv6 /64.
         case block
@@ -303,7 +305,7 @@ extension TransportAddress {
         static func < (left: Nearness, right: Nearness) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// How much both addresses have in common, in the blocks of `IPAddress`.
+    /// Returns the smallest block of `IPAddress` that contains both addresses.
     func nearness(to other: TransportAddress) -> Nearness {
         guard isIPv4 == other.isIPv4 else { return .other }
         if isIPv4 { return high == other.high && low == other.low ? .block : .other }

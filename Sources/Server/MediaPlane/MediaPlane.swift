@@ -26,11 +26,11 @@ final class MediaPlane: Sendable {
         var publicHost: String?
         /// This machine's addresses, the most reachable first.
         var local: [IPAddress] = []
-        /// Whether to choose what subscribers get by what their connections carry.
+        /// Whether to choose the layers for subscribers by the available bandwidth of their connections.
         var controlsCongestion = false
         /// The maximum number of publishers of a session whose audio is forwarded; nil for all.
         var loudestStreams: Int?
-        /// The limits of what is sent for one session, and in all, in bits per second; nil for none.
+        /// The limits on the bitrate sent for one session, and in total, in bits per second; nil for none.
         var sessionBitrate: Int?
         var totalBitrate: Int?
         /// Maximum number of TCP connections.
@@ -73,7 +73,7 @@ final class MediaPlane: Sendable {
         thread.start()
     }
 
-    /// Makes the certificate for all connections. Descriptions carry its fingerprint, so it needs no authority.
+    /// Creates the certificate for all connections. Descriptions contain its fingerprint, so it needs no authority.
     private static func certificate() throws(MediaPlaneError) -> DTLSCertificate {
         guard let certificate = DTLSCertificate.make() else {
             throw MediaPlaneError(
@@ -89,13 +89,13 @@ final class MediaPlane: Sendable {
 
     var counters: MediaCounters { inbox.counters }
 
-    /// Asks the loop for a sign of life, unless it still owes one. Call this regularly.
+    /// Sends the loop a heartbeat request, unless one is still unanswered. Call this regularly.
     func askForSignOfLife() {
         guard pulse.withLock({ $0.ask(at: .now) }) else { return }
         inbox.perform { [weak self] _ in self?.pulse.withLock { $0.answered() } }
     }
 
-    /// False if the loop has owed a sign of life for too long.
+    /// False if the loop has not answered a heartbeat request for too long.
     var isResponsive: Bool { pulse.withLock { $0.isResponsive(at: .now) } }
 
     func perform(_ command: MediaCommand) {
@@ -136,7 +136,7 @@ final class RunningMedia: Sendable {
     init(_ settings: MediaPlane.Settings) throws {
         let receiver = NIOLockedValueBox<Receiver?>(nil)
         self.receiver = receiver
-        // No events are lost: there are none before the first command, and commands come after the receiver is set.
+        // No events are lost: there are none before the first command, and commands follow after the receiver is set.
         plane = try MediaPlane(settings) { event in receiver.withLockedValue { $0 }?(event) }
     }
 
@@ -244,10 +244,10 @@ extension WireError {
         case .fingerprint:
             self.init(
                 .fingerprintMismatch,
-                "The DTLS certificate does not match the fingerprint in the description. Make a new connection."
+                "The DTLS certificate does not match the fingerprint in the description. Connect again."
             )
         case .handshake:
-            self.init(.dtlsFailed, "The DTLS handshake failed. Make a new connection.", retryable: true)
+            self.init(.dtlsFailed, "The DTLS handshake failed. Connect again.", retryable: true)
         }
     }
 }

@@ -1,13 +1,15 @@
-/// Shows whether the media loop still runs. It waits for packets without end if there are none, so silence proves nothing: it is
-/// asked, and must answer within ``limit``.
+/// Detects whether the media loop still runs. Without packets the loop waits indefinitely, so silence proves nothing.
+/// It therefore receives heartbeat requests, and must answer each within ``limit``.
 struct MediaPulse: Equatable, Sendable {
-    /// One pass of the loop takes milliseconds. This much is a stop, even on a machine that is far too busy.
+    /// The time limit for an answer. One pass of the loop takes milliseconds. If it takes this long, the loop has
+    /// stopped, even on an overloaded machine.
     static let limit: Duration = .seconds(5)
 
-    /// When the open question was asked.
+    /// When the unanswered request was sent.
     private var askedAt: SuspendingClock.Instant?
 
-    /// Opens a question. Returns false if there is one already: a loop that has stopped must not collect them.
+    /// Records a request. Returns false if one is still unanswered, because requests must not accumulate in a loop that
+    /// has stopped.
     mutating func ask(at now: SuspendingClock.Instant) -> Bool {
         guard askedAt == nil else { return false }
         askedAt = now

@@ -29,7 +29,7 @@ struct MediaSockets {
         if let smallest, let note = Self.note(onBuffer: smallest) { notes.append(note) }
     }
 
-    /// Returns a warning if the system gave less than what was asked for, in bytes.
+    /// Returns a warning if the system granted a smaller buffer than requested. The size is in bytes.
     static func note(onBuffer size: Int) -> String? {
         let wanted = Int(SocketOptions.datagramBuffer)
         guard size < wanted else { return nil }
@@ -38,7 +38,7 @@ struct MediaSockets {
         #else
         let remedy = "Set kern.ipc.maxsockbuf to at least \(2 * wanted)."
         #endif
-        return "The system limits the buffers of media sockets to \(size >> 10) KiB, so many subscribers at once lose "
+        return "The system limits the buffers of media sockets to \(size >> 10) KiB. With many subscribers, this loses "
             + "packets. \(remedy)"
     }
 
@@ -72,10 +72,11 @@ struct MediaSockets {
         }
     }
 
-    /// Opens the sockets that share the port of the wildcard socket. Datagrams go to the socket whose address they were sent to.
-    /// An address that has just disappeared is left to the wildcard socket.
+    /// Opens the sockets that share the port of the wildcard socket. Each datagram goes to the socket of its
+    /// destination address. The wildcard socket handles an address that has just disappeared.
     private mutating func openAnswering(_ addresses: MediaAddresses) {
-        // Only now may the port be shared, and only by these: another program that uses the port must be an error.
+        // Allow sharing of the port only now, and only for these sockets: it must be an error if another program uses
+        // the port.
         let wildcards = sockets.datagram
         for socket in wildcards { SocketOptions.setShared(socket.descriptor, true) }
         for address in addresses.answering {

@@ -11,8 +11,8 @@ import Darwin
 
 /// The free space of the data directory.
 ///
-/// A file system may take its time to answer, so it is asked on a thread of its own, by one caller at a time, and the answer is
-/// kept for a while. `/ready` is public: more requests must not mean more work.
+/// A file system may take long to answer, so it is queried on a separate thread, by one caller at a time, and the
+/// result is cached for a while. `/ready` is public: more requests must not mean more work.
 final class DiskSpace: Sendable {
     private struct State {
         var free: Answer = .unknown
@@ -21,17 +21,17 @@ final class DiskSpace: Sendable {
     }
 
     private enum Answer {
-        /// Not asked yet.
+        /// Not queried yet.
         case unknown
-        /// The file system gave an error.
+        /// The file system returned an error.
         case failed
         case bytes(Int)
     }
 
     private let directory: String
-    /// In bytes. With less, the server is not ready.
+    /// The free space in bytes below which the server is not ready.
     private let minimum: Int
-    /// How long an answer is used again. A disk takes longer than the default to fill.
+    /// How long a result is reused. A disk takes longer than the default to fill up.
     private let lifetime: Duration
     private let freeBytes: @Sendable (String) -> Int?
     private let state = Mutex(State())
@@ -49,7 +49,7 @@ final class DiskSpace: Sendable {
         if case .bytes(let bytes) = await current() { bytes } else { nil }
     }
 
-    /// True if there is enough space. While the first answer is awaited, there is.
+    /// True if there is enough space, or while the first result is pending.
     func hasRoom() async -> Bool {
         switch await current() {
         case .unknown: true
@@ -58,7 +58,7 @@ final class DiskSpace: Sendable {
         }
     }
 
-    /// Asks the file system now, whatever it said before. Nil if it gives an error.
+    /// Queries the file system now, ignoring the cache. Nil if it returns an error.
     func measure() async -> Int? {
         let (directory, freeBytes) = (directory, freeBytes)
         let bytes = (try? await NIOThreadPool.singleton.runIfActive { freeBytes(directory) }).flatMap { $0 }

@@ -2,13 +2,13 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// Measures the free space of the disk regularly, so that the gateway stores nothing optional when it is nearly full.
+/// Measures the free disk space regularly, so that the gateway stores only essential data when the disk is nearly full.
 struct DiskWatch: Service {
     let gateway: NIOLoopBound<Gateway>
-    /// In bytes. Below it, the disk is nearly full.
+    /// The free space in bytes below which the disk counts as nearly full.
     let mark: Int
     let logger: Logger
-    /// Budgets limit what can be stored meanwhile. Files in rooms have a measurement of their own.
+    /// Budgets limit how much can be stored between two measurements. Files in rooms are measured separately.
     var interval: Duration = .seconds(4)
 
     func run() async throws {
@@ -29,9 +29,9 @@ struct DiskWatch: Service {
     private func report(_ isLow: Bool, _ free: Int) {
         let metadata: Logger.Metadata = ["freeMiB": "\(free >> 20)"]
         if isLow {
-            logger.warning("The disk is nearly full. Nothing optional is stored.", metadata: metadata)
+            logger.warning("The disk is nearly full. Only essential data is stored.", metadata: metadata)
         } else {
-            logger.info("The disk has space again", metadata: metadata)
+            logger.info("The disk has enough space again", metadata: metadata)
         }
     }
 }

@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// What can change in the log while the server runs: the minimum level, and the secrets to redact.
+/// The log settings that can change while the server runs: the minimum level, and the secrets to redact.
 public final class LogSettings: Sendable {
     /// The level's position in `Logger.Level.allCases`. Every log statement reads it, so it takes no lock.
     private let position: Atomic<Int>

@@ -1,13 +1,13 @@
 import CoreMetrics
 import NIOCore
 
-/// A timer on the gateway's event loop that shows whether the loops run.
+/// A timer on the gateway's event loop that checks whether the loops run.
 ///
-/// It measures how late it fires, which is how long everything else on the loop waits, asks the media loop for a sign of life,
-/// and tells the supervisor that the loop runs: if the loop is stuck, the supervisor hears nothing and restarts the server. Used
-/// only on the gateway's loop.
+/// It measures how late it fires, which is how long all other work on the loop waits. It sends a heartbeat request to
+/// the media loop. It also notifies the supervisor that the event loop runs: if the loop is stuck, the notifications
+/// stop and the supervisor restarts the server. Used only on the gateway's loop.
 final class LoopWatch {
-    /// Often enough to notice stalls between two scrapes, and no load.
+    /// Short enough to notice stalls between two scrapes, and long enough to cause no load.
     private static let longestPeriod = TimeAmount.milliseconds(500)
 
     private let eventLoop: any EventLoop
@@ -24,7 +24,7 @@ final class LoopWatch {
         period = max(.milliseconds(1), min(Self.longestPeriod, half ?? Self.longestPeriod))
     }
 
-    /// Starts the timer, which runs as long as the loop. Call once.
+    /// Starts the timer, which runs for as long as the loop. Call once.
     func start() {
         let due = NIODeadline.now() + period
         let watch = NIOLoopBound(self, eventLoop: eventLoop)

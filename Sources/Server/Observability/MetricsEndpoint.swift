@@ -7,9 +7,10 @@ import Wire
 
 /// `GET /metrics` on a separate port.
 ///
-/// If the port is taken, the server runs without metrics, unless the configuration asks for them.
+/// If the port is taken, the server runs without metrics, unless the configuration requires them.
 struct MetricsEndpoint: Service {
-    /// Maximum number of connections. Further ones wait. A scraper needs one; more would take descriptors from clients.
+    /// Maximum number of connections. Further ones wait. A scraper needs only one, and more would take descriptors from
+    /// clients.
     private static let maxConnections = 16
 
     let configuration: ConfabConfiguration.Metrics
@@ -41,7 +42,7 @@ struct MetricsEndpoint: Service {
             try await application.run()
         } catch {
             if configuration.enabled == .always { throw MetricsPortError(configuration, cause: error) }
-            logger.warning("No metrics: opening the port failed", metadata: ["error": "\(error)"])
+            logger.warning("No metrics: could not open the port", metadata: ["error": "\(error)"])
             try await gracefulShutdown()
         }
     }
@@ -56,7 +57,7 @@ struct MetricsEndpoint: Service {
                     status: .forbidden, headers: [.contentType: "text/plain; charset=utf-8"],
                     body: .init(
                         byteBuffer: ByteBuffer(
-                            string: "Use this server's IP address in the URL, or the name in metrics.host.\n")))
+                            string: "Use this server's IP address, or the name in metrics.host, in the URL.\n")))
             }
             // Gauges are sampled per scrape, not per message.
             try await gateway.eventLoop.submit { gateway.value.runner.recordMetrics() }.get()
@@ -70,7 +71,7 @@ struct MetricsEndpoint: Service {
     }
 }
 
-/// The metrics port could not be opened although the configuration asks for metrics.
+/// The metrics port could not be opened although the configuration requires metrics.
 struct MetricsPortError: Error, CustomStringConvertible {
     let description: String
 

@@ -21,14 +21,14 @@ final class OperatingMetrics: Sendable {
     /// Help texts, by metric name.
     static let help = [
         "confab_build_info": "Always 1. The labels are the versions of Confab and OpenSSL.",
-        "confab_ready": "1 if the part of the server is ready, otherwise 0.",
+        "confab_ready": "1 if this part of the server is ready, otherwise 0.",
         "confab_disk_free_bytes": "Free space on the disk of the data directory.",
-        "confab_tls_certificate_expiry_timestamp_seconds": "When the certificate that Confab uses for HTTPS expires.",
+        "confab_tls_certificate_expiry_timestamp_seconds": "Expiry of the HTTPS certificate, in seconds since 1970.",
         "process_cpu_seconds_total": "CPU time of the process.",
-        "process_resident_memory_bytes": "Memory of the process that is in RAM.",
+        "process_resident_memory_bytes": "Resident memory of the process in bytes.",
         "process_open_fds": "Open file descriptors of the process.",
-        "process_max_fds": "File descriptors that the process may open.",
-        "process_start_time_seconds": "When the process started.",
+        "process_max_fds": "Maximum number of open file descriptors of the process.",
+        "process_start_time_seconds": "Start time of the process in seconds since 1970.",
     ]
 
     init(disk: DiskSpace) {

@@ -2,7 +2,7 @@
 import Foundation
 import NIOCore
 
-/// What the kernel says about this process, in base units.
+/// The kernel's figures for this process, in base units.
 struct ProcessFigures: Equatable, Sendable {
     var cpuSeconds: Double
     var residentBytes: Int
@@ -25,8 +25,9 @@ struct ProcessFigures: Equatable, Sendable {
             openDescriptors: max(0, descriptors - 1), maxDescriptors: maxDescriptors)
     }
 
-    /// Seconds since 1970. Read once, so that the start time does not move with the wall clock. Not from `/proc/stat`, which the
-    /// unit's `ProcSubset=pid` hides. A machine that slept since it started gives a start time that is too late by as much.
+    /// The boot time in seconds since 1970. Read once, so that the start time does not move with the wall clock. It is
+    /// not read from `/proc/stat`, because the unit's `ProcSubset=pid` hides that file. If the machine slept after it
+    /// booted, the start time is too late by the time that it slept.
     private static let bootTime = Date().timeIntervalSince1970 - Double(NIODeadline.now().uptimeNanoseconds) / 1e9
 
     private static var maxDescriptors: Int? {
@@ -47,7 +48,7 @@ struct ProcessFigures: Equatable, Sendable {
 /// The fields of `/proc/self/stat` that are exported. See proc_pid_stat(5).
 struct ProcessStat: Equatable, Sendable {
     var cpuTicks: Int
-    /// Since the machine started.
+    /// Ticks since the machine started.
     var startTicks: Int
     var residentPages: Int
 
@@ -56,7 +57,7 @@ struct ProcessStat: Equatable, Sendable {
         // The second field is the name in parentheses, which may contain spaces and parentheses itself.
         guard let name = text.lastIndex(of: ")") else { return nil }
         let fields = text[text.index(after: name)...].split(separator: " ")
-        // The first field after the name is the third of the manual.
+        // The manual counts fields from 1, and the first field after the name is the third.
         func field(_ number: Int) -> Int? { fields.count > number - 3 ? Int(fields[number - 3]) : nil }
         guard let user = field(14), let system = field(15), let start = field(22), let pages = field(24),
             case let (ticks, false) = user.addingReportingOverflow(system)

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Whether the server can do its work, for `GET /ready`. `GET /health` says only whether it is alive: a supervisor restarts a
-/// server that is not alive, and a proxy sends no requests to a server that is not ready.
+/// Whether the server can do its work, for `GET /ready`. `GET /health` reports only whether it is alive. A supervisor
+/// restarts a server that is not alive, and a proxy sends no requests to a server that is not ready.
 struct Readiness: Equatable, Sendable {
     enum Part: String, CaseIterable, Sendable {
         /// Changes can be stored.
@@ -26,7 +26,7 @@ struct Readiness: Equatable, Sendable {
     }
 }
 
-/// Asks all parts of the server whether they are ready.
+/// Checks whether all parts of the server are ready.
 struct ReadinessCheck: Sendable {
     let gateway: NIOLoopBound<Gateway>
     /// Nil if media is never routed.

@@ -91,8 +91,8 @@ public struct Scrubber: Sendable {
         return run[start...].lazy.filter { $0 == UInt8(ascii: ".") }.count >= 2
     }
 
-    /// True if the run contains one of our secrets, for identities (`a_`) or for resuming (`r_`): the prefix and 32 bytes in
-    /// base64url.
+    /// True if the run contains one of Confab's secrets, for identities (`a_`) or for resuming (`r_`): the prefix and
+    /// 32 bytes in base64url.
     private static func isOwnSecret(_ run: ArraySlice<UInt8>) -> Bool {
         run.indices.dropLast(44).contains { start in
             "ar".utf8.contains(run[start]) && run[start + 1] == UInt8(ascii: "_")

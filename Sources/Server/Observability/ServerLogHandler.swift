@@ -144,7 +144,7 @@ public struct LogOutput: Sendable {
             while !bytes.isEmpty {
                 let count = bytes.withUnsafeBytes { systemWrite($0) }
                 if count < 0, errno == EINTR { continue }
-                // A closed standard error must not stop the server.
+                // If standard error is closed, the server must not stop.
                 if count <= 0 { return }
                 bytes = bytes.dropFirst(count)
             }

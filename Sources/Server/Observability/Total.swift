@@ -1,7 +1,7 @@
 import Metrics
 import Synchronization
 
-/// A counter for a total that something else counts.
+/// A counter for a total that is counted elsewhere.
 final class Total: Sendable {
     private let counter: Counter
     private let old: Gauge?

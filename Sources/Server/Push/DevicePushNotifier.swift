@@ -39,7 +39,7 @@ final class StoredPushDirectory: PushDirectory {
             guard !isReachable, let gateway = gateway.withLock({ $0 }) else { return }
             gateway.eventLoop.execute { gateway.value.runner.submit(.unreachable(identity)) }
         } catch {
-            logger.error("Could not remove a push endpoint that no longer exists", metadata: ["error": "\(error)"])
+            logger.error("Could not remove an expired push endpoint", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -174,7 +174,7 @@ actor PushConnections: PushTransport {
         message.body = .bytes(ByteBuffer(bytes: request.body))
         let response: HTTPClientResponse
         do {
-            // Set a longer timeout here than our own, which reports a clearer error.
+            // Set a longer timeout here than the sender's own, which reports a clearer error.
             response = try await client.execute(message, timeout: .milliseconds(2 * timeout.wholeMilliseconds))
         } catch is CancellationError {
             throw CancellationError()

@@ -3,9 +3,9 @@ import Wire
 
 /// The push address of one device: a browser's subscription, or an app's token for Apple's service.
 ///
-/// A value of this type is well formed. ``PushServices`` decides whether its service is allowed, at registration and again
-/// for each push, because the configuration may change in between. The address is a capability: anyone who knows it can send
-/// pushes to the device. It is therefore never logged, and ``description`` omits it.
+/// A value of this type is well formed. ``PushServices`` decides whether its service is allowed, at registration and
+/// again for each push, because the configuration may change in the meantime. The address is a capability: anyone who
+/// knows it can send pushes to the device. It is therefore never logged, and ``description`` omits it.
 public struct PushEndpoint: Hashable, Sendable {
     /// The client's `endpoint`: the subscription's URL, or the device token in lower case.
     public let address: String

@@ -10,8 +10,8 @@ struct PushClock: Sendable {
 
 /// The delivery of one notice to one person's devices.
 ///
-/// A newer notice of the same call supersedes this job: running requests finish, nothing is retried, and the newer notice is
-/// sent afterwards. A device therefore never learns about the end of a call before its start.
+/// A newer notice of the same call supersedes this job: running requests finish, nothing is retried, and the newer
+/// notice is sent afterwards. A device is therefore never notified of the end of a call before its start.
 final class PushJob: Sendable {
     let identity: IdentityID
     let notice: PushNotice

@@ -2,8 +2,8 @@ import Wire
 
 /// The push services that this server may send to.
 ///
-/// Endpoints are URLs from untrusted clients, and this server connects to them. So it allows only Apple's service and the
-/// configured services of browsers, by host name (RFC 8030 §8 leaves this to the application server).
+/// Endpoints are URLs from untrusted clients, and this server connects to them. It therefore allows only Apple's
+/// service and the configured services of browsers, by host name (RFC 8030 §8 leaves this to the application server).
 public struct PushServices: Hashable, Sendable {
     /// Lower-case host names, with a port unless the port is 443. A name that starts with `*.` matches all subdomains.
     let names: [String]

@@ -63,7 +63,7 @@ struct VAPIDTokens {
     ///
     /// - Parameter origin: the origin of the service, `https://host[:port]`.
     mutating func authorization(for origin: String, now: Timestamp) throws -> String {
-        // A token that lasts too long was made before the clock was set back.
+        // A token whose lifetime is too long was created before the clock was set back.
         if let kept = tokens[origin], now + Self.margin < kept.expires,
             kept.expires <= now + Self.lifetime + Self.margin
         {

@@ -76,7 +76,7 @@ extension Database {
         return changesCount
     }
 
-    /// Deletes profiles of people whom no contact, device and push endpoint depends on. Such people start over when they return.
+    /// Deletes profiles on which no contact, device or push endpoint depends. Such people start over when they return.
     private func deleteUnusedProfiles(since moment: Timestamp, limit: Int) throws -> Int {
         try run(
             """
@@ -102,9 +102,9 @@ public enum OldRecords: CaseIterable, Sendable {
     case audit
     /// Push endpoints that their devices have not registered again in the meantime.
     case pushEndpoints
-    /// Bans that ended before the moment. Bans without an end stay.
+    /// Bans that ended before this time. Permanent bans are kept.
     case bans
-    /// Revoked tokens that expired before the moment, and could not be used anyway.
+    /// Revoked tokens that expired before this time, and could not be used anyway.
     case revokedTokens
     /// Profiles of people who have not been online in the meantime and who have no contacts, linked devices and push endpoints.
     case profiles

@@ -23,7 +23,7 @@ extension Database {
             ])
     }
 
-    /// One row with an invalid value must not keep all other rooms from being read.
+    /// Returns all persistent rooms. A row with an invalid value does not prevent reading the others.
     func rooms() throws -> StoredRooms {
         var found = StoredRooms()
         for row in try rows("SELECT * FROM room ORDER BY createdAt, id", []) {

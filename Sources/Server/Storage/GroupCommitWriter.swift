@@ -1,7 +1,7 @@
 /// A writer that combines commits that arrive during a transaction into the next one.
 ///
-/// A durable transaction waits some milliseconds for the disk, whatever its size. One transaction per commit would limit a
-/// server to a few hundred commits per second. There is a single writer, so commits also stay in order.
+/// A durable transaction waits some milliseconds for the disk, regardless of its size. One transaction per commit would
+/// limit a server to a few hundred commits per second. There is a single writer, so commits also stay in order.
 actor GroupCommitWriter<Change: Sendable> {
     /// Maximum commits per transaction. A larger group would not be more efficient and would only delay its first commits.
     static var maxGroup: Int { 256 }
@@ -65,7 +65,7 @@ actor GroupCommitWriter<Change: Sendable> {
         guard !isClosed else { return Array(repeating: .closed, count: lists.count) }
         guard waiting.count < Self.maxWaiting else {
             let error = StorageError(
-                .overloaded, "The disk cannot keep up with the data to be written. Check the load on the disk.")
+                .overloaded, "The disk is too slow for the data to be written. Check the load on the disk.")
             return Array(repeating: error, count: lists.count)
         }
         return await withCheckedContinuation { done in
@@ -109,7 +109,7 @@ actor GroupCommitWriter<Change: Sendable> {
         } catch {
             let error =
                 error as? StorageError
-                ?? StorageError(.other, "The change could not be stored.", cause: error)
+                ?? StorageError(.other, "The change could not be stored. The server log has the reason.", cause: error)
             for member in group { member.batch.finish(member.index, error) }
         }
     }

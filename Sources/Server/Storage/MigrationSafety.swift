@@ -3,16 +3,18 @@ import GRDB
 import Signaling
 import Wire
 
-/// Checks and copies a database before it is migrated: a migration cannot be undone, and could turn damage that nobody has noticed
+/// Checks and copies a database before it is migrated. A migration cannot be undone, and could turn unnoticed damage
 /// into lost data.
 struct MigrationSafety: Sendable {
-    /// How many copies to keep. The one before the last is for problems that are noticed only after the next upgrade.
+    /// How many copies to keep. The second newest is for problems that are noticed only after the next upgrade.
     private static let keptCopies = 2
-    /// Free space beside the copy: a migration may rewrite the largest table, in the database or in its log.
+    /// Free space required in addition to the copy: a migration may rewrite the largest table, in the database or in
+    /// its log.
     private static let spaceFactor = 2
 
-    /// In bytes. A larger database gets `quick_check`, which reads every page but does not compare indexes with their tables. It
-    /// takes seconds for a gigabyte, where `integrity_check` takes minutes in which the server does not run.
+    /// In bytes. A larger database gets `quick_check`, which reads every page but does not compare indexes with their
+    /// tables. It takes seconds for a gigabyte, where `integrity_check` takes minutes, during which the server is not
+    /// running.
     var largeSize = 256 << 20
     var now: @Sendable () -> Date = { Date() }
     /// Returns the free bytes, or nil if they cannot be read.
@@ -21,8 +23,8 @@ struct MigrationSafety: Sendable {
     /// Copies the database to a file beside it, and deletes older copies.
     ///
     /// - Returns: the path of the copy.
-    /// - Throws: `StorageError`: `.diskFull` without enough space, `.corrupt` if the check finds damage. The database is not
-    ///   changed then.
+    /// - Throws: `StorageError`: `.diskFull` without enough space, `.corrupt` if the check finds damage. In both cases
+    ///   the database is not changed.
     func copy(_ pool: DatabasePool, version: Int) throws -> String {
         let directory = (pool.path as NSString).deletingLastPathComponent
         let size = try pool.read(Self.size)
@@ -33,7 +35,7 @@ struct MigrationSafety: Sendable {
         let unfinished = path + ".unfinished"
         Self.remove(unfinished)
         guard try StorageFiles.createFile(unfinished) else {
-            throw StorageError(.notAccessible, "\(unfinished) cannot be replaced. Remove it.")
+            throw StorageError(.notAccessible, "Cannot replace \(unfinished). Remove it.")
         }
         do {
             try pool.read { try $0.copy(to: unfinished) }
@@ -42,20 +44,21 @@ struct MigrationSafety: Sendable {
             throw error
         }
         guard rename(unfinished, path) == 0 else {
-            throw StorageError(.notAccessible, "\(unfinished) cannot be renamed to \(name).")
+            throw StorageError(.notAccessible, "Cannot rename \(unfinished) to \(name). Check the permissions.")
         }
         PrivateFiles.syncDirectory(of: path)
-        // A server that restarts again and again because an upgrade fails must not fill the disk with copies.
+        // A server that restarts repeatedly because an upgrade fails must not fill the disk with copies.
         for same in try Self.copies(in: directory) where same != name && same.hasPrefix("\(Self.prefix)\(version)-") {
             Self.remove(directory + "/" + same)
         }
         return path
     }
 
-    /// Deletes all copies but the last ones. Call it after the migration has succeeded: until then, an older copy may be the one
-    /// that an operator needs.
+    /// Deletes all but the newest copies. Call this after the migration has succeeded: until then, the operator may
+    /// need an older copy.
     ///
-    /// - Parameter last: the copy that was made last. It stays even if its name has an earlier time, from a clock that was wrong.
+    /// - Parameter last: the newest copy. It is kept even if its name contains an earlier time, from a clock that was
+    ///   wrong.
     static func deleteOldCopies(beside last: String) throws {
         let (directory, name) = ((last as NSString).deletingLastPathComponent, (last as NSString).lastPathComponent)
         let others = try copies(in: directory).filter { $0 != name }
@@ -82,7 +85,7 @@ struct MigrationSafety: Sendable {
 
     private func check(_ db: Database, size: Int) throws {
         let pragma = size > largeSize ? "quick_check" : "integrity_check"
-        // The messages name tables and pages, not what is stored.
+        // The messages name tables and pages, not stored data.
         let found = try String.fetchAll(db, sql: "PRAGMA \(pragma)(3)")
         guard found != ["ok"] else { return }
         throw StorageError(
@@ -112,7 +115,7 @@ struct MigrationSafety: Sendable {
             .sorted { time(in: $0) < time(in: $1) }
     }
 
-    /// The part of a copy's name that names the time, which sorts like the time.
+    /// Returns the part of a copy's name that contains the time. It sorts like the time.
     private static func time(in name: String) -> Substring { name.split(separator: "-").last ?? "" }
 
     private static func remove(_ path: String) {

@@ -20,7 +20,7 @@ public final class SQLiteStorage: Storage {
     private static let deletedAtOnce = 500
 
     let writer: GroupCommitWriter<Write>
-    /// What the operator should know about the opening, as sentences.
+    /// Messages for the operator about opening the database, as sentences.
     let notes: [String]
     private let pool: DatabasePool
 
@@ -45,7 +45,7 @@ public final class SQLiteStorage: Storage {
     ) throws {
         let (pool, copy) = try Self.open(in: directory, lockTimeout: lockTimeout, safety)
         self.pool = pool
-        notes = copy.map { ["The database was upgraded. A copy of how it was before is in \($0)."] } ?? []
+        notes = copy.map { ["The database was upgraded. A copy from before the upgrade is in \($0)."] } ?? []
         writer = GroupCommitWriter { changes in
             await beforeTransaction(changes.count)
             try await StorageError.translating {

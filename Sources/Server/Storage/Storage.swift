@@ -71,7 +71,7 @@ public protocol Storage: Sendable {
 
     // MARK: Rooms
 
-    /// Returns the persistent rooms. One that cannot be read does not hide the others.
+    /// Returns the persistent rooms. A room that cannot be read does not hide the others.
     func rooms() async throws -> StoredRooms
 
     // MARK: Push endpoints
@@ -95,15 +95,15 @@ public protocol Storage: Sendable {
     /// Returns the bans of identities and addresses that are active at `now`, oldest first.
     func bans(at now: Timestamp) async throws -> [Ban]
 
-    /// Adds a ban, replacing an earlier one of the same subject. Deletes bans that expired before `ban.createdAt`, so that
-    /// automatic bans do not accumulate.
+    /// Adds a ban, replacing an earlier one of the same subject. Deletes bans that expired before `ban.createdAt`, so
+    /// that automatic bans do not accumulate.
     ///
-    /// - Parameter entry: what to add to the audit log, in the same transaction.
+    /// - Parameter entry: the entry to add to the audit log, in the same transaction.
     func addBan(_ ban: Ban, recording entry: AuditEntry?) async throws
 
     /// Removes a ban.
     ///
-    /// - Parameter entry: what to add to the audit log, in the same transaction, if there was a ban.
+    /// - Parameter entry: the entry to add to the audit log, in the same transaction, if there was a ban.
     /// - Returns: whether there was one.
     @discardableResult
     func removeBan(_ subject: BanSubject, recording entry: AuditEntry?) async throws -> Bool
@@ -116,7 +116,7 @@ public protocol Storage: Sendable {
 
     /// Closes a report.
     ///
-    /// - Parameter entry: what to add to the audit log, in the same transaction, if this call closed the report.
+    /// - Parameter entry: the entry to add to the audit log, in the same transaction, if this call closed the report.
     /// - Returns: whether this call closed it. A report that is already closed keeps its original closing time.
     @discardableResult
     func closeReport(id: Int64, at now: Timestamp, recording entry: AuditEntry?) async throws -> Bool

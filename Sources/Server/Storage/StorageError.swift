@@ -59,7 +59,7 @@ extension StorageError {
     static let closed = StorageError(.closed, "The storage is closed. Open it again to use it.")
 
     /// Translates an error of GRDB. A `DatabaseError` contains statement arguments, and so private text, only if the
-    /// configuration asks for it. Ours does not.
+    /// configuration enables it, which this one does not.
     init(_ error: DatabaseError) {
         let (code, message): (Code, String) =
             switch error.resultCode {
@@ -74,7 +74,7 @@ extension StorageError {
             // GRDB reports this for a closed connection.
             case .SQLITE_MISUSE: (.closed, StorageError.closed.message)
             case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG:
-                (.rejected, "The database rejected this change.")
+                (.rejected, "The database rejected this change. The cause is in parentheses.")
             default: (.other, "The database operation failed. The cause is in parentheses.")
             }
         self.init(code, message, cause: error)

@@ -2,9 +2,9 @@ import Wire
 
 /// Decides what to do when storage fails: try again, give up on the changes, or stop the server.
 ///
-/// Another process holds a lock only for a while, so busy storage is retried for a long time. A full disk or an I/O error is
-/// retried for a short time. If such an error persists, the server must stop, because it cannot store anything. Any other error
-/// concerns the changes themselves.
+/// Another process holds a lock only for a while, so busy storage is retried for a long time. A full disk or an I/O
+/// error is retried for a short time. If such an error persists, the server must stop, because it cannot store
+/// anything. Any other error is caused by the changes themselves.
 struct StorageTrouble: Equatable {
     enum Decision: Equatable {
         /// Try the same changes again after this time.
@@ -24,7 +24,7 @@ struct StorageTrouble: Equatable {
     private var busySince: SuspendingClock.Instant?
     private var faultySince: SuspendingClock.Instant?
 
-    /// Whether storage has failed in a way that concerns everything. The server is not ready then.
+    /// Whether storage has failed in a way that affects all changes. The server is then not ready.
     var isUnavailable: Bool { faultySince != nil }
 
     init(busyLimit: Duration, faultLimit: Duration) {

@@ -3,7 +3,7 @@ public import Wire
 
 /// The owner of a device, which is identified by its secret.
 public enum DeviceOwner: Hashable, Sendable {
-    /// The device is a person of its own, as every identity is initially.
+    /// The device is a separate person, as every identity is initially.
     case itself
     case person(IdentityID)
     /// The secret is no longer valid: its person was deleted, or the person's first device was unlinked. A client with this

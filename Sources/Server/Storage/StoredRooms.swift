@@ -25,7 +25,7 @@ public struct StoredRooms: Sendable {
     func logUnreadable(_ logger: Logger) {
         for room in unreadable {
             logger.error(
-                "A persistent room cannot be read. It does not exist until its row in the table room is repaired.",
+                "A persistent room cannot be read. It is unavailable until its row in the table room is repaired.",
                 metadata: ["id": "\(room.id.map { "\($0)" } ?? "unreadable")", "error": "\(room.error)"])
         }
     }

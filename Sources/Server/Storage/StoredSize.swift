@@ -1,9 +1,9 @@
 import Signaling
 import Wire
 
-/// How much storage a change takes, for the budget of the address that caused it.
+/// Estimates how much storage a change takes, for the budget of the address that caused it.
 ///
-/// The numbers are estimates of rows with their indexes. They need to be right only to a factor of about two.
+/// The numbers are estimates for rows with their indexes. They only need to be correct within a factor of about two.
 enum StoredSize {
     /// A row of fixed-size columns, such as identities and times.
     static let row = 128
@@ -27,9 +27,9 @@ extension Change {
         case .profile(_, _, let profile, at: _): 2 * StoredSize.row + profile.name.utf8.count
         case .linked(let device, to: _): StoredSize.row + device.label.utf8.count
         case .keptInTouch(_, _, let names, at: _): names.reduce(2 * StoredSize.row) { $0 + $1.utf8.count }
-        // With an entry in the audit log.
+        // Includes an entry in the audit log.
         case .revoked, .muted: 2 * StoredSize.row
-        // Counts all of the room for each change, because all of it is written again.
+        // Counts the whole room for each change, because all of it is written again.
         case .roomStored(let room):
             2 * StoredSize.row + room.name.text.utf8.count + 16 * (room.bans.count + room.revokedTokens.count)
         // Includes the call's entries in the logs of both people.

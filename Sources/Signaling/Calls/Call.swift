@@ -37,7 +37,7 @@ struct Call: Machine, Equatable, Sendable {
     private var callee = Side.nobody
     private var session = SessionID.unset
     private var video = true
-    /// By the wall clock, for the call log.
+    /// By the wall clock, because the call log shows it.
     private var placedAt = Timestamp(milliseconds: 0)
     private var ringsUntil = Timestamp(milliseconds: 0)
     /// Whether the call is in storage.

@@ -29,7 +29,7 @@ public enum CallEvent: Equatable, Sendable {
     case answered(CallAnswer)
     /// The number of devices that are now ringing.
     case rings(devices: Int)
-    /// No device of the callee is ringing any longer, and none can receive a push notification.
+    /// No device of the callee is still ringing, and none can receive a push notification.
     case outOfReach
     /// The callee accepts the call, with or without video.
     case accept(IdentityID, video: Bool)
@@ -54,7 +54,7 @@ public enum CallAnswer: Equatable, Sendable {
     /// The callee is already calling the caller, in the call `with`. One of the two calls continues. The callee has reserved a
     /// place in case it is this one.
     case mutual(Counterpart, with: CallID)
-    /// The callee is busy or unreachable. `isMissed` tells whether to log a missed call for them.
+    /// The callee is busy or unreachable. `isMissed`: whether to log a missed call for them.
     case refused(Counterpart, CallOutcome, isMissed: Bool)
     /// The callee does not allow calls from the caller.
     case notAllowed
@@ -64,7 +64,7 @@ public enum CallAnswer: Equatable, Sendable {
 public enum CallLeaving: Equatable, Sendable {
     /// Hung up, canceled, declined, or closed the page.
     case hungUp
-    /// The device did not come back.
+    /// The device did not reconnect in time.
     case lost
     /// The person was deleted. The call also deletes the person's name, so it does not appear in the other person's call log.
     case deleted

@@ -21,7 +21,7 @@ extension Client {
 
     private mutating func join(_ join: RoomVerb.Join, _ request: Request, _ turn: inout Turn) {
         guard room == nil else {
-            let error = WireError(.alreadyJoined, "Leave the room that you are in or wait for first (room.leave).")
+            let error = WireError(.alreadyJoined, "You are in a room or waiting for one. Send room.leave first.")
             return fail(error, re: request.re, &turn)
         }
         var join = join
@@ -38,12 +38,12 @@ extension Client {
         turn.tell(.roomRegister(.join(RoomApplication(applicant: applicant, re: request.re, join: join))))
     }
 
-    /// Verifies the token for the room, if the client sent one. The room checks whether it still holds.
+    /// Verifies the token for the room, if the client sent one. The room checks whether the token is still valid there.
     private func grant(of join: RoomVerb.Join, _ turn: Turn) throws(WireError) -> RoomGrant? {
         guard let token = join.token else { return nil }
         let grant = try turn.project.verifyRoomToken(token, now: turn.wallNow)
         guard join.name == nil || join.name == grant.room else {
-            throw WireError(.tokenRoom, "The token is for another room. Use it for that one, or leave out the name.")
+            throw WireError(.tokenRoom, "The token is for another room. Join that room, or omit the room's name.")
         }
         return grant
     }
@@ -57,7 +57,8 @@ extension Client {
 
     mutating func setRoom(_ seat: RoomSeat?) {
         room = seat
-        // The client may send a join with the token of a place that it loses meanwhile.
+        // The client may send a join with the token of its place in the room before it is notified that it lost the
+        // place.
         if let place = seat?.place { crossings.remember(place.binding) }
     }
 

@@ -194,7 +194,7 @@ public struct Client: Machine, Equatable, Sendable {
         // session notices a missing member.
         turn.tell(.person(identity, .departed(id)))
         for session in sessions { turn.tell(.session(session, .gone(id, reason))) }
-        // The room closes the place in its session, which knows the reason by now.
+        // The room closes the client's place in the session, which already knows the reason.
         if let room { turn.tell(.room(room.name, .gone(id))) }
         if usesMedia { turn.tell(.media(.leave(id))) }
     }

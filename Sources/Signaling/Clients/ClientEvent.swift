@@ -17,7 +17,7 @@ public enum ClientEvent: Equatable, Sendable {
     indirect case resume(Arrival)
     /// A message for the client, from another state machine.
     case deliver(ServerMessage)
-    /// A message to send that other clients get too.
+    /// A message that is also sent to other clients.
     case deliverBroadcast(BroadcastMessage)
     case joinRefused(re: UInt64, WireError, match: MatchID?)
     /// - `by`: the moderator who removed the client from the session, if one did.
@@ -30,7 +30,7 @@ public enum ClientEvent: Equatable, Sendable {
     case connected(Bool)
     /// A request for a WHIP or WHEP resource.
     case requested(ResourceRequest)
-    /// The room that the client is in or waits for; nil if it is in none any longer.
+    /// The room that the client is in or waits for; nil if it is no longer in one.
     case room(RoomSeat?)
     /// Removes the client, for example after a ban.
     case expel(WireError, CloseCode, re: UInt64? = nil)

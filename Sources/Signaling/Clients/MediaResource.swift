@@ -101,7 +101,7 @@ public struct MediaResource: Machine, Equatable, Sendable {
         case .joinRefused(_, let error, _): depart(.clientDisconnected, error, &turn)
         case .leftSession:
             isJoined = false
-            let error = WireError(.notFound, "This resource was removed from the session.")
+            let error = WireError(.notFound, "This resource was removed from the session. Create a new one.")
             depart(.forceDisconnected, error, &turn)
         case .connected(let isConnected): connected(isConnected, turn)
         case .closed(let socket, _):
@@ -286,7 +286,8 @@ public struct MediaResource: Machine, Equatable, Sendable {
             case .patch(let credentials, let condition):
                 try check(condition)
                 guard let credentials, credentials != offer.credentials else {
-                    // The server is ICE-lite and learns the client's address from its connectivity checks (RFC 8445 §6.1.1).
+                    // The server is ICE-lite and gets the client's address from its connectivity checks (RFC 8445
+                    // §6.1.1).
                     return turn.reply(socket, .accepted(re: request.re))
                 }
                 try begin(credentials, re: request.re, &turn)

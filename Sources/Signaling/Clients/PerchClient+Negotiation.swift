@@ -1,8 +1,8 @@
 import Wire
 
-/// Translates the negotiations with native clients, and passes those with other clients of PerchRTC's protocol on.
+/// Translates negotiations with native clients, and relays those with other clients of PerchRTC's protocol.
 extension PerchClient {
-    /// Tells the client to make an offer. If it may have a peer connection already, it is told to close that first.
+    /// Asks the client to make an offer. If it may already have a peer connection, asks it to close that one first.
     mutating func beginNegotiation(with member: ConnectionID, _ turn: inout Turn) {
         guard var pair = pairs[member] else { return }
         if pair.wasTold {
@@ -16,7 +16,7 @@ extension PerchClient {
 
     // MARK: From the client
 
-    /// Passes a message of the client on, if it belongs to the current peer connection.
+    /// Relays a message from the client if it belongs to the current peer connection.
     mutating func pass(_ signal: PerchSignal, to member: ConnectionID, _ turn: inout Turn) {
         guard var pair = pairs[member] else { return }
         switch signal.content {
@@ -60,7 +60,7 @@ extension PerchClient {
                 ("sdpMLineIndex", .integer(Int64(candidate.label))),
             ]
             verb.candidate = Self.object(candidate.mid.isEmpty ? [members[0], members[2]] : members)
-        // A native client always answers, and notices by itself that media ended.
+        // A native client always answers, and detects on its own that media ended.
         case .answer, .bye: return
         }
         ask(.negotiate(verb), &turn)
@@ -97,7 +97,8 @@ extension PerchClient {
     mutating func receive(_ negotiate: SessionNotice.Negotiate, _ turn: inout Turn) {
         guard var pair = pairs[negotiate.from], !pair.isPerch else { return }
         if negotiate.description?.type == .offer {
-            // It has more to send, or lost the connection. Only this client offers, so it has to begin again.
+            // The native client has more to send, or lost its connection. Only this client makes offers, so it must
+            // start over.
             pair.beginAgain(now: turn.now)
             pairs[negotiate.from] = pair
             return
@@ -116,8 +117,8 @@ extension PerchClient {
     // MARK: Streams
 
     mutating func streamCreated(_ stream: StreamInfo, _ turn: inout Turn) {
-        // The protocol carries one picture from each user, which is not a screen. Media between two of its clients needs no
-        // subscription.
+        // PerchRTC's protocol carries one video per user, which must not be a screen. Media between two clients of this
+        // protocol needs no subscription.
         guard stream.videoType != .screen, let pair = pairs[stream.connection], !pair.isPerch else { return }
         pairs[stream.connection]?.streams.append(stream.id)
         subscribe(to: stream.connection, &turn)
@@ -141,7 +142,7 @@ extension PerchClient {
 }
 
 extension PerchCandidate {
-    /// Reads an `RTCIceCandidateInit`. Returns nil for the end of candidates, which this protocol does not have.
+    /// Parses an `RTCIceCandidateInit`. Returns nil for the end of candidates, which this protocol does not have.
     fileprivate init?(native value: JSONValue) {
         guard case .object(let object) = value, case .string(let candidate)? = object["candidate"], !candidate.isEmpty
         else { return nil }

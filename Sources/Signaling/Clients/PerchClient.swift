@@ -12,26 +12,28 @@ public struct PerchArrival: Equatable, Sendable {
     }
 }
 
-/// A client of PerchRTC's protocol, which is in a mesh room as long as its socket is open.
+/// A client of PerchRTC's protocol. It is in a mesh room for as long as its socket is open.
 ///
-/// Owns only the translation: the room decides whether it may come in, the session passes its negotiations on. It publishes one
-/// stream for its device, and subscribes to one camera of each native client. Native clients need not know the protocol.
-/// Invariants: no message about a peer connection that is not the current one of a pair passes in either direction. The client knows
-/// each other member by exactly one user id, which is not its own.
+/// Owns only the translation: the room decides whether to admit the client, and the session relays its negotiations.
+/// The client publishes one stream, and subscribes to one camera of each native client. Native clients need not support
+/// the protocol.
+/// Invariants: for each pair of members, only messages about the current peer connection are relayed, in both
+/// directions. The client sees each other member under exactly one user ID, which differs from its own.
 public struct PerchClient: Machine, Equatable, Sendable {
     typealias ID = ConnectionID
 
     /// Legal transitions: `entering` → `joining`, `over`; `joining` → `inside`, `over`; `inside` → `over`.
     enum State: Equatable, Sendable {
-        /// The room decides.
+        /// Waiting for the room to decide.
         case entering
-        /// In the room, and about to be in its session.
+        /// Admitted to the room, and joining its session.
         case joining(SessionID)
         case inside(SessionID)
         case over
     }
 
-    /// The numbers of requests, which the answers repeat. Only an error of the first three matters.
+    /// The request numbers that identify this client's requests. Answers repeat them. Only errors of the first three
+    /// matter.
     private enum Step: UInt64 {
         case room = 1
         case session, publish
@@ -44,9 +46,9 @@ public struct PerchClient: Machine, Equatable, Sendable {
     let place: PerchPlace
     private(set) var state = State.entering
     private var room: RoomSeat?
-    /// The names of the people in the room.
+    /// The display names of the people in the room.
     private var names: [ConnectionID: String] = [:]
-    /// The stream for the device.
+    /// The stream that the device publishes.
     var stream: StreamID?
     var users: PerchUsers
     var pairs: [ConnectionID: PerchPair] = [:]
@@ -54,7 +56,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
     private var negotiations: Budget
     private var malformed: Budget
 
-    /// Asks to join the room, or to create it as a mesh.
+    /// Requests to join the room, or to create it as a mesh room.
     init(_ arrival: PerchArrival, id: ConnectionID, _ turn: inout Turn) {
         self.id = id
         identity = turn.project.perchIdentity(user: arrival.place.user, address: arrival.address)
@@ -103,7 +105,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case .deliverBroadcast(let broadcast): deliver(broadcast.message, &turn)
         case .room(let seat): room = seat
         case .joinRefused(_, let error, _): refuse(error, .forbidden, &turn)
-        // The room then tells this client why.
+        // The room then sends the client the reason.
         case .leftSession(_, _, let moderator):
             if let room { turn.tell(.room(room.name, .leftSession(id, by: moderator))) }
         case .closed(let socket, let leaving):
@@ -124,13 +126,13 @@ public struct PerchClient: Machine, Equatable, Sendable {
         case .ping: return
         case .unreadable:
             guard malformed.take(Self.malformedRate(turn), now: turn.now) != nil else { return }
-            refuse(WireError(.malformed, "Too many messages could not be read."), .malformed, &turn)
+            refuse(WireError(.malformed, "Too many malformed messages. Send valid ones."), .malformed, &turn)
         case .signal(let signal, to: let user):
             let cost = Double(1 + signal.size / turn.rules.bytesPerNegotiation)
             guard negotiations.take(turn.rules.negotiations, cost: cost, now: turn.now) == nil else {
                 return refuse(.perchFlood, .tooMany, &turn)
             }
-            // A user who has left meanwhile.
+            // The user has left in the meantime.
             guard let member = users.member(user) else { return }
             pass(signal, to: member, &turn)
         }
@@ -190,7 +192,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
         (publish.session, publish.name, publish.videoType) = (joined.session, names[id], .camera)
         ask(.publish(publish), .publish, &turn)
         for connection in joined.connections { meet(connection.id, isNewcomer: false, &turn) }
-        // Only those whose offers the client waits for. The others follow as `peer_connected`.
+        // Include only the members whose offers the client must wait for. The others follow as `peer_connected`.
         let waitsFor = joined.connections.compactMap { pairs[$0.id] }.filter { !$0.offers }
         transmit(.peers(waitsFor.map(\.user)), &turn)
         for stream in joined.streams { streamCreated(stream, &turn) }
@@ -207,7 +209,7 @@ public struct PerchClient: Machine, Equatable, Sendable {
 
     private mutating func part(from member: ConnectionID, _ turn: inout Turn) {
         guard let pair = pairs.removeValue(forKey: member) else { return }
-        // PerchRTC keeps media that works when it only hears `peer_removed`.
+        // PerchRTC keeps a working media connection if it only receives `peer_removed`.
         if let connection = pair.connection {
             transmit(.signal(.init(connection: connection, .bye), from: pair.user), &turn)
         }
@@ -221,14 +223,14 @@ public struct PerchClient: Machine, Equatable, Sendable {
         if let session { turn.tell(.session(session, .verb(id, re: step.rawValue, verb))) }
     }
 
-    /// Sends a request whose answer does not matter.
+    /// Sends a request whose answer is ignored.
     func ask(_ verb: SessionVerb, _ turn: inout Turn) { ask(verb, .other, &turn) }
 
     func transmit(_ notice: PerchNotice, _ turn: inout Turn) { turn.transmit(socket, notice.encode(for: place)) }
 
     // MARK: Leaving
 
-    /// Tells the client why it cannot be in the room, and closes its socket.
+    /// Sends the client the reason why it cannot be in the room, and closes its socket.
     private mutating func refuse(_ error: WireError, _ code: CloseCode, _ turn: inout Turn) {
         transmit(.refused(error), &turn)
         turn.close(socket, code, error.message)
@@ -244,8 +246,9 @@ public struct PerchClient: Machine, Equatable, Sendable {
 }
 
 extension Project {
-    /// The identity of a device that names itself, so that a ban lasts when it comes back. It is no proof: another device of the
-    /// same name in the same network has the same one. So nothing is granted to it.
+    /// Returns the identity for a device that only states its name, so that a ban still applies when it reconnects. The
+    /// identity proves nothing, because another device with the same name on the same network gets the same one. It
+    /// therefore grants no rights.
     func perchIdentity(user: String, address: String) -> IdentityID {
         let code = serverKey.authenticationCode(Array("confab perch\n\(address)\n\(user)".utf8))
         return IdentityID(bytes: code) ?? IdentityID(high: 0, low: 0)
@@ -253,22 +256,22 @@ extension Project {
 }
 
 extension WireError {
-    static let perchRoomName = WireError(.invalidName, "This is not a room's name. Choose another one.")
+    static let perchRoomName = WireError(.invalidName, "Invalid room name. Choose another one.")
     fileprivate static let perchFlood = WireError(
         .rateLimited, "Too many messages. Send them more slowly.", retryable: true)
 
     fileprivate static func perchEnded(_ reason: RoomEndReason) -> WireError {
         switch reason {
-        case .removed: WireError(.roomRefused, "A host removed you from this room.")
+        case .removed: WireError(.roomRefused, "A host removed you from this room. Ask a host before you join again.")
         case .banned: .roomBanned
-        case .closed: WireError(.roomNotFound, "The room was closed.")
-        case .replaced: WireError(.replaced, "You joined again on another connection.")
+        case .closed: WireError(.roomNotFound, "This room was closed. Join another room.")
+        case .replaced: WireError(.replaced, "You joined this room on another connection. Use that one.")
         }
     }
 }
 
 extension PerchSignal {
-    /// Bytes of the content, for budgets.
+    /// Size of the content in bytes, for budgets.
     fileprivate var size: Int {
         switch content {
         case .offer(let sdp), .answer(let sdp): sdp.utf8.count

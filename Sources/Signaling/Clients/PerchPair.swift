@@ -1,55 +1,57 @@
 import Wire
 
-/// Another member of the session, as a client of PerchRTC's protocol knows it, and the negotiation with it.
+/// Another member of the session as seen by a client of PerchRTC's protocol, and the negotiation with that member.
 ///
-/// Of each pair, exactly one end makes all offers. Towards a native client it is always this one, because PerchRTC's clients do not
-/// answer offers on a connection that they began. Of two clients of PerchRTC's protocol, it is the one that was in the session
-/// first, as in the original. A client that offers is told to begin with `peer_connected`, and told again until it has an answer.
+/// In each pair, exactly one end makes all offers. With a native client, this client always offers, because PerchRTC's
+/// clients do not answer offers on a connection that they started. Of two clients of PerchRTC's protocol, the one that
+/// joined the session first offers, as in the original. The server sends the offering client `peer_connected`, and
+/// repeats it until there is an answer.
 struct PerchPair: Equatable, Sendable {
-    /// How long the streams of a native client may take to be published before the first offer.
+    /// How long to wait for a native client to publish its streams before the first offer.
     private static let settling: Duration = .milliseconds(300)
-    /// The pause before a client is told to begin again. Doubled each time, up to `longestPause`.
+    /// The pause before `peer_connected` is repeated. Doubled each time, up to `longestPause`.
     private static let shortestPause: Duration = .seconds(5)
     private static let longestPause: Duration = .seconds(40)
 
-    /// The user id of the other member, for this client.
+    /// The other member's user ID, as sent to this client.
     let user: String
-    /// Whether the other member uses PerchRTC's protocol too.
+    /// Whether the other member also uses PerchRTC's protocol.
     let isPerch: Bool
     /// Whether this client makes the offers.
     let offers: Bool
-    /// The streams of a native client that this one can show, oldest first. It gets the first.
+    /// The streams of a native client that this client can show, oldest first. Only the first is sent.
     var streams: [StreamID] = []
     var subscribed: StreamID?
-    /// The current peer connection, as the client that offers named it.
+    /// The current peer connection, as named by the offering client.
     private(set) var connection: String?
-    /// The number of its last offer.
+    /// The number of its latest offer.
     private(set) var offerNumber = 0
-    /// When to tell the client to begin, or to begin again; nil if nothing is missing.
+    /// When to send or repeat `peer_connected`; nil if there is no need.
     private(set) var dueAt: Timestamp?
-    /// When the client was last told to begin.
+    /// When `peer_connected` was last sent.
     private var toldAt: Timestamp?
     private var timesTold = 0
 
     init(user: String, isPerch: Bool, offers: Bool) { (self.user, self.isPerch, self.offers) = (user, isPerch, offers) }
 
-    /// Whether the client was told to begin, so that it may have a peer connection.
+    /// Whether `peer_connected` was sent, so that the client may have a peer connection.
     var wasTold: Bool { timesTold > 0 }
 
-    /// Another native client has something to send or to receive, or another client of this protocol is there.
+    /// Starts the negotiation: a native client has something to send or receive, or another client of this protocol
+    /// joined.
     mutating func begin(now: Timestamp) {
         guard offers, !wasTold, dueAt == nil else { return }
         dueAt = now + (isPerch ? .zero : Self.settling)
     }
 
-    /// The negotiation has to begin again, for example because a native client has more streams than before.
+    /// Restarts the negotiation, for example because a native client has published more streams.
     mutating func beginAgain(now: Timestamp) {
         guard offers, wasTold, dueAt == nil else { return }
         let earliest = (toldAt ?? now) + Self.shortestPause
         dueAt = max(now, earliest)
     }
 
-    /// The client is told to begin now.
+    /// Records that `peer_connected` was sent.
     mutating func told(now: Timestamp) {
         timesTold += 1
         toldAt = now
@@ -61,7 +63,7 @@ struct PerchPair: Equatable, Sendable {
         min(Self.longestPause, Self.shortestPause * (1 << min(max(timesTold - 1, 0), 3)))
     }
 
-    /// An offer was made. If it begins another peer connection, everything about the previous one is outdated.
+    /// Records an offer. If it is for a new peer connection, everything about the previous one is outdated.
     mutating func offered(_ connection: String, now: Timestamp) {
         if connection != self.connection { offerNumber = 0 }
         self.connection = connection
@@ -69,13 +71,13 @@ struct PerchPair: Equatable, Sendable {
         if offers { dueAt = now + pause }
     }
 
-    /// The offer was answered.
+    /// Records that the offer was answered.
     mutating func answered() {
         dueAt = nil
         timesTold = min(timesTold, 1)
     }
 
-    /// One of the ends closed or refused the peer connection.
+    /// Records that one end closed or refused the peer connection.
     mutating func closed(now: Timestamp) {
         connection = nil
         if offers { dueAt = now + pause }
@@ -83,20 +85,20 @@ struct PerchPair: Equatable, Sendable {
 }
 
 extension ConnectionID {
-    /// Returns a random id for a client of PerchRTC's protocol. It is higher than those of native clients, so that native clients
-    /// are polite towards it and wait for its offer (protocol §4).
+    /// Returns a random id for a client of PerchRTC's protocol. It is higher than those of native clients, so that
+    /// native clients are the polite peer and wait for its offer (protocol §4).
     static func perch(using generator: inout some RandomNumberGenerator) -> ConnectionID {
         ConnectionID(high: .max, low: generator.next())
     }
 
-    /// Whether this is such an id. A random id begins like one only once in 2^64.
+    /// Whether this ID belongs to a client of PerchRTC's protocol. A random ID matches by chance only once in 2^64.
     var isPerch: Bool { high == .max }
 }
 
-/// The user ids of the other members, for one client.
+/// The user IDs of the other members, for one client.
 ///
-/// A client believes that its own id is the name of its device, and ignores a user with the same id. So the ids are chosen for each
-/// client: its own is its name, and others of that name have a number.
+/// A client uses its device's name as its own user ID, and ignores other users with the same ID. IDs are therefore
+/// chosen per client: the client's own ID is its name, and other members with that name get a number.
 struct PerchUsers: Equatable, Sendable {
     private let own: String
     private var ids: [ConnectionID: String] = [:]
@@ -107,7 +109,7 @@ struct PerchUsers: Equatable, Sendable {
 
     func member(_ user: String) -> ConnectionID? { ids.first { $0.value == user }?.key }
 
-    /// Chooses an id that no other member has at present.
+    /// Chooses an ID that no other member currently has.
     mutating func add(_ member: ConnectionID, named name: String) -> String {
         if let id = ids[member] { return id }
         let base = Self.cleaned(name)
@@ -122,7 +124,7 @@ struct PerchUsers: Equatable, Sendable {
 
     mutating func remove(_ member: ConnectionID) { ids[member] = nil }
 
-    /// The layered form joins user ids with `/`.
+    /// Removes `/`, because the layered form joins user IDs with it.
     private static func cleaned(_ name: String) -> String {
         let text = String(name.map { $0 == "/" ? "-" : $0 })
         return text.isEmpty ? "guest" : text

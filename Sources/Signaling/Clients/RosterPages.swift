@@ -1,6 +1,6 @@
 import Wire
 
-/// The pages of rosters that a client has not acknowledged, at most one for each of its sessions.
+/// The roster pages that a client has not acknowledged, at most one per session.
 struct RosterPages: Equatable, Sendable {
     private struct Awaited: Equatable, Sendable {
         var session: SessionID
@@ -10,7 +10,7 @@ struct RosterPages: Equatable, Sendable {
 
     private var awaited: [Awaited] = []
 
-    /// Records a message that was sent with the number `seq`, if another page follows.
+    /// Records that a message was sent with the number `seq`, if another page follows it.
     mutating func sent(_ notice: SessionNotice, as seq: UInt64) {
         switch notice {
         case .joined(let joined) where notice.awaitsAcknowledgement: expect(seq, in: joined.session)
@@ -42,13 +42,13 @@ extension Client {
         pages.forget(session)
     }
 
-    /// True for a page of a session that the client left while the page was made.
+    /// Returns true for a page of a session that the client left while the page was being made.
     func isStale(_ message: ServerMessage) -> Bool {
         if case .session(.roster(let page)) = message { !sessions.contains(page.session) } else { false }
     }
 
-    /// Does not send that another client has joined a session, if too many messages are unacknowledged. Notifies the session,
-    /// which announces the join in a page after the acknowledgement.
+    /// Withholds the message that another client joined a session if too many messages are unacknowledged. Notifies the
+    /// session, which announces the join in a page after the acknowledgment.
     mutating func withhold(_ message: ServerMessage, _ turn: inout Turn) -> Bool {
         guard case .session(.connectionCreated(let created)) = message, link.keptBytes > turn.rules.rosterPage else {
             return false
@@ -58,7 +58,7 @@ extension Client {
         return true
     }
 
-    /// Handles an acknowledgement. Requests the pages for which the client has made room.
+    /// Handles an acknowledgment. Requests the pages that may now be sent.
     mutating func acknowledged(upTo ack: UInt64, _ turn: inout Turn) {
         link.acknowledged(upTo: ack)
         guard ack <= link.sent else { return }

@@ -11,7 +11,7 @@ extension CallDesk {
         let part = self[end.record.call]
         self[end.record.call] = nil
         if case .entering(let client, let re?, _)? = part?.state {
-            wrongCallState(Request(client, re), "This call has ended.", &turn)
+            wrongCallState(Request(client, re), "This call has already ended.", &turn)
         }
         let recipients = recipients(to: end, part, facts)
         var record = end.record

@@ -16,7 +16,7 @@ extension CallDesk {
             return false
         }
         guard asking == nil else {
-            wrongCallState(request, "You are placing a call right now. Try again in a moment.", &turn)
+            wrongCallState(request, "Your own call is still being placed. Try again in a moment.", &turn)
             return false
         }
         if let engaged = engaged {

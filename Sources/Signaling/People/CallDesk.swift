@@ -156,7 +156,7 @@ extension CallDesk {
     }
 
     func noCall(_ request: Request, _ turn: inout Turn) {
-        turn.fail(WireError(.notFound, "Call not found. It may have ended."), request)
+        turn.fail(WireError(.notFound, "Unknown call. It may have ended."), request)
     }
 
     func wrongCallState(_ request: Request, _ text: String, _ turn: inout Turn) {

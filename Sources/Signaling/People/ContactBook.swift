@@ -71,7 +71,7 @@ struct ContactBook: Equatable, Sendable {
         _ encounter: Encounter, _ facts: Facts, _ turn: Turn
     ) throws(WireError) -> IdentityID {
         guard let other = encounter.other else {
-            throw WireError(.notFound, "This chat or call does not exist or ended too long ago.")
+            throw WireError(.notFound, "Unknown chat or call, or it ended too long ago. Send a more recent one.")
         }
         guard !facts.blocks.contains(other) else {
             throw WireError(.notPermitted, "You have blocked this person. Unblock them first.")
@@ -141,7 +141,7 @@ struct ContactBook: Equatable, Sendable {
     mutating func remove(_ verb: PersonReference, _ request: Request, _ facts: Facts, _ turn: inout Turn) {
         let project = turn.project
         guard let contact = contacts.first(where: { project.personID(of: $0.identity) == verb.person }) else {
-            let error = WireError(.notFound, "This person is not in your contacts.")
+            let error = WireError(.notFound, "This person is not in your contacts. Request contact.list again.")
             return turn.fail(error, request)
         }
         remove(contact.identity, of: facts.id, &turn)
@@ -174,7 +174,7 @@ struct ContactBook: Equatable, Sendable {
 
     /// Notifies all contacts that this person was deleted. Storage deletes the contacts with the person.
     ///
-    /// - Returns: the former contacts.
+    /// - Returns: the people who were contacts.
     mutating func loseAll(of id: IdentityID, _ turn: inout Turn) -> [IdentityID] {
         let former = contacts.map(\.identity)
         for contact in former { turn.tell(.person(contact, .contact(.removed(by: id)))) }

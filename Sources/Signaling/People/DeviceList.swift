@@ -90,7 +90,7 @@ struct DeviceList: Equatable, Sendable {
         let oldest = connected.sorted {
             ($0.value.isDropped ? 0 : 1, $0.value.order) < ($1.value.isDropped ? 0 : 1, $1.value.order)
         }.prefix(excess).map(\.key)
-        disconnect(oldest, "You opened Confab too many times. This connection was the oldest.", &turn)
+        disconnect(oldest, "Too many open connections. The oldest one was closed. Close some tabs or apps.", &turn)
     }
 
     /// Charges one request to the shared budget. Returns an error if the budget is exhausted.

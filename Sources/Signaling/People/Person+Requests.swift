@@ -179,7 +179,7 @@ extension Person {
         // Only people who have appeared can be called, so others need no push endpoint.
         if case .register = verb, !persona.isKnown {
             let error = WireError(
-                .notPresent, "Send presence.appear before push.register: nobody can call you before that.")
+                .notPresent, "Send presence.appear before push.register. Nobody can call you until then.")
             return turn.fail(error, request)
         }
         let device = devices[request.client]?.identity

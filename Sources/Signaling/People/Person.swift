@@ -226,7 +226,7 @@ public struct Person: Machine, Equatable, Sendable {
         devices.delete(&turn)
         persona.forget()
         whereabouts.forget()
-        // From now on, late events must not store anything for this person.
+        // Late events must not store anything for this person.
         isDeleted = true
     }
 }

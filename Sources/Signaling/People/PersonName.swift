@@ -34,7 +34,7 @@ enum PersonName {
 
     static let invalid = WireError(
         .invalidName,
-        "A name must have at most \(Limits.personName) characters and no line breaks or invisible characters."
+        "A name must not exceed \(Limits.personName) characters or contain line breaks or invisible characters."
     )
 
     // MARK: Generated names

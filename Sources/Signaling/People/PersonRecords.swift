@@ -59,8 +59,9 @@ public struct StoredCall: Hashable, Sendable {
         (self.placedAt, self.ringsUntil, self.acceptedAt) = (placedAt, ringsUntil, acceptedAt)
     }
 
-    /// Returns the call with `ringsUntil` and `acceptedAt` by the clock of the timers. Storage has them by the wall clock, which
-    /// may be wrong when the server starts: a call then rings no longer than a new one, and is not accepted in the future.
+    /// Returns the call with `ringsUntil` and `acceptedAt` by the clock of the timers. Storage has them by the wall
+    /// clock, which may be wrong when the server starts. The result is limited, so that a call never rings longer than
+    /// a new one and was never accepted in the future.
     func restored(at moment: Moment, rules: Rules) -> StoredCall {
         var call = self
         call.ringsUntil = min(moment.time(atWall: ringsUntil), moment.now + rules.ringTimeout)
@@ -145,10 +146,10 @@ public enum Change: Hashable, Sendable {
     // Sessions.
     /// A moderator removed a member from a session: the token no longer admits anyone.
     case revoked(Revocation)
-    /// Whether all members of the session are muted. The moderator is nil when the mute ends because the session did.
+    /// Whether all members of the session are muted. The moderator is nil if the mute ends because the session ended.
     case muted(SessionID, Bool, by: IdentityID?, at: Timestamp)
     // Rooms.
-    /// A persistent room was created or changed, or had people again.
+    /// A persistent room was created, changed or used again.
     case roomStored(StoredRoom)
     /// The room ended, or is no longer persistent.
     case roomForgotten(RoomID)

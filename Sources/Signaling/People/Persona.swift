@@ -36,7 +36,7 @@ struct Persona: Equatable, Sendable {
         return wanted
     }
 
-    /// Returns an error if this profile must be stored but cannot be at present.
+    /// Returns an error if this profile must be stored but currently cannot be.
     func refusal(of wanted: Profile, _ turn: Turn) -> WireError? {
         wanted != profile || !isKnown ? turn.permit.refusal(of: .optional) : nil
     }
@@ -54,15 +54,15 @@ struct Persona: Equatable, Sendable {
     private func isUseUnrecorded(_ now: Timestamp) -> Bool { usedAt.map { now - $0 >= Self.useInterval } ?? false }
 
     private mutating func store(_ identity: IdentityID, _ turn: inout Turn) {
-        // From now on, other people can find this person by public id.
+        // Other people can now find this person by public id.
         isKnown = true
-        // Not earlier than before: a clock that is behind for a while must not make the profile look unused.
+        // Never set an earlier time: a clock that is temporarily behind must not make the profile look unused.
         let now = max(usedAt ?? turn.wallNow, turn.wallNow)
         usedAt = now
         turn.persist(.profile(identity, id, profile, at: now))
     }
 
-    /// Stores a profile for a person who has so far only used the roulette. From now on, anyone who knows the public id can
+    /// Stores a profile for a person who has so far only used the roulette. Anyone who knows the public ID can then
     /// find this person.
     mutating func becomeKnown(as name: String, of identity: IdentityID, _ turn: inout Turn) {
         guard !isKnown else { return }

@@ -88,7 +88,7 @@ public struct Revocation: Hashable, Sendable {
     }
 }
 
-/// What moderators decided in one session, as storage keeps it for the time after a restart.
+/// The decisions of moderators in one session, as stored for the time after a restart.
 public struct SessionModeration: Hashable, Sendable {
     public var session: SessionID
     /// The expiry of each revoked token, by the token's fingerprint.

@@ -351,7 +351,8 @@ extension RouletteSeat {
         }
     }
 
-    /// Passes the device's new address on to the partner, for a report. The limit of places in the queue counts the old one.
+    /// Passes the device's new address on to the partner, for a report. The queue's limit per address still counts the
+    /// old address.
     mutating func moved(_ client: ConnectionID, to address: String, of id: IdentityID, _ turn: inout Turn) {
         guard let search, search.client == client else { return }
         newAddress = address

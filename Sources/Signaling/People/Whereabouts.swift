@@ -78,7 +78,7 @@ struct Whereabouts: Equatable, Sendable {
         if let wait = pages.take(turn.rules.nearbyPages, now: turn.now) {
             throw WireError(
                 .rateLimited,
-                "You requested too many pages. The current page stays up to date. "
+                "Too many pages requested. The current page is still kept up to date. "
                     + "Request another in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
         }

@@ -1,6 +1,6 @@
 import Wire
 
-/// Decides who comes in.
+/// Decides who may enter the room.
 extension Room {
     mutating func join(_ application: RoomApplication, _ turn: inout Turn) {
         let (applicant, request) = (application.applicant, application.request)
@@ -16,13 +16,14 @@ extension Room {
             let waits = mustWait(applicant)
             former = try takePlace(for: applicant, isAdmitted: waits, turn.rules)
             guard waits else {
-                // After everything else, so that only those who could come in learn it.
+                // Check this last, so that only people who could enter the room receive this error.
                 try application.permitMesh(options)
                 try chargeArrival(of: applicant, replacing: former, turn)
                 if let former { remove(former, .replaced, &turn) }
                 return enter(applicant, re: request.re, &turn)
             }
-            // A copy, because who could wait learns it too, instead of waiting in vain, and then has not knocked.
+            // Use a copy, so that a person who would have to wait receives the error immediately, without having
+            // knocked.
             var lobby = lobby
             formerKnock = try lobby.knock(applicant, turn)
             try application.permitMesh(options)
@@ -36,34 +37,34 @@ extension Room {
         turn.tell(.client(applicant.client, .room(RoomSeat(name: name))))
         turn.send(.room(.waiting(.init(re: request.re, name: name))), to: applicant.client)
         tellKnock(of: applicant, waiting: true, &turn)
-        // Only now, because a person whose knock failed keeps the place.
+        // Remove the old connection only now, because a person whose knock failed keeps the place.
         if let former { remove(former, .replaced, &turn) }
     }
 
     private func isCreator(_ applicant: RoomApplicant) -> Bool { applicant.identity == creator }
 
-    /// Whether this person is host whenever they come in.
+    /// Returns whether this person always becomes host when entering.
     private func isOwner(_ applicant: RoomApplicant) -> Bool {
         isCreator(applicant) || applicant.grant?.role == .host
     }
 
     private func permit(_ application: RoomApplication, _ turn: inout Turn) throws(WireError) {
         let applicant = application.applicant
-        // First, because nothing else that this room says concerns a person who looks for another one.
+        // Check this first, because no other error is relevant to a person who wants a different room.
         try permitReturn(application.join)
         guard !isBanned(applicant) else { throw .roomBanned }
-        // After a restart with other settings.
+        // The settings may have changed with a restart.
         guard turn.rules.routesMedia || options.media == .mesh else { throw .roomWithoutMedia }
         if let grant = applicant.grant { try check(grant, of: applicant) }
         let isReturning = application.join.room != nil
-        // A token of the application stands for the password and for a host who admits its holder.
+        // An application's token replaces the password and the approval of a host.
         guard !passes(applicant) else { return }
         guard !options.locked else {
             throw WireError(
-                .roomLocked, "This room is locked. Ask a person who is in it to unlock it.", retryable: true)
+                .roomLocked, "This room is locked. Ask someone in the room to unlock it.", retryable: true)
         }
         guard applicant.grant == nil else { return }
-        // Members who come back may still have a password that a host has taken away.
+        // Members who return may still have a password that a host has since removed.
         guard isReturning || settings.password != nil || !application.join.expectsPassword else {
             throw .roomNoPassword
         }
@@ -72,15 +73,16 @@ extension Room {
             throw WireError(.roomPassword, "This room has a password. Send it with room.join.", retryable: true)
         }
         turn.tell(.roomRegister(.wrongPassword(address: application.applicant.address)))
-        throw WireError(.roomPassword, "This is not the room's password. Ask for it and try again.", retryable: true)
+        throw WireError(.roomPassword, "Wrong password. Ask for the room's password and try again.", retryable: true)
     }
 
-    /// Whether locks, passwords, and what stand-ins decided do not stop this person.
+    /// Returns whether this person may enter regardless of locks, passwords and decisions of stand-ins.
     private func passes(_ applicant: RoomApplicant) -> Bool {
         isCreator(applicant) || applicant.grant?.role.moderates == true
     }
 
-    /// The creator is never banned: a ban of theirs ends that they are the creator.
+    /// Returns whether the person is banned. The creator never is: banning the creator means that they stop being the
+    /// creator.
     private func isBanned(_ applicant: RoomApplicant) -> Bool {
         if bans.lasting.people.contains(applicant.identity) { return !isCreator(applicant) }
         return bans.temporary.people.contains(applicant.identity) && !passes(applicant)
@@ -93,7 +95,7 @@ extension Room {
 
     private func check(_ grant: RoomGrant, of applicant: RoomApplicant) throws(WireError) {
         guard grant.id == id else {
-            throw WireError(.roomNotFound, "The room that this token was made for has ended. Ask for a new link.")
+            throw WireError(.roomNotFound, "The room that this token was created for has ended. Ask for a new link.")
         }
         guard !isRevoked(grant, of: applicant) else {
             throw WireError(.tokenRevoked, "This token was revoked: its holder was removed from the room.")
@@ -105,7 +107,7 @@ extension Room {
         guard let wanted = join.room, wanted != id, wanted != formerID else { return }
         throw WireError(
             .roomOther,
-            "The room that you were in has ended, and another room has its name. Join that one only if you mean it.")
+            "The room that you were in has ended. Another room has its name. Ask the person before you join it.")
     }
 
     private mutating func chargeArrival(
@@ -116,21 +118,21 @@ extension Room {
 
     private func mustWait(_ applicant: RoomApplicant) -> Bool {
         guard options.lobby, !isCreator(applicant), applicant.grant == nil else { return false }
-        // Without a creator, nobody could ever open a room that has a lobby and nobody who admits people. But a host with a
-        // token will come.
+        // A room with a lobby, but without a creator or anyone who admits people, could never be opened. If tokens for
+        // hosts exist, a host will arrive.
         return hasPeople || creator != nil || hasHostTokens
     }
 
     // MARK: Coming in
 
-    /// - Parameter re: the request that this answers; nil after waiting.
+    /// - Parameter re: the request that this answers; nil after waiting in the lobby.
     mutating func enter(_ applicant: RoomApplicant, re: UInt64?, _ turn: inout Turn) {
         let isOwner = isOwner(applicant)
         if isOwner { ownersAddress = applicant.address }
         var rights = RoomRights(isOwner ? .host : applicant.grant?.role ?? .guest, hasToken: applicant.grant != nil)
         if needsHost(applicant) { rights.standIn() }
         let role = rights.role
-        // Before this person is one of them.
+        // Do this before the person becomes one of the members.
         let former = isOwner ? roster.endStandIns() : []
         turn.figures.rooms.joins["joined", default: 0] += 1
         let binding = MatchID.random(using: &turn.random)
@@ -153,8 +155,9 @@ extension Room {
         for member in former { roleChanged(of: member, &turn) }
     }
 
-    /// Lets in those who wait for a room that no longer has a lobby, as many as it has places. If everyone has left a room
-    /// that no owner can open, the first who waits opens it, as `mustWait` allows those who come then.
+    /// Admits the people who wait for a room that no longer has a lobby, as far as it has places. If everyone has left
+    /// a room that no owner can open, the first person waiting opens it, just as `mustWait` allows for people who
+    /// arrive then.
     mutating func admitWaiting(_ turn: inout Turn) {
         guard state != .over, !options.locked else { return }
         let rules = turn.rules
@@ -170,7 +173,7 @@ extension Room {
         enter(applicant, re: nil, &turn)
     }
 
-    /// Tells someone who waited that they are not let in. They must no longer be in the lobby.
+    /// Notifies a person who waited that they are not admitted. They must already be removed from the lobby.
     func refuse(_ applicant: RoomApplicant, _ error: WireError, _ turn: inout Turn) {
         turn.tell(.client(applicant.client, .room(nil)))
         turn.send(.room(.refused(.init(name: name, error))), to: applicant.client)
@@ -179,29 +182,29 @@ extension Room {
 }
 
 extension RoomApplication {
-    /// Throws if members of the room would see each other's addresses, and the client has not accepted that.
+    /// Throws if members of the room would see each other's addresses and the client has not agreed to that.
     func permitMesh(_ options: RoomOptions) throws(WireError) {
         if join.routedOnly == true, options.media == .mesh { throw .roomMesh }
     }
 }
 
 extension RoomVerb.Join {
-    /// Whether the person expects that the room has a password: they have one, or want to open a room that has one.
+    /// Whether the person expects the room to have a password, because they sent one or want to create a room with one.
     var expectsPassword: Bool { !(password ?? "").isEmpty || !(options?.password ?? "").isEmpty }
 }
 
 extension WireError {
-    static let noRoom = WireError(.roomNotFound, "There is no room with this name any longer. Join again to open it.")
+    static let noRoom = WireError(.roomNotFound, "This room no longer exists. Join again to open it.")
     static let notInRoom = WireError(.notJoined, "Join a room first (room.join).")
     static let waitsElsewhere = WireError(
-        .alreadyJoined, "You are waiting for this room on another connection now. Use that one.")
+        .alreadyJoined, "You are waiting for this room on another connection. Use that one.")
     static let roomEnded = WireError(.roomNotFound, "The room ended while you were waiting. Join it again to open it.")
     static let roomWithoutMedia = WireError(
-        .mediaUnavailable, "This room needs a server that routes media, and this one does not. Use a mesh room.")
+        .mediaUnavailable, "This room requires a server that routes media. This server does not. Use a mesh room.")
     static let roomMesh = WireError(
-        .roomMesh, "Members of this mesh room see each other's addresses. Join without routedOnly if you accept that.")
+        .roomMesh, "Members of this mesh room see each other's IP addresses. To accept that, join without routedOnly.")
     static let roomNoPassword = WireError(
         .roomNoPassword,
-        "This room has no password, so it may not be the one that you mean. To join it anyway, leave out the password.")
-    static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Use another room.")
+        "This room has no password, so it may not be the one you want. To join it anyway, omit the password.")
+    static let roomBanned = WireError(.roomBanned, "A host banned you from this room. Join another room.")
 }

@@ -1,6 +1,6 @@
 import Wire
 
-/// What hosts and cohosts do.
+/// Actions of hosts and cohosts.
 extension Room {
     mutating func moderate(_ verb: RoomVerb, by member: RoomRoster.Member, _ turn: inout Turn) throws(WireError) {
         try member.rights.permit(.moderate)
@@ -28,7 +28,7 @@ extension Room {
 
     private func applicant(_ client: ConnectionID) throws(WireError) -> RoomApplicant {
         guard let applicant = lobby.waiting.first(where: { $0.client == client }) else {
-            throw WireError(.notFound, "This person is not waiting for the room any longer.")
+            throw WireError(.notFound, "This person is no longer waiting for the room.")
         }
         return applicant
     }
@@ -53,19 +53,20 @@ extension Room {
 
     // MARK: Options and roles
 
-    /// What is stored about a room protects the people in it, but that the room is stored can wait.
+    /// Data that is stored about a room protects the people in it, so it is essential. Making a room persistent can
+    /// wait.
     private func permitStoring(_ changes: RoomChanges, _ turn: Turn) throws(WireError) {
         let becomesPersistent = changes.persistent == true && !options.persistent
         let use: StorageUse = becomesPersistent ? .optional : options.persistent ? .essential : .none
         if let error = turn.permit.refusal(of: use) { throw error }
     }
 
-    /// - Parameter lasts: whether the change remains when the room is empty.
+    /// - Parameter lasts: whether the change stays in effect when the room is empty.
     mutating func change(_ changes: RoomChanges, lasts: Bool, _ turn: inout Turn) throws(WireError) {
         let former = settings
         let before = former.options
         try settings.apply(changes, lasts: lasts, &turn)
-        // The password may have changed, although the room had one before.
+        // The password may have changed even if the room already had one.
         guard settings != former else { return }
         if lasts { optionsChanged(from: before, &turn) }
         guard options != before else { return }
@@ -103,7 +104,7 @@ extension Room {
         let isBan = verb.ban ?? false
         if let applicant = lobby.waiting.first(where: { $0.client == verb.connection }) {
             guard applicant.identity != member.identity else { throw .removesItself }
-            // A person in the lobby may also be in the room on another device, in any role.
+            // A person in the lobby may also be in the room on another device, with any role.
             if isBan {
                 try ban(applicant.identity, by: member, &turn)
             } else {
@@ -118,7 +119,7 @@ extension Room {
         remove(target.client, .removed, by: member, &turn)
     }
 
-    /// Bans a person, with all their connections.
+    /// Bans a person on all their connections.
     private mutating func ban(_ identity: IdentityID, by member: RoomRoster.Member, _ turn: inout Turn)
         throws(WireError)
     {

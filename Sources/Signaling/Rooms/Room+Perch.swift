@@ -1,8 +1,8 @@
 import Wire
 
-/// Clients of PerchRTC's protocol (`protocol/perchrtc.md`), which have neither passwords nor lobbies nor the verbs of a host.
+/// Clients of PerchRTC's protocol (`protocol/perchrtc.md`). The protocol has no passwords, lobbies or host requests.
 extension Room {
-    /// Throws if such a client may not come in.
+    /// Throws if such a client may not enter.
     func permitPerch(_ applicant: RoomApplicant, _ rules: Rules, now: Timestamp) throws(WireError) {
         let identity = applicant.identity
         guard !bans.lasting.people.contains(identity), !bans.temporary.people.contains(identity) else {
@@ -12,32 +12,32 @@ extension Room {
             throw WireError(.mediaUnavailable, "This room sends media through the server. Join it with a browser.")
         }
         guard !options.locked else {
-            throw WireError(.roomLocked, "This room is locked. Ask a person in it to unlock it.", retryable: true)
+            throw WireError(.roomLocked, "This room is locked. Ask someone in the room to unlock it.", retryable: true)
         }
         guard settings.password == nil else {
             throw WireError(.roomPassword, "This room has a password. Join it with a browser.")
         }
         guard !options.lobby else {
-            throw WireError(.roomRefused, "A host admits people to this room. Join it with a browser.")
+            throw WireError(.roomRefused, "A host must admit people to this room. Join it with a browser.")
         }
         try lobby.permit(applicant.identity, now: now)
-        // These clients cannot resume, so none of theirs gives way.
+        // These clients cannot resume, so none of their connections gives way to a new one.
         guard hasPlace(for: applicant) else { throw full }
         guard isWithinShare(applicant, rules) else { throw .addressFull }
     }
 
-    /// Whether the first host is missing. While only clients of PerchRTC's protocol are in the room, one of them is the host, but
-    /// it cannot moderate.
+    /// Whether the room lacks its first host. While only clients of PerchRTC's protocol are in the room, one of them is
+    /// host but cannot moderate.
     func needsHost(_ applicant: RoomApplicant) -> Bool {
         roster.isEmpty || !applicant.isPerch && !hasPeople
     }
 
-    /// Whether anyone is in the room who could moderate it.
+    /// Whether anyone in the room could moderate it.
     var hasPeople: Bool { roster.members.contains { !$0.isPerch } }
 }
 
 extension Hub {
-    /// Returns why a client of PerchRTC's protocol could not join this room now; nil if it could.
+    /// Returns the reason why a client of PerchRTC's protocol could not join this room now; nil if it could.
     public func perchRefusal(
         room text: String, user: String, address: String, now: Timestamp
     ) -> WireError? {
@@ -56,7 +56,7 @@ extension Hub {
         }
         guard let refusal else {
             return turn.rules.roomCreation == .everyone
-                ? nil : WireError(.roomNotFound, "There is no room with this name. Ask who invited you for it.")
+                ? nil : WireError(.roomNotFound, "There is no room with this name. Check the name.")
         }
         return refusal
     }

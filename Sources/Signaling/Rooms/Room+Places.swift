@@ -1,12 +1,12 @@
 import Wire
 
-/// Decides for whom there is a place.
+/// Decides who gets a place in the room.
 ///
-/// The capacity limits how many people come in. Hosts by their own right come in beyond it, up to the most that any room of its
-/// kind may have, and one place of these is kept for them. So nobody can keep a host out of their room by filling it. One
-/// address gets only a share of the places, so that it cannot fill the room either.
+/// The capacity limits how many people can enter. Hosts in their own right can exceed it, up to the maximum for this
+/// kind of room, and one place beyond the capacity is reserved for them. Nobody can therefore keep a host out of their
+/// own room by filling it. Each address gets only a share of the places, so that no address can fill the room either.
 extension Room {
-    /// Whether the person is a host by their own right: the creator, or the holder of a token for a host.
+    /// Returns whether the person is a host in their own right: the creator, or the holder of a token for a host.
     private func hasOwnPlace(_ applicant: RoomApplicant) -> Bool {
         applicant.identity == creator || applicant.grant?.role == .host
     }
@@ -15,46 +15,46 @@ extension Room {
         member.rights.lasting == .host && (member.identity == creator || member.token != nil)
     }
 
-    /// Whether anyone could come who has a place of their own.
+    /// Whether anyone who has a reserved place could enter.
     private var mayHaveOwners: Bool { creator != nil || hasHostTokens }
 
     private var most: Int { options.media == .routed ? Limits.routedRoom : Limits.meshRoom }
 
-    /// How many people may be in the room after this person has joined.
+    /// Returns how many people may be in the room after this person has joined.
     private func places(for applicant: RoomApplicant) -> Int {
         let isIn = roster.members.contains { $0.identity == applicant.identity && !$0.isDropped }
         if hasOwnPlace(applicant), !isIn { return most }
         let isOwnerAway = mayHaveOwners && !roster.members.contains(where: hasOwnPlace)
-        // Only a room that has the greatest capacity has no place beyond it.
+        // A room with the maximum capacity has no extra place, so reserve one within the capacity.
         return min(options.capacity, isOwnerAway ? most - 1 : most)
     }
 
     func hasPlace(for applicant: RoomApplicant) -> Bool { roster.count < places(for: applicant) }
 
-    /// How many places the people of one address may take. Two places are for others: a host and somebody whom they invited.
-    /// In rooms for two or three, two people of one address may talk to each other.
+    /// Returns how many places people from one address may take. Two places are for others: a host and someone they
+    /// invited. In rooms for two or three people, two people from one address may talk to each other.
     private func share(_ rules: Rules) -> Int {
         guard rules.roomAddressShare < 100 else { return .max }
         return max(2, min(options.capacity * rules.roomAddressShare / 100, options.capacity - 2))
     }
 
-    /// Whether the share of this address limits the person. It does not limit those who are in one network with a host, such as
-    /// a class with its teacher: that host can remove people.
+    /// Returns whether the address's share limits this person. It does not if a host is at the same address, such as a
+    /// teacher with a class: that host can remove people.
     private func isShareLimited(_ applicant: RoomApplicant) -> Bool {
         if hasOwnPlace(applicant) || applicant.address == ownersAddress { return false }
-        // Without a creator, somebody else is host.
+        // Without a creator, someone else is host.
         return mayHaveOwners || !roster.members.contains { $0.role == .host && $0.address == applicant.address }
     }
 
-    /// Whether the share of the person's address has a place left.
+    /// Returns whether there is a place left in the share of the person's address.
     func isWithinShare(_ applicant: RoomApplicant, _ rules: Rules) -> Bool {
         !isShareLimited(applicant) || roster.members.count { $0.address == applicant.address } < share(rules)
     }
 
     /// Throws if there is no place.
     ///
-    /// - Parameter isAdmitted: whether a host lets the person in, who may exceed the share of an address.
-    /// - Returns: a connection of the same person that dropped and must give way, because the person is back but could not
+    /// - Parameter isAdmitted: whether a host admitted the person, who may then exceed the share of an address.
+    /// - Returns: a dropped connection of the same person that must give way, because the person returned but could not
     ///   resume it; nil if there is a free place.
     func takePlace(
         for applicant: RoomApplicant, isAdmitted: Bool, _ rules: Rules
@@ -65,8 +65,8 @@ extension Room {
         let former = roster.members.first { $0.isDropped && $0.identity == applicant.identity }
         guard let former else { throw isFull ? full : .addressFull }
         if isFull {
-            // Those who already wait for a place come first. A room whose capacity was lowered shrinks first, but hosts with
-            // places of their own do not count for that.
+            // People who are already waiting for a place come first. A room whose capacity was lowered shrinks first,
+            // but hosts with places of their own do not count toward that.
             let owners = roster.members.count(where: hasOwnPlace)
             guard options.lobby || lobby.waiting.isEmpty, roster.count <= options.capacity + owners else { throw full }
         }
@@ -76,7 +76,7 @@ extension Room {
 
     var full: WireError {
         WireError(
-            .roomFull, "This room has its maximum of \(options.capacity) people. Try again when someone has left.",
+            .roomFull, "This room is full: it already has \(options.capacity) people. Try again when someone has left.",
             retryable: true)
     }
 }
@@ -84,6 +84,6 @@ extension Room {
 extension WireError {
     static let addressFull = WireError(
         .roomFull,
-        "Many people from your network are in this room, and the other places are for other networks. Try again when "
+        "The places in this room for people from your network are taken. Try again when "
             + "someone has left, or ask a host for a higher capacity.", retryable: true)
 }

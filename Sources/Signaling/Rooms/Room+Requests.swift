@@ -8,7 +8,7 @@ extension Room {
             return turn.ok(request)
         }
         guard let member = roster[request.client] else {
-            let waiting = WireError(.notJoined, "You are still waiting for a host to let you in.")
+            let waiting = WireError(.notJoined, "You are not in the room yet. Wait until a host admits you.")
             return turn.fail(lobby.contains(request.client) ? waiting : .notInRoom, request)
         }
         do throws(WireError) {
@@ -34,7 +34,7 @@ extension Room {
             try takeGesture(member, turn)
             broadcast(.reacted(.init(connection: member.client, reaction: verb.reaction)), &turn)
         case .removeFile(let verb): try removeFile(verb.id, by: member, &turn)
-        // The client's state machine sends `join` to the register. `leave` and `file` were handled earlier.
+        // The client's state machine sends `join` to the registry. `leave` and `file` were handled earlier.
         case .join, .leave, .file: return
         }
     }
@@ -52,7 +52,7 @@ extension Room {
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: text, at: turn.wallNow)
         try RoomChat.permit(line, turn.rules)
-        // What is sent counts, in which JSON writes a control character in six bytes.
+        // Charge the encoded size, because JSON encodes a control character in six bytes.
         try charge(textSize: line.encodedSize, turn)
         tell(line, &turn)
     }

@@ -2,12 +2,12 @@ import Wire
 
 /// A room: people who know its name see each other in one session.
 ///
-/// Decides who may come in, who is host, and what hosts may do. The session owns streams and media; the room gives each person
-/// a place there, with a token that is bound to it.
-/// Invariants: while anyone is in the room, someone is host. A person comes in only if fewer people are in it than its capacity,
-/// or as an owner; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person came in by the
-/// rules of `join` or was admitted. A banned person is never in it, and nobody who left can use their token. What a stand-in
-/// does ends when the room is empty, and the roles that they give end when an owner comes (`RoomRights`).
+/// Decides who may enter, who is host, and what hosts may do. The session owns streams and media. The room gives each person a
+/// place in it, with a token bound to that place.
+/// Invariants: while anyone is in the room, someone is host. A person enters only as an owner, or if the room has fewer people
+/// than its capacity; and there are never more than `Limits.routedRoom` or `Limits.meshRoom` people. Each person entered under
+/// the rules of `join` or was admitted. A banned person is never in the room, and nobody who left can use their token. Actions
+/// of stand-ins are undone when the room is empty, and roles that they gave end when an owner enters (`RoomRights`).
 public struct Room: Machine, Equatable, Sendable {
     typealias ID = RoomName
 
@@ -15,52 +15,52 @@ public struct Room: Machine, Equatable, Sendable {
     enum State: Equatable, Sendable {
         case new
         case open
-        /// Nobody is in the room, which ends at this time, unless it is kept longer (`keptUntil`). It wakes up at `checkAt` to
-        /// see whether it is that late.
+        /// The room is empty and ends at this time, unless it is kept longer (`keptUntil`). It wakes up at `checkAt` to check.
         case empty(until: Timestamp, checkAt: Timestamp)
         case over
     }
 
     let name: RoomName
     private(set) var id = RoomID(high: 0, low: 0)
-    /// The id of an earlier room of this name, whose people opened this one when they came back after its end. Only they know
-    /// it, so those who present it belong here. This room still has an id of its own: tokens of the earlier room stay dead.
+    /// The ID of an earlier room with this name, if its people opened this one after it had ended. Only they know that ID, so
+    /// clients that present it belong here. This room has its own ID, too: tokens of the earlier room stay invalid.
     private(set) var formerID: RoomID?
-    /// The id with which people come back. It stays the same when they open the room again, so that those who missed this find
-    /// the others. A persistent room needs no other id than its own, because it does not end with the server.
+    /// The ID with which people return. It does not change when they open the room again, so that people who missed that still
+    /// find the others. A persistent room only needs its own ID, because it does not end with the server.
     var returnID: RoomID { options.persistent ? id : formerID ?? id }
     private(set) var createdAt = Timestamp(milliseconds: 0)
     private(set) var state = State.new
     private(set) var session = SessionID.unset
-    /// The person who always comes in, and is host: who created the room. Nil for a room of the operators, after this person
-    /// gave up the role of a host, and after another host whom an owner chose removed them or changed their role.
+    /// The person who created the room. They can always enter, and are then host. Nil for a room created by the operators,
+    /// after the creator gave up the host role, and after another host chosen by an owner removed them or changed their role.
     private(set) var creator: IdentityID?
     var settings: RoomSettings
     var roster = RoomRoster()
-    /// The address from which a host by their own right came last (`Room+Places`).
+    /// The address of the last host in their own right (`Room+Places`).
     var ownersAddress: String?
     var arrivals = RoomArrivals()
     var lobby = RoomLobby()
     var chat = RoomChat()
     var files = RoomFiles()
     private(set) var bans = RoomBans()
-    /// Whether an application made a token for a host. Then a lobby holds for everyone else, even while the room is empty.
+    /// Whether an application created a token for a host. The lobby then applies to everyone else, even while the room is
+    /// empty.
     private(set) var hasHostTokens = false
-    /// Whether storage has the room, and since when it has this state.
+    /// Whether the room is in storage, and since when it has had its current state.
     private(set) var storedAt: Timestamp?
-    /// Maximum number of people with budgets of their own, twice as many as fit into a room. They are kept when a person leaves,
-    /// so that coming back does not refill them.
+    /// Maximum number of people with separate budgets, twice as many as fit into a room. Budgets are kept when a person leaves,
+    /// so that rejoining does not refill them.
     private static let maxBudgets = 2 * Limits.routedRoom
 
     var talk = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     var gestures = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
-    /// When the retention of a room that nobody has used since a restart ends, by the wall clock. The room itself measures how
-    /// long it has been empty while the server runs, but not before.
+    /// When the retention of a room that was not used since a restart ends, by the wall clock. The room only measures how long it
+    /// has been empty while the server runs.
     private var keptUntil: Timestamp?
-    /// The budget for what one person makes the server send to all; nil if it is full.
+    /// The budget for messages that one person causes to be sent to everyone; nil if it is full.
     private var traffic: Budget?
-    /// The budget for what hosts and cohosts do. It is another one, so that guests who write much cannot keep a host from
-    /// removing them; nil if it is full.
+    /// The budget for actions of hosts and cohosts; nil if it is full. Separate, so that busy guests cannot keep a host from
+    /// removing them.
     private var moderation: Budget?
 
     private init(_ name: RoomName, _ settings: RoomSettings) { (self.name, self.settings) = (name, settings) }
@@ -88,8 +88,8 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Time
 
-    /// A timer cannot be canceled, and stays in the hub after its room has ended. A persistent room waits for a year, so it
-    /// waits in steps. Otherwise a client that opens and ends many rooms would fill the memory with timers.
+    /// A timer cannot be canceled, and outlives its room. A persistent room, which waits for a year, therefore waits in steps.
+    /// Otherwise a client that creates and ends many rooms would fill the memory with timers.
     static let longestTimer: Duration = .seconds(3600)
 
     var nextTimeout: Timestamp? {
@@ -113,13 +113,14 @@ public struct Room: Machine, Equatable, Sendable {
         state = .empty(until: until, checkAt: checkAt)
     }
 
-    /// Whether a restored room is too old. Only a confirmed clock counts: one that is a year ahead would end every room.
+    /// Returns whether a restored room is too old. Only a confirmed clock counts: a clock that is a year ahead would end every
+    /// room.
     private func isRetentionOver(_ turn: Turn) -> Bool {
         guard let keptUntil else { return true }
         return turn.moment.confirmedWall.map { keptUntil <= $0 } ?? false
     }
 
-    /// Notes whether anyone is in the room.
+    /// Updates the state when the room becomes empty or occupied.
     mutating func updateState(_ turn: inout Turn) {
         guard state != .over else { return }
         if roster.isEmpty {
@@ -137,10 +138,10 @@ public struct Room: Machine, Equatable, Sendable {
 
     private func emptyTime(_ turn: Turn) -> Duration {
         let grace = turn.rules.roomEmptyGrace
-        // A locked room that no creator and no host with a token can open lets nobody in, so it does not keep its name.
+        // Nobody can enter a locked room without a creator or a host with a token, so it does not keep its name.
         guard creator != nil || hasHostTokens || !options.locked else { return grace }
         if options.persistent { return turn.rules.roomRetention }
-        // Otherwise a stranger could take the name, and have those join who want to come back to people they know.
+        // Otherwise a stranger could take the name and meet the people who return.
         return options.password ? max(grace, turn.rules.roomPasswordGrace) : grace
     }
 
@@ -152,7 +153,6 @@ public struct Room: Machine, Equatable, Sendable {
         count(since: before, &turn)
     }
 
-    /// Counts people for the metrics.
     private func count(since before: (people: Int, waiting: Int), _ turn: inout Turn) {
         turn.figures.rooms.people += roster.count - before.people
         turn.figures.rooms.waiting += lobby.waiting.count - before.waiting
@@ -169,10 +169,10 @@ public struct Room: Machine, Equatable, Sendable {
         case .verb(let client, let re, let verb): perform(verb, Request(client, re), &turn)
         case .away(let client, let isAway):
             lobby.setAway(isAway, client)
-            // A drop that is not announced has no return either.
+            // If the drop is not announced, the return is not announced either.
             if isAway, roster[client] != nil, !arrivals.affordsDrop(to: roster.count, turn) { return }
             guard roster.setDropped(isAway, client), let member = roster[client] else { return }
-            // The client itself too: it may have come in, or seen its own state, while it was away.
+            // Include the client: it may have entered while it was disconnected, or still have its previous state.
             broadcast(.person(member.person), &turn)
         case .gone(let client): leave(client, &turn)
         case .leftSession(let client, let moderator):
@@ -191,13 +191,13 @@ public struct Room: Machine, Equatable, Sendable {
         store(&turn)
     }
 
-    /// Only what is stored comes back. Everyone's place ended with the previous server.
+    /// Restores only what is stored. All places ended with the previous server process.
     private mutating func restore(_ stored: StoredRoom, _ turn: inout Turn) {
         guard state == .new else { return }
         (id, createdAt, creator) = (stored.id, stored.createdAt, stored.creator)
         (bans, hasHostTokens, storedAt) = (RoomBans(stored), stored.hasHostTokens, stored.usedAt)
         makeSession(&turn)
-        // The people who were in the room when the server stopped need time to return, however old the last use is.
+        // People who were in the room when the server stopped need time to return, no matter how old the last use is.
         let earliest = turn.now + turn.rules.roomEmptyGrace
         keptUntil = stored.usedAt + turn.rules.roomRetention
         waitForPeople(until: earliest, turn)
@@ -211,14 +211,14 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Storing
 
-    /// How often the use of a room is stored that does not change otherwise.
+    /// How often the use of an unchanged room is stored.
     private static let useInterval: Duration = .seconds(86400)
 
     /// Stores the room if it is persistent, and deletes it from storage if it no longer is.
     mutating func store(_ turn: inout Turn) {
         if options.persistent, state != .over {
             if storedAt == nil { turn.tell(.roomRegister(.persistence(name, true))) }
-            // Not earlier than before: a clock that is behind for a while must not make the room look unused.
+            // Never set an earlier time: a clock that is temporarily behind must not make the room look unused.
             let usedAt = max(storedAt ?? turn.wallNow, turn.wallNow)
             storedAt = usedAt
             turn.persist(
@@ -235,12 +235,12 @@ public struct Room: Machine, Equatable, Sendable {
     }
 
     private mutating func storeUse(_ turn: inout Turn) {
-        // A shorter retention, as in tests, needs a more exact time.
+        // A shorter retention, as in tests, needs a finer interval.
         let interval = min(Self.useInterval, turn.rules.roomRetention / 10)
         if let storedAt, storedAt + interval <= turn.wallNow { store(&turn) }
     }
 
-    /// The options changed. An empty room that has become persistent, or can be opened again, ends at another time.
+    /// Handles changed options. An empty room that became persistent, or that can be opened again, ends at a different time.
     mutating func optionsChanged(from before: RoomOptions, _ turn: inout Turn) {
         store(&turn)
         let isSame =
@@ -269,7 +269,6 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Leaving
 
-    /// The client left or lost its connection for good.
     mutating func leave(_ client: ConnectionID, _ turn: inout Turn) {
         if let applicant = lobby.remove(client) {
             turn.tell(.client(client, .room(nil)))
@@ -279,22 +278,20 @@ public struct Room: Machine, Equatable, Sendable {
         gone(member, .clientDisconnected, &turn)
     }
 
-    /// Removes someone who did not leave.
-    ///
-    /// - Parameter moderator: the person who decided it; nil if nobody did.
+    /// Removes a person who did not leave on their own. `moderator`: the person who decided it, if any.
     mutating func remove(
         _ client: ConnectionID, _ reason: RoomEndReason, by moderator: RoomRoster.Member? = nil, _ turn: inout Turn
     ) {
         guard let member = roster.remove(client) else { return }
-        // PerchRTC's clients join again by themselves when they lose their connection.
+        // PerchRTC's clients rejoin automatically when they lose their connection.
         if member.isPerch, reason == .removed { lobby.sendAway(member.identity, turn) }
         if let moderator { withdraw(member, by: moderator, &turn) }
         turn.send(.room(.ended(.init(name: name, reason: reason))), to: client)
         gone(member, reason == .replaced ? .networkDisconnected : .forceDisconnected, &turn)
     }
 
-    /// A removed person can come back, but not as creator, and not with their token. Creators who remove a device of their own
-    /// stay creators.
+    /// Withdraws rights of a removed person. They may return, but not as creator, and not with their token. Creators who remove
+    /// one of their own devices stay creators.
     private mutating func withdraw(
         _ member: RoomRoster.Member, by moderator: RoomRoster.Member, _ turn: inout Turn
     ) {
@@ -306,7 +303,7 @@ public struct Room: Machine, Equatable, Sendable {
         store(&turn)
     }
 
-    /// Takes the place in the session from someone who is no longer in the room, and tells the others.
+    /// Closes the place in the session of a person who is no longer in the room, and notifies the others.
     private mutating func gone(_ member: RoomRoster.Member, _ reason: GoneReason, _ turn: inout Turn) {
         abandonUploads(of: member.client, &turn)
         arrivals.left(roster.count + 1, turn)
@@ -320,7 +317,6 @@ public struct Room: Machine, Equatable, Sendable {
         admitWaiting(&turn)
     }
 
-    /// Ends the room for everyone.
     mutating func end(_ turn: inout Turn) {
         guard state != .over else { return }
         state = .over
@@ -336,8 +332,9 @@ public struct Room: Machine, Equatable, Sendable {
         turn.tell(.roomRegister(.ended(name)))
     }
 
-    /// Storage has another state than this room, because it could not store a change. Drops the room, and restores what is
-    /// stored. Everyone is disconnected, as the person whose change it was: their pages reconnect, and join again.
+    /// Reloads the room, because a change could not be stored and storage has a different state. Drops the room, and restores
+    /// the stored one. Everyone is disconnected, including the person who made the change. Their pages reconnect and join
+    /// again.
     private mutating func reload(_ stored: StoredRoom?, _ turn: inout Turn) {
         guard state != .over else { return }
         (state, storedAt) = (.over, nil)
@@ -361,13 +358,13 @@ public struct Room: Machine, Equatable, Sendable {
 
     // MARK: Telling
 
-    /// Charges a message to everyone in the room to its budget, which is the same as a session's.
+    /// Charges a message to everyone in the room to the room's budget, which has the same rate as a session's.
     mutating func charge(textSize: Int = 0, _ turn: Turn) throws(WireError) {
         let cost = Double((256 + textSize) * roster.count)
         if let wait = traffic.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
     }
 
-    /// Charges what a host or cohost does. If it makes someone a moderator, they are sent a knock for each person who waits.
+    /// Charges an action of a host or cohost. A new moderator also receives a knock for each person waiting.
     mutating func chargeModeration(_ turn: Turn) throws(WireError) {
         let cost = Double(256 * (roster.count + lobby.waiting.count))
         if let wait = moderation.take(turn.rules.sessionTraffic, cost: cost, now: turn.now) { throw .tooFast(wait) }
@@ -380,7 +377,8 @@ public struct Room: Machine, Equatable, Sendable {
         }
     }
 
-    /// Tells everyone of a person's new role, the session what it allows, and the person who waits in the lobby.
+    /// Sends a person's new role to everyone, the resulting rights to the session, and the people waiting in the lobby to a new
+    /// moderator.
     func roleChanged(of member: RoomRoster.Member, _ turn: inout Turn) {
         turn.tell(.session(session, .room(.place(member.binding, member.rights))))
         broadcast(.person(member.person), &turn)

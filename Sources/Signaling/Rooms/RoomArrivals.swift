@@ -1,32 +1,32 @@
 import Wire
 
-/// Limits what people cost who come to a room and leave it: each arrival and departure is a message to everyone in it.
+/// Limits the cost of people who join and leave a room: each arrival and departure is a message to everyone in it.
 ///
-/// A room that grows is not charged. Its size limits what growth can cost, and all may arrive at once, also after a restart or
-/// a break. Only joins that follow departures are charged, to three budgets: the room's, which is another one than that of the
-/// chat, so that people who come and go silence nobody; the person's; and the address's, so that one address does not use up
-/// the room's budget.
+/// Growth of a room is not charged. The room's size limits its cost, and everyone may arrive at once, also after a
+/// restart or a break. Only joins that follow departures are charged, to three budgets. The room's budget is separate
+/// from that of the chat, so that joins and departures do not block the chat. The person's and the address's budgets
+/// keep one person or address from using up the room's.
 struct RoomArrivals: Equatable, Sendable {
-    /// The approximate size of a message to everyone.
+    /// The approximate size of a message to everyone, in bytes.
     private static let messageSize = 256
-    /// An arrival, the departure after it, and a new host because of it.
+    /// An arrival, the later departure, and a new host because of it.
     private static let messagesPerStay = 3
-    /// A connection that drops, and comes back.
+    /// A connection that drops and is resumed.
     private static let messagesPerDrop = 2
-    /// Maximum number of people and addresses with budgets of their own, twice as many as fit into a room.
+    /// Maximum number of people and addresses with separate budgets, twice as many as fit into a room.
     private static let maxBudgets = 200
 
     private var size = RecentSize()
-    /// Nil if it is full.
+    /// The room's budget; nil if it is full.
     private var traffic: Budget?
     private var people = BudgetTable<IdentityID>(maxKeys: Self.maxBudgets)
     private var addresses = BudgetTable<String>(maxKeys: Self.maxBudgets)
 
-    /// Charges a person who joins.
+    /// Charges a join.
     ///
     /// - Parameters:
-    ///   - count: how many people are in the room.
-    ///   - isReplacing: whether the person takes the place of a connection of theirs, so that the room does not grow.
+    ///   - count: the number of people in the room.
+    ///   - isReplacing: whether the person replaces one of their own connections, so that the room does not grow.
     mutating func charge(
         _ applicant: RoomApplicant, to count: Int, isReplacing: Bool, _ turn: Turn
     ) throws(WireError) {
@@ -40,18 +40,18 @@ struct RoomArrivals: Equatable, Sendable {
         _ = addresses.take(applicant.address, network, now: turn.now)
     }
 
-    /// Charges a knock, and its end.
+    /// Charges a knock and the message that ends it.
     mutating func chargeKnock(to hosts: Int, _ turn: Turn) throws(WireError) { try pay(2, to: hosts, turn) }
 
-    /// Charges a connection that drops. Returns false if the budget is exhausted, so that nobody is told.
+    /// Charges a dropped connection. Returns false if the budget is exhausted. The drop is then not announced.
     mutating func affordsDrop(to count: Int, _ turn: Turn) -> Bool {
         (try? pay(Self.messagesPerDrop, to: count, turn)) != nil
     }
 
-    /// Notes how many people were in the room before someone left.
+    /// Records how many people were in the room before someone left.
     mutating func left(_ count: Int, _ turn: Turn) {
         note(count, turn)
-        // Nobody is left whom arrivals would cost anything.
+        // The room is empty, so arrivals cost nothing.
         if count <= 1 { size = RecentSize() }
     }
 
@@ -68,7 +68,7 @@ struct RoomArrivals: Equatable, Sendable {
 extension WireError {
     fileprivate static func tooManyReturns(_ wait: Duration) -> WireError {
         WireError(
-            .rateLimited, "Too many people leave and join this room. Try again in \(wait.roundedText).",
+            .rateLimited, "People leave and join this room too often. Try again in \(wait.roundedText).",
             retryable: true, retryAfter: wait)
     }
 }

@@ -1,26 +1,26 @@
 import DequeModule
 import Wire
 
-/// The last lines of a room's chat, for people who join later.
+/// The latest lines of a room's chat, for people who join later.
 ///
-/// Messages and files do not compete for the bytes, so that nobody deletes the files of others by writing much.
+/// Messages and files have separate limits, so that nobody can delete other people's files by writing a lot.
 struct RoomChat: Equatable, Sendable {
     private(set) var lines: Deque<RoomLine> = []
-    /// The bytes of the messages.
+    /// The total size of the messages in bytes.
     private var bytes = 0
 
-    /// Throws if the message alone is larger than the whole chat may be.
+    /// Throws if the message alone exceeds the limit for the whole chat.
     static func permit(_ line: RoomLine, _ rules: Rules) throws(WireError) {
         guard size(line) <= rules.roomChatBytes else {
             throw WireError(
                 .messageTooLarge,
-                "A message in this chat can have at most \(rules.roomChatBytes) bytes. Send it in parts.")
+                "A chat message must not exceed \(rules.roomChatBytes) bytes. Send it in parts.")
         }
     }
 
-    /// Adds a line that is permitted, and drops the oldest ones beyond the limits.
+    /// Adds a permitted line, and drops the oldest lines beyond the limits.
     ///
-    /// - Returns: the files of the lines that are dropped.
+    /// - Returns: the files of the dropped lines.
     mutating func append(_ line: RoomLine, _ rules: Rules) -> [RoomFileID] {
         lines.append(line)
         bytes += Self.size(line)
@@ -36,10 +36,10 @@ struct RoomChat: Equatable, Sendable {
         return files
     }
 
-    /// Forgets the line of a file that was deleted.
+    /// Removes the line of a deleted file.
     mutating func remove(_ file: RoomFileID) { lines.removeAll { $0.file?.id == file } }
 
-    /// The size of a message as its person wrote it. In JSON, a control character takes six bytes, so that a short message
-    /// could push out all others. The names of files are short, and their number is limited.
+    /// Returns the size of a message as the person typed it. JSON encodes a control character in six bytes, so with the
+    /// encoded size a short message could displace all others. File names are short, and their number is limited.
     private static func size(_ line: RoomLine) -> Int { line.file == nil ? line.text.utf8.count : 0 }
 }

@@ -1,14 +1,14 @@
 import Wire
 
-/// The space that the files of all rooms take, and who takes it. Rooms share it, because they share a disk.
+/// The space used by the files of all rooms, by address and person. All rooms share it, because they share a disk.
 ///
-/// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes are
-/// stored.
+/// Invariant: each file counts exactly once, from its promise until it is removed. It is unfinished until all its bytes
+/// are stored.
 public struct RoomFileSpace: Equatable, Sendable {
     public struct Share: Equatable, Sendable {
-        /// Bytes of files, including unfinished ones.
+        /// Total size of files, including unfinished ones, in bytes.
         public fileprivate(set) var bytes = 0
-        /// Bytes of files that are promised or being sent.
+        /// Total size of files that are promised or being sent, in bytes.
         public fileprivate(set) var unfinished = 0
 
         fileprivate mutating func add(_ space: Int, unfinished: Int) {
@@ -17,7 +17,7 @@ public struct RoomFileSpace: Equatable, Sendable {
         }
     }
 
-    /// What one file takes.
+    /// The space reserved for one file.
     struct Claim: Equatable, Sendable {
         let space: Int
         let sender: IdentityID
@@ -26,48 +26,50 @@ public struct RoomFileSpace: Equatable, Sendable {
     }
 
     public private(set) var all = Share()
-    /// The shares of addresses that have files.
+    /// The share of each address that has files.
     public private(set) var addresses: [String: Share] = [:]
-    /// The number of unfinished files of each person who has some, on all devices and in all rooms.
+    /// The number of unfinished files of each person across all devices and rooms. Only people who have some are
+    /// listed.
     private var uploads: [IdentityID: Int] = [:]
 
     public init() {}
 
     /// Throws if there is no space for this file.
     ///
-    /// Unfinished files have limits of their own: a promise costs its sender nothing, and a slow upload little. Without these
-    /// limits, few addresses could hold all the space without sending anything.
+    /// Unfinished files have separate limits, because a promise costs its sender nothing and a slow upload costs
+    /// little. Without these limits, a few addresses could hold all the space without sending anything.
     func permit(_ claim: Claim, _ rules: Rules) throws(WireError) {
         guard uploads[claim.sender] ?? 0 < rules.roomUploads else { throw .uploadsBusy(rules) }
         let share = addresses[claim.address] ?? Share()
-        // Before the limit of all, so that people who have used up their own share learn what helps.
+        // Check this before the overall limit, so that people who have used up their own share get the error that helps
+        // them.
         guard share.bytes + claim.space <= rules.fileBytesPerAddress else {
             throw WireError(
                 .storageQuota,
-                "Rooms keep too many files from your network. Remove some that you sent, or send a link.",
+                "Too many files from your network are stored. Remove some of yours, or send a link.",
                 retryable: true)
         }
         guard all.bytes + claim.space <= rules.fileBytes else {
             throw WireError(
-                .storageFull, "The server has no space for this file. Try again later, or send a link.",
+                .storageFull, "The server has no space left for this file. Try again later, or send a link.",
                 retryable: true)
         }
         guard Self.fits(claim, share, rules.unfinishedFileBytesPerAddress) else { throw .networkBusy(rules) }
         guard Self.fits(claim, all, rules.unfinishedFileBytes) else { throw .serverBusy(rules) }
     }
 
-    /// One file always fits: an operator may allow files that are larger than the limit of unfinished ones.
+    /// One file always fits, because an operator may allow files that are larger than the limit for unfinished ones.
     private static func fits(_ claim: Claim, _ share: Share, _ limit: Int) -> Bool {
         share.unfinished == 0 || share.unfinished + claim.space <= limit
     }
 
-    /// Counts a promised file. It must be released once.
+    /// Counts a promised file. It must be released exactly once.
     mutating func reserve(_ claim: Claim) {
         change(claim, claim.space, unfinished: claim.space)
         uploads[claim.sender, default: 0] += 1
     }
 
-    /// All bytes of the file are stored.
+    /// Records that all bytes of the file are stored.
     mutating func finish(_ claim: Claim) {
         change(claim, 0, unfinished: -claim.space)
         endUpload(of: claim.sender)
@@ -91,17 +93,18 @@ public struct RoomFileSpace: Equatable, Sendable {
 }
 
 extension WireError {
-    /// When an unfinished upload may be over: a promise that is not used ends by then.
+    /// Returns an error with the time by which an unfinished upload may have ended: an unused promise has expired by
+    /// then.
     private static func busy(_ message: String, _ rules: Rules) -> WireError {
         WireError(.rateLimited, message, retryable: true, retryAfter: rules.roomUploadStart)
     }
 
     fileprivate static func networkBusy(_ rules: Rules) -> WireError {
-        busy("People in your network are sending many files. Try again when some are complete.", rules)
+        busy("Too many uploads from your network. Try again when some are complete.", rules)
     }
 
     fileprivate static func serverBusy(_ rules: Rules) -> WireError {
-        busy("Many people are sending files. Try again when some are complete.", rules)
+        busy("Too many uploads to this server. Try again when some are complete.", rules)
     }
 
     fileprivate static func uploadsBusy(_ rules: Rules) -> WireError {

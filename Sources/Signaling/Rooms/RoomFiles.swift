@@ -1,31 +1,33 @@
 import Wire
 
-/// The files of a room, and the uploads that are under way. The shell stores the bytes.
+/// The files of a room, and the uploads in progress. The shell stores the bytes.
 ///
-/// Invariant: each file was reserved with its full size before its first byte, and `bytes` is the sum of all reservations.
-/// `Turn.fileSpace` has each reservation exactly once.
+/// Invariant: each file was reserved with its full size before its first byte arrived, and `bytes` is the sum of all
+/// reservations. `Turn.fileSpace` contains each reservation exactly once.
 struct RoomFiles: Equatable, Sendable {
-    /// Legal transitions: `promised` → `receiving` → `stored`. Each can be removed, and ends at `until`.
+    /// Legal transitions: `promised` → `receiving` → `stored`. A file in any state can be removed, and expires at
+    /// `until`.
     enum State: Equatable, Sendable { case promised, receiving, stored }
 
-    /// A small file takes a block of the disk, and an inode. Without such a unit, the limits of bytes would not limit their number.
+    /// A small file uses a disk block and an inode. Sizes are rounded up to this unit, so that the limits on bytes also
+    /// limit the number of files.
     private static let block = 4096
 
     struct Entry: Equatable, Sendable {
         let id: RoomFileID
         let name: String
         let size: Int
-        /// The person who sends it, and their place in the room.
+        /// The sender's connection, which is their place in the room.
         let sender: ConnectionID
-        /// Whether the sender acts for the room's owners. Then a stand-in may not remove the file.
+        /// Whether the sender acts for the room's owners. If so, a stand-in may not remove the file.
         let isOwners: Bool
-        /// What is reserved for the file. No overflow: a size is at most `Limits.roomFile`.
+        /// The reservation for the file. Cannot overflow, because a size is at most `Limits.roomFile`.
         let claim: RoomFileSpace.Claim
         let secret: RoomFileKey
         fileprivate(set) var state = State.promised
-        /// When the upload is given up, or the file deleted.
+        /// When the upload is abandoned or the file is deleted.
         fileprivate(set) var until: Timestamp
-        /// When to look at the time again, in steps (`Room.longestTimer`).
+        /// When to check the time again, in steps (`Room.longestTimer`).
         fileprivate(set) var checkAt: Timestamp
 
         fileprivate mutating func keep(until: Timestamp, now: Timestamp) {
@@ -48,11 +50,11 @@ struct RoomFiles: Equatable, Sendable {
     ) throws(WireError) -> Entry {
         let rules = turn.rules
         guard rules.takesRoomFiles else {
-            throw WireError(.notPermitted, "This server takes no files. Send a link instead.")
+            throw WireError(.notPermitted, "This server does not accept files. Send a link instead.")
         }
         guard verb.size <= rules.roomFileSize else {
             throw WireError(
-                .messageTooLarge, "A file can have at most \(rules.roomFileSize) bytes. Send a smaller one, or a link.")
+                .messageTooLarge, "A file must not exceed \(rules.roomFileSize) bytes. Send a smaller one, or a link.")
         }
         guard Self.isAllowed(verb.name) else { throw .invalidFileName }
         if let error = turn.permit.refusal(of: .optional) { throw error }
@@ -74,14 +76,15 @@ struct RoomFiles: Equatable, Sendable {
         let rules = turn.rules
         guard entries.count < rules.roomFiles, bytes + claim.space <= rules.roomFileBytes else {
             throw WireError(
-                .storageFull, "This room has no space for this file. Ask a host to remove others first.",
+                .storageFull, "This room has no space left for this file. Ask a host to remove other files.",
                 retryable: true)
         }
         try turn.fileSpace.permit(claim, rules)
         guard turn.freeDisk.hasRoom(for: claim.space) else { throw .noSpace }
     }
 
-    /// A name for any file system: without characters that end a path or a header, or that hide what kind of file it is.
+    /// Returns whether the name is safe on every file system: it has no characters that end a path or a header, or that
+    /// disguise the type of the file.
     private static func isAllowed(_ name: String) -> Bool {
         guard (1...Limits.fileName).contains(name.utf8.count), !name.hasPrefix("."), !name.hasSuffix(".") else {
             return false
@@ -91,7 +94,7 @@ struct RoomFiles: Equatable, Sendable {
         return !scalars.contains { "/\\:*?\"<>|".unicodeScalars.contains($0) }
     }
 
-    /// The upload begins. It can begin only once.
+    /// Begins the upload. Each upload can begin only once.
     mutating func begin(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .promised,
             entries[index].until > turn.now
@@ -105,13 +108,13 @@ struct RoomFiles: Equatable, Sendable {
         return entries[index]
     }
 
-    /// Returns the upload if it has begun and is still wanted.
+    /// Returns the upload if it has begun and has not been removed.
     func check(_ id: RoomFileID, _ secret: RoomFileKey) throws(WireError) -> Entry {
         guard let entry = self[id], entry.secret == secret, entry.state == .receiving else { throw .noUpload }
         return entry
     }
 
-    /// The shell has all bytes of the file.
+    /// Records that the shell has received all bytes of the file.
     mutating func finish(_ id: RoomFileID, _ secret: RoomFileKey, _ turn: inout Turn) throws(WireError) -> Entry {
         guard let index = index(id), entries[index].secret == secret, entries[index].state == .receiving else {
             throw .noUpload
@@ -123,7 +126,7 @@ struct RoomFiles: Equatable, Sendable {
         return entries[index]
     }
 
-    /// Returns the uploads and files whose time is over, and lets the others wait on.
+    /// Returns the uploads and files that have expired, and schedules the next check of the others.
     mutating func over(now: Timestamp) -> [Entry] {
         for index in entries.indices where entries[index].checkAt <= now {
             entries[index].keep(until: entries[index].until, now: now)
@@ -136,23 +139,23 @@ struct RoomFiles: Equatable, Sendable {
         let entry = entries.remove(at: index)
         turn.fileSpace.release(entry.claim, isFinished: entry.state == .stored)
         turn.freeDisk.remove(entry.claim.space, entry.state)
-        // Also while it is promised: the upload may be on its way.
+        // Delete the file even if it is only promised: the upload may be about to start.
         turn.deleteFile(entry.id)
     }
 }
 
-/// What a request over HTTP wants with a file.
+/// The purpose of an HTTP request for a file.
 public enum RoomFileAction: Equatable, Sendable {
     /// Begins the upload with this secret.
     case begin(RoomFileKey)
-    /// Asks whether the upload is still wanted. A deletion before the shell had created the file had no effect.
+    /// Checks whether the upload is still wanted. A deletion had no effect if the shell had not created the file yet.
     case check(RoomFileKey)
     /// Ends the upload: all bytes are stored, or the upload failed.
     case end(RoomFileKey, isComplete: Bool)
     /// A member with this key downloads the file.
     case download(RoomFileKey)
 
-    /// The error if there is no such upload or file. It does not tell whether there is such a room.
+    /// The error if there is no such upload or file. It does not reveal whether the room exists.
     var missing: WireError {
         switch self {
         case .begin, .check, .end: .noUpload
@@ -161,7 +164,7 @@ public enum RoomFileAction: Equatable, Sendable {
     }
 }
 
-/// A file, as the shell needs it.
+/// A file, with the properties that the shell needs.
 public struct RoomFileFacts: Equatable, Sendable {
     public var name: String
     public var size: Int
@@ -203,12 +206,12 @@ extension Room {
         broadcast(.fileRemoved(.init(id: entry.id)), &turn)
     }
 
-    /// Ends uploads that take too long, and deletes old files.
+    /// Ends uploads that take too long, and deletes expired files.
     mutating func expireFiles(_ turn: inout Turn) {
         for entry in files.over(now: turn.now) { removeFile(entry, &turn) }
     }
 
-    /// Gives up what someone who is no longer in the room was sending. What they sent stays, as their messages do.
+    /// Abandons the uploads of a person who is no longer in the room. Their complete files stay, like their messages.
     mutating func abandonUploads(of client: ConnectionID, _ turn: inout Turn) {
         for entry in files.entries where entry.sender == client && entry.state != .stored {
             files.remove(entry.id, &turn)
@@ -219,7 +222,7 @@ extension Room {
         for entry in files.entries { files.remove(entry.id, &turn) }
     }
 
-    /// Answers a request over HTTP. Without a valid key, the answer does not tell whether the file exists.
+    /// Answers an HTTP request. Without a valid key, the answer does not reveal whether the file exists.
     mutating func perform(
         _ action: RoomFileAction, _ id: RoomFileID, _ turn: inout Turn
     ) throws(WireError) -> RoomReply {
@@ -254,7 +257,7 @@ extension Room {
         let line = RoomLine(
             connection: member.client, displayName: member.person.displayName, text: entry.name, at: turn.wallNow,
             file: RoomFile(id: id, size: entry.size))
-        // What is sent counts, in which JSON writes a control character in six bytes.
+        // Charge the encoded size, because JSON encodes a control character in six bytes.
         do throws(WireError) { try charge(textSize: line.encodedSize, turn) } catch {
             files.remove(id, &turn)
             throw error
@@ -263,8 +266,8 @@ extension Room {
         return entry
     }
 
-    /// Adds a line to the chat. Deletes the files of the lines that leave it: who comes in later could neither see nor remove
-    /// them, and the room would have no space for others.
+    /// Adds a line to the chat. Deletes the files of lines that no longer fit: people who join later could neither see
+    /// nor remove them, and they would use up the room's space.
     mutating func tell(_ line: RoomLine, _ turn: inout Turn) {
         let dropped = chat.append(line, turn.rules)
         broadcast(.said(line), &turn)
@@ -273,16 +276,16 @@ extension Room {
 }
 
 extension WireError {
-    static let chatIsOff = WireError(.notPermitted, "The hosts turned off the chat of this room.")
+    static let chatIsOff = WireError(.notPermitted, "A host turned off chat in this room. Ask a host to turn it on.")
     fileprivate static let invalidFileName = WireError(
         .invalidName,
-        "A file name has 1 to \(Limits.fileName) bytes, without control characters, / \\ : * ? \" < > | "
-            + "and without a dot at either end. Rename the file.")
+        "A file name must have 1 to \(Limits.fileName) bytes, without control characters, / \\ : * ? \" < > | "
+            + "and without a dot at the start or end. Rename the file.")
     package static let noUpload = WireError(
-        .notFound, "This upload does not exist any longer. Send the file again from the room.")
+        .notFound, "This upload has ended or expired. Send the file again from the room.")
     package static let noFile = WireError(
-        .notFound, "There is no such file, or you are not in its room any longer. Join the room again.")
+        .notFound, "The file does not exist, or you have left its room. Join the room again.")
 
     fileprivate static let noSpace = WireError(
-        .storageFull, "The server has no space for this file. Try again later, or send a link.", retryable: true)
+        .storageFull, "The server has no space left for this file. Try again later, or send a link.", retryable: true)
 }

@@ -1,19 +1,19 @@
 import Wire
 
-/// The people who wait until a host admits them, and those who were sent away.
+/// The people waiting until a host admits them, and the people who were recently turned away.
 struct RoomLobby: Equatable, Sendable {
-    /// Maximum number of addresses with a budget of their own, and of people who were sent away recently. They are kept for
-    /// each room, so the numbers are small.
+    /// Maximum number of addresses with separate budgets, and of recently refused people. They are kept per room, so
+    /// the numbers are small.
     private static let maxKept = 100
 
-    /// In the order of arrival.
+    /// The people waiting, in order of arrival.
     private(set) var waiting: [RoomApplicant] = []
     private var knocks = BudgetTable<String>(maxKeys: Self.maxKept)
     private var sentAway: [IdentityID: Timestamp] = [:]
 
     func contains(_ client: ConnectionID) -> Bool { waiting.contains { $0.client == client } }
 
-    /// Throws if a host sent this person away recently.
+    /// Throws if a host recently turned this person away.
     func permit(_ identity: IdentityID, now: Timestamp) throws(WireError) {
         guard let until = sentAway[identity], now < until else { return }
         throw WireError(
@@ -23,10 +23,11 @@ struct RoomLobby: Equatable, Sendable {
 
     /// Adds a person.
     ///
-    /// - Returns: the same person on a connection that dropped, who gave way: the person is back, but could not resume it.
+    /// - Returns: a dropped connection of the same person that gives way, because the person returned but could not
+    ///   resume it.
     mutating func knock(_ applicant: RoomApplicant, _ turn: Turn) throws(WireError) -> RoomApplicant? {
         try permit(applicant.identity, now: turn.now)
-        // One place for each person, so that nobody fills the lobby with tabs.
+        // Each person has one place, so that nobody can fill the lobby with tabs.
         let former = waiting.first { $0.identity == applicant.identity }
         guard former?.isAway ?? true else {
             throw WireError(
@@ -41,7 +42,7 @@ struct RoomLobby: Equatable, Sendable {
         }
         if let wait = knocks.take(applicant.address, turn.rules.roomKnocks, now: turn.now) {
             throw WireError(
-                .rateLimited, "Too many people knocked from your network. Try again in \(wait.roundedText).",
+                .rateLimited, "Too many join requests from your network. Try again in \(wait.roundedText).",
                 retryable: true, retryAfter: wait)
         }
         waiting = others + [applicant]
@@ -61,7 +62,7 @@ struct RoomLobby: Equatable, Sendable {
         return waiting
     }
 
-    /// Keeps a person from knocking again at once.
+    /// Prevents a refused person from knocking again immediately.
     mutating func sendAway(_ identity: IdentityID, _ turn: Turn) {
         if sentAway.count >= Self.maxKept { sentAway = sentAway.filter { turn.now < $0.value } }
         if sentAway.count >= Self.maxKept, let first = sentAway.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {

@@ -1,22 +1,22 @@
 import Wire
 
-/// A persistent room, as storage keeps it. Each change stores all of it again, so that what is stored is never half of two
+/// A persistent room, as stored. Each change stores the whole room, so that the stored state is never a mix of two
 /// states.
 public struct StoredRoom: Hashable, Sendable {
     public var id: RoomID
     public var name: RoomName
     public var options: RoomOptions
     public var password: RoomPassword?
-    /// Who always comes in, and is host; nil for nobody.
+    /// The person who can always enter, and is then host; nil if there is none.
     public var creator: IdentityID?
-    /// Whether an application made a token for a host.
+    /// Whether an application created a token for a host.
     public var hasHostTokens: Bool
-    /// The banned people, the oldest ban first.
+    /// The banned people, oldest ban first.
     public var bans: [IdentityID]
-    /// The fingerprints of tokens whose holders were removed, the first removal first.
+    /// The fingerprints of tokens whose holders were removed, oldest removal first.
     public var revokedTokens: [[UInt8]]
     public var createdAt: Timestamp
-    /// When the room last had people, exact to a day.
+    /// When the room was last occupied, with a precision of one day.
     public var usedAt: Timestamp
 
     public init(
@@ -31,10 +31,10 @@ public struct StoredRoom: Hashable, Sendable {
     }
 }
 
-/// A hash of a room's password. Comparing it takes the same time for every password.
+/// A hash of a room's password. Comparing takes the same time for every password.
 ///
-/// The hash is keyed with the server key, which is not in the database: a copy of the database is not enough to try passwords.
-/// A slow hash would stop the event loop for everyone at each join.
+/// The hash is keyed with the server key, which is not in the database, so a copy of the database is not enough to try
+/// passwords. A slow hash would block the event loop for everyone on each join.
 public struct RoomPassword: Hashable, Sendable {
     public let salt: [UInt8]
     public let digest: [UInt8]
@@ -57,7 +57,7 @@ public struct RoomPassword: Hashable, Sendable {
 
 /// The people and tokens that a room no longer admits.
 struct RoomBans: Equatable, Sendable {
-    /// Beyond `Rules.roomBans` of each, the oldest go.
+    /// Beyond `Rules.roomBans` entries of each kind, the oldest are dropped.
     struct Entries: Equatable, Sendable {
         fileprivate(set) var people: [IdentityID] = []
         fileprivate(set) var tokens: [[UInt8]] = []
@@ -75,9 +75,9 @@ struct RoomBans: Equatable, Sendable {
         }
     }
 
-    /// What owners, and hosts and cohosts whom they chose, decided. It holds as long as the room exists.
+    /// Decisions of owners, and of hosts and cohosts whom they chose. They apply for as long as the room exists.
     private(set) var lasting = Entries()
-    /// What stand-ins decided. It holds until the room is empty, and does not stop owners.
+    /// Decisions of stand-ins. They apply until the room is empty, and never keep owners out.
     private(set) var temporary = Entries()
 
     init() {}
@@ -96,14 +96,15 @@ struct RoomBans: Equatable, Sendable {
 }
 
 extension Hub {
-    /// Brings rooms in memory to the state that storage has, because their changes could not be stored.
+    /// Resets rooms in memory to their stored state, because their changes could not be stored.
     mutating func reloadRooms(_ ids: Set<RoomID>, _ stored: [StoredRoom]) {
         var names: [RoomID: RoomName] = [:]
         rooms.forEach { room in if ids.contains(room.id) { names[room.id] = room.name } }
         for id in ids.sorted() {
             let kept = stored.first { $0.id == id }
             guard let name = names[id] ?? kept?.name else { continue }
-            // A room that could not be deleted is no longer in memory: then the name is that of no room, or of another one.
+            // A room that could not be deleted is no longer in memory. Its name is then free or belongs to another
+            // room.
             if names[id] != nil {
                 turn.tell(.room(name, .notStored(kept)))
             } else if let kept {

@@ -1,32 +1,33 @@
 import Wire
 
-/// Which rooms exist. Decides who may create one, and how often an address may try passwords.
+/// Tracks which rooms exist. Decides who may create one, and how often an address may try passwords.
 ///
-/// Owns the names and the limits. Everything else about a room is the room's.
+/// Owns the names and the limits. The rooms own everything else.
 struct RoomRegister: Machine {
-    /// Who created a room, for the limits.
+    /// The creator of a room, for the limits.
     private struct Creator: Sendable {
         /// Nil for a room of the operators.
         var identity: IdentityID?
-        /// Nil also after a restart: addresses are not stored.
+        /// Nil also after a restart, because addresses are not stored.
         var address: String?
         var isPersistent = false
     }
 
-    /// Maximum number of addresses with a separate budget for passwords. Further ones share one budget.
+    /// Maximum number of addresses with a separate budget for passwords. Further addresses share one budget.
     private static let maxAddresses = 10_000
 
     private var rooms: [RoomName: Creator] = [:]
     private var perPerson: [IdentityID: Int] = [:]
     private var perAddress: [String: Int] = [:]
-    /// The persistent rooms that people created, and those of them by address.
+    /// The number of persistent rooms created by people, in total and by address.
     private var persistent = 0
     private var persistentPerAddress: [String: Int] = [:]
     private var guesses = BudgetTable<String>(maxKeys: Self.maxAddresses)
 
-    /// The pause before a stored room is deleted whose name another room has. Storage has just failed, so it is not tried at once.
+    /// The pause before deleting a stored room whose name another room has taken. Storage has just failed, so the
+    /// deletion is not tried immediately.
     private static let deletionPause: Duration = .seconds(10)
-    /// When to delete such rooms. Each was stored once, so the limits of persistent rooms also limit these.
+    /// When to delete such rooms. Each was stored once, so the limits on persistent rooms also limit these.
     private var leftovers: [RoomID: Timestamp] = [:]
 
     init() {}
@@ -55,7 +56,8 @@ struct RoomRegister: Machine {
                 turn.answer(request.socket, .refused(error))
             }
         case .restore(let stored):
-            // Its deletion was not stored, and meanwhile its name was taken. After a restart, it would have the name again.
+            // The room's deletion was not stored, and its name has been taken since. After a restart, the old room
+            // would have the name again.
             guard rooms[stored.name] == nil else {
                 return leftovers[stored.id] = turn.now + Self.deletionPause
             }
@@ -83,9 +85,9 @@ struct RoomRegister: Machine {
             try permitPassword(application, turn)
             return turn.tell(.room(name, .join(application)))
         }
-        // A token is for a room that exists, not for creating one.
+        // A token is for an existing room, not for creating one.
         guard turn.rules.roomCreation == .everyone, application.applicant.grant == nil else {
-            throw WireError(.roomNotFound, "There is no room with this name. Ask who invited you for the link.")
+            throw WireError(.roomNotFound, "There is no room with this name. Ask for a new link.")
         }
         let applicant = application.applicant
         guard !application.join.missesPassword else { throw .noRoomWithPassword }
@@ -120,7 +122,7 @@ struct RoomRegister: Machine {
             guard rooms[room] != nil else { throw action.missing }
             name = room
         case .describe(let room), .change(let room, _), .close(let room), .token(let room, _):
-            guard rooms[room] != nil else { throw WireError(.roomNotFound, "There is no room with this name.") }
+            guard rooms[room] != nil else { throw WireError(.roomNotFound, "No room has this name. Check it.") }
             name = room
         // The hub answers it.
         case .list: return
@@ -128,15 +130,15 @@ struct RoomRegister: Machine {
         turn.tell(.room(name, .operate(request)))
     }
 
-    /// Creates a room without a creator. It is persistent unless the request says otherwise: it would end before the first
-    /// person comes.
+    /// Creates a room without a creator. It is persistent by default, because it would otherwise end before the first
+    /// person enters.
     private mutating func create(_ wish: RoomCreationRequest, _ turn: inout Turn) throws(WireError) -> RoomName {
         if let name = wish.name, rooms[name] != nil {
-            throw WireError(.roomExists, "There is a room with this name. Change or close it, or use another name.")
+            throw WireError(.roomExists, "This room already exists. Change or close it, or use another name.")
         }
         guard rooms.count < turn.rules.maxRooms else {
             throw WireError(
-                .rateLimited, "There are \(rooms.count) rooms, as many as rooms.maxRooms allows. Close some.",
+                .rateLimited, "The limit rooms.maxRooms is reached: there are \(rooms.count) rooms. Close some.",
                 retryable: true, retryAfter: turn.rules.roomEmptyGrace)
         }
         var options = wish.options ?? RoomChanges()
@@ -162,30 +164,30 @@ struct RoomRegister: Machine {
     private func permitRoom(_ applicant: RoomApplicant, _ turn: Turn) throws(WireError) {
         guard perPerson[applicant.identity] ?? 0 < turn.rules.roomsPerPerson else {
             throw WireError(
-                .rateLimited, "You created \(turn.rules.roomsPerPerson) rooms that still exist. Use one of them.",
+                .rateLimited, "You already have \(turn.rules.roomsPerPerson) rooms, the maximum. Use one of them.",
                 retryable: true, retryAfter: turn.rules.roomEmptyGrace)
         }
         guard perAddress[applicant.address] ?? 0 < turn.rules.roomsPerAddress, rooms.count < turn.rules.maxRooms else {
             throw WireError(
-                .rateLimited, "There are too many rooms. Join one that exists, or try again later.", retryable: true,
+                .rateLimited, "This server has too many rooms. Join an existing one or try later.", retryable: true,
                 retryAfter: turn.rules.roomEmptyGrace)
         }
     }
 
-    /// Persistent rooms may stay for a year. So people can fill only a part of the server with them, and an address only a small
-    /// part of that: otherwise nobody could open a room any longer.
+    /// Limits persistent rooms, which may exist for a year. People can use only part of the server's capacity for them,
+    /// and each address only a small part of that. Otherwise nobody could create a room anymore.
     private func permitPersistent(_ address: String?, _ turn: Turn) throws(WireError) {
         let fromAddress = address.flatMap { persistentPerAddress[$0] } ?? 0
-        // At most half of all rooms, also if an operator has changed only `maxRooms`.
+        // Limit them to half of all rooms, even if an operator has changed only `maxRooms`.
         let most = min(turn.rules.maxPersistentRooms, turn.rules.maxRooms / 2)
         guard fromAddress < turn.rules.persistentRoomsPerAddress, persistent < most else {
             throw WireError(
-                .rateLimited, "There are too many rooms that stay when they are empty. Use one that ends.",
+                .rateLimited, "This server has too many persistent rooms. Create one that is not persistent.",
                 retryable: true, retryAfter: turn.rules.roomEmptyGrace)
         }
     }
 
-    /// Rooms of the operators do not count.
+    /// Records whether a room is persistent. Rooms of the operators are not counted.
     private mutating func setPersistent(_ isPersistent: Bool, _ name: RoomName) {
         guard let room = rooms[name], room.identity != nil, room.isPersistent != isPersistent else { return }
         rooms[name]?.isPersistent = isPersistent
@@ -218,8 +220,8 @@ struct RoomRegister: Machine {
 }
 
 extension RoomVerb.Join {
-    /// Whether the person comes to a room with a password, which has ended, and would open one without. Members who come back
-    /// may have a password that a host had taken away.
+    /// Whether the person expects a room with a password, which has ended, and would create one without. Members who
+    /// return may have a password that a host has since removed.
     fileprivate var missesPassword: Bool {
         room == nil && !(password ?? "").isEmpty && (options?.password ?? "").isEmpty
     }
@@ -228,5 +230,5 @@ extension RoomVerb.Join {
 extension WireError {
     fileprivate static let noRoomWithPassword = WireError(
         .roomNoPassword,
-        "No room of this name has a password. It may have ended. To open a room without a password, leave it out.")
+        "There is no room with this name and a password. It may have ended. To open one, omit the password.")
 }

@@ -1,6 +1,6 @@
 import Wire
 
-/// A request of an operator or application, made over HTTP with the API secret. Answered exactly once, with
+/// A request from an operator or application, made over HTTP with the API secret. Answered exactly once, with
 /// `Effect.answer`.
 public struct RoomRequest: Equatable, Sendable {
     public enum Action: Equatable, Sendable {
@@ -8,15 +8,16 @@ public struct RoomRequest: Equatable, Sendable {
         case describe(RoomName)
         case change(RoomName, RoomChanges)
         case close(RoomName)
-        /// Makes a token for joining.
+        /// Creates a token for joining.
         case token(RoomName, RoomTokenRequest)
-        /// A person sends or downloads a file of the room. The secret in the request allows it, not that of the API.
+        /// A person sends or downloads a file of the room. Authorized by the secret in the request, not by the API
+        /// secret.
         case file(RoomName, RoomFileID, RoomFileAction)
-        /// Lists rooms, from the one after this one on; nil for the first page.
+        /// Lists the rooms after this position; nil for the first page.
         case list(after: RoomCursor?, limit: Int)
     }
 
-    /// The HTTP request that waits for the answer.
+    /// The HTTP request that is waiting for the answer.
     public var socket: SocketID
     public var action: Action
 
@@ -33,7 +34,7 @@ public enum RoomReply: Equatable, Sendable {
     case refused(WireError)
 }
 
-/// A position in the list of rooms, which is sorted by age. It stays valid when rooms come and go.
+/// A position in the list of rooms, which is sorted by age. It stays valid when rooms are created or end.
 public struct RoomCursor: Hashable, Comparable, Sendable {
     public var createdAt: Timestamp
     public var id: RoomID
@@ -56,7 +57,7 @@ public struct RoomCursor: Hashable, Comparable, Sendable {
     }
 }
 
-/// Answers operators and applications. They are not in the room, so no role limits them.
+/// Answers operators and applications. They are not in the room, so no role restricts them.
 extension Room {
     mutating func perform(_ request: RoomRequest, _ turn: inout Turn) {
         let reply: RoomReply
@@ -72,7 +73,7 @@ extension Room {
         case .close:
             end(&turn)
             return .closed
-        // The register has created the room, and the hub answers `list`.
+        // The registry has created the room, and the hub answers `list`.
         case .create, .describe, .list: break
         }
         return .room(description)
@@ -106,7 +107,8 @@ extension Room {
 }
 
 extension Hub {
-    /// Lists rooms for an operator. Reads the rooms without a letter to each, because nothing is decided.
+    /// Lists rooms for an operator. Reads the rooms directly instead of sending a letter to each, because no decision
+    /// is needed.
     func listRooms(after cursor: RoomCursor?, limit: Int) -> RoomList {
         var found: [(cursor: RoomCursor, name: RoomName)] = []
         rooms.forEach { room in

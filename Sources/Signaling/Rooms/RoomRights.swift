@@ -1,38 +1,40 @@
 import Wire
 
-/// What a person may do in a room. The table in `docs/threat-model.md`, "Who may do what in a room", says the same.
+/// The rights of a person in a room. `docs/threat-model.md`, "Who may do what in a room", has the same rules as a
+/// table.
 ///
-/// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom they made
-/// host. If none of them is there, somebody is host in their place: a *stand-in*. What a stand-in does affects the people who
-/// are there, and nothing that lasts.
+/// An *owner* is the room's creator, or a person with a token for `host`. Owners are hosts, and so are the people whom
+/// they make host. If none of them is present, someone else is host in their place: a *stand-in*. Actions of a stand-in
+/// affect only the people who are present, and nothing that lasts.
 ///
 /// Invariant: a person whose lasting role is host is host.
 public struct RoomRights: Hashable, Sendable {
     /// The role that everyone sees.
     private(set) var role: RoomRole
-    /// The role that a token, an owner or a host of an owner gave the person. It is what remains when an owner comes.
+    /// The role given by a token, an owner, or a host chosen by an owner. It is the role that remains when an owner
+    /// enters.
     private(set) var lasting: RoomRole
-    /// Whether the person came with a token of an application.
+    /// Whether the person entered with an application's token.
     let hasToken: Bool
 
     init(_ lasting: RoomRole, hasToken: Bool) {
         (role, self.lasting, self.hasToken) = (lasting, lasting, hasToken)
     }
 
-    /// Whether the person acts for the owners: what they do lasts.
+    /// Whether the person acts for the owners, so that their actions last.
     var actsForOwners: Bool { lasting.moderates }
-    /// Whether the role ends when an owner comes.
+    /// Whether the role ends when an owner enters.
     var isTemporary: Bool { role != lasting }
 
     // MARK: Changes
 
-    /// Makes the person host because nobody else is.
+    /// Makes the person host because there is no other host.
     mutating func standIn() { role = .host }
 
-    /// An owner has come.
+    /// Restores the lasting role, because an owner entered.
     mutating func endStandIn() { role = lasting }
 
-    /// - Parameter giver: the host who gives the role. What a stand-in gives ends when an owner comes.
+    /// - Parameter giver: the host who gives the role. A role given by a stand-in ends when an owner enters.
     mutating func give(_ role: RoomRole, by giver: RoomRights) {
         self.role = role
         if giver.lasting == .host { lasting = role }
@@ -41,23 +43,23 @@ public struct RoomRights: Hashable, Sendable {
     // MARK: Permission
 
     enum Action: Equatable, Sendable {
-        /// Admits people from the lobby or sends them away, mutes people, or stops their screens.
+        /// Admits or refuses people in the lobby, mutes people, or stops their screen sharing.
         case moderate
-        /// Changes options from these.
+        /// Changes these options.
         case change(RoomChanges, from: RoomOptions)
         /// Removes or bans a person with these rights.
         case remove(RoomRights)
         /// Changes the role of a person with these rights.
         case setRole(RoomRights, of: Subject)
-        /// Removes a file. `isOwners`: a person who acts for the owners sent it.
+        /// Removes a file. `isOwners`: whether the sender acts for the owners.
         case removeFile(isOwn: Bool, isOwners: Bool)
     }
 
     enum Subject: Equatable, Sendable {
         case themself, other
-        /// Another device of the creator, who asks for it.
+        /// Another device of the creator who sends the request.
         case ownDevice
-        /// The last host, who would no longer be host.
+        /// The last host, who would lose the role.
         case lastHost
     }
 
@@ -78,8 +80,8 @@ public struct RoomRights: Hashable, Sendable {
         }
     }
 
-    /// Whether this changes what the owners decide, even while they are away. A lock, a lobby, the chat and who shares screens
-    /// are for the people who are there.
+    /// Returns whether the changes affect decisions of the owners, which apply even while they are away. Locks,
+    /// lobbies, chat and screen sharing concern only the people who are present.
     private static func isLasting(_ changes: RoomChanges, _ options: RoomOptions) -> Bool {
         let isSame =
             changes.capacity ?? options.capacity == options.capacity
@@ -107,23 +109,23 @@ extension WireError {
     private static func notPermitted(_ message: String) -> WireError { WireError(.notPermitted, message) }
 
     fileprivate static let moderatorOnly = notPermitted(
-        "Only hosts and cohosts of the room may do this. Ask one of them.")
+        "Only hosts and cohosts of this room may do this. Ask one of them.")
     fileprivate static let hostOnly = notPermitted("Only hosts may change roles. Ask one of them.")
-    fileprivate static let lastHost = notPermitted("A room needs a host. Make someone else host first.")
+    fileprivate static let lastHost = notPermitted("A room must have a host. Make someone else host first.")
     fileprivate static let ownDevice = notPermitted(
-        "The creator of a room is host on all their devices. Change the role on this device to give up the room.")
+        "A room's creator is host on all their devices. To give up the room, change the role on this device.")
     fileprivate static let guestsOnly = notPermitted("Cohosts may remove only guests. Ask a host.")
     fileprivate static let senderOrHostOnly = notPermitted(
-        "Only hosts, cohosts and the person who sent a file may remove it.")
+        "Only hosts, cohosts and the sender of a file may remove it. Ask one of them.")
     fileprivate static let ownersChoice = notPermitted(
-        "While the room's owner is away, its capacity, password and persistence stay as they are. "
-            + "Only the owner, and hosts and cohosts whom they chose, may change them.")
+        "The room's capacity, password and persistence cannot be changed while its owner is away. "
+            + "Only the owner, and hosts and cohosts chosen by the owner, may change them.")
     fileprivate static let ownersPeople = notPermitted(
-        "This person is host or cohost by a token or by the room's owner. "
-            + "Only the owner, and hosts whom they chose, may remove them.")
+        "This person's role was given by a token or by the room's owner. "
+            + "Only the owner, and hosts chosen by the owner, may remove them.")
     fileprivate static let ownersRoles = notPermitted(
-        "This person's role is from a token or from the room's owner. "
-            + "Only the owner, and hosts whom they chose, may change it.")
+        "This person's role was given by a token or by the room's owner. "
+            + "Only the owner, and hosts chosen by the owner, may change it.")
     fileprivate static let ownersFile = notPermitted(
-        "This file is from the room's owner, or from a host or cohost whom they chose. Only they may remove it.")
+        "This file was sent by the room's owner, or by a host or cohost chosen by the owner. Only they may remove it.")
 }

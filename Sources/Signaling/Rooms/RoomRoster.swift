@@ -1,23 +1,23 @@
 import Wire
 
-/// The people in a room, in the order of joining.
+/// The people in a room, in order of joining.
 ///
 /// Invariant: while anyone is in the room, someone is host.
 struct RoomRoster: Equatable, Sendable {
     struct Member: Equatable, Sendable {
         let client: ConnectionID
         let identity: IdentityID
-        /// The address that they came in from, for limits.
+        /// The address from which they joined, for limits.
         let address: String
-        /// What the client's token for the session is bound to.
+        /// The ID to which the client's session token is bound.
         let binding: MatchID
         /// The bearer token with which the client downloads files of the room.
         let fileKey: RoomFileKey
-        /// Identifies the token with which an application let the person in; nil without one.
+        /// The fingerprint of the application's token with which the person entered; nil if there was none.
         let token: [UInt8]?
         /// What the person may do.
         fileprivate(set) var rights: RoomRights { didSet { person.role = rights.role } }
-        /// What the others see. The role is that of `rights`.
+        /// The person as others see them. The role is that of `rights`.
         fileprivate(set) var person: RoomPerson
         /// Whether this is a client of PerchRTC's protocol, which cannot moderate.
         var isPerch: Bool { client.isPerch }
@@ -31,7 +31,7 @@ struct RoomRoster: Equatable, Sendable {
     var isEmpty: Bool { members.isEmpty }
     var count: Int { members.count }
     var people: [RoomPerson] { members.map(\.person) }
-    /// Those who admit and moderate.
+    /// The people who can admit and moderate others.
     var moderators: [ConnectionID] { members.filter(\.role.moderates).map(\.client) }
     subscript(client: ConnectionID) -> Member? { members.first { $0.client == client } }
 
@@ -55,12 +55,12 @@ struct RoomRoster: Equatable, Sendable {
 
     mutating func remove(_ client: ConnectionID) -> Member? { index(client).map { members.remove(at: $0) } }
 
-    /// Makes someone host if nobody is: the cohost who has been there longest, otherwise the guest. People whose connection
-    /// dropped come after the others of the same role. They are host until an owner comes.
+    /// Makes someone host if there is none: the cohost who has been present longest, otherwise the guest. People whose
+    /// connection dropped come after others with the same role. The new host keeps the role until an owner enters.
     ///
-    /// - Returns: the new host; nil if nobody was missing.
+    /// - Returns: the new host; nil if there already was one.
     mutating func appointHost() -> Member? {
-        // A client of PerchRTC's protocol is host only as long as nobody else is there.
+        // A client of PerchRTC's protocol is host only while no other client is present.
         let canModerate = members.filter { !$0.isPerch }
         guard !(canModerate.isEmpty ? members : canModerate).contains(where: { $0.role == .host }) else { return nil }
         guard let index = members.indices.min(by: { rank($0) < rank($1) }) else { return nil }
@@ -84,7 +84,7 @@ struct RoomRoster: Equatable, Sendable {
         if let index = index(client) { members[index].rights.give(role, by: giver) }
     }
 
-    /// An owner has come: everyone gets the role that a token or an owner gave them.
+    /// Resets everyone to the role given by a token or an owner, because an owner entered.
     ///
     /// - Returns: the people whose role has changed.
     mutating func endStandIns() -> [Member] {

@@ -1,12 +1,12 @@
 import Wire
 
-/// The options of a room, with its password.
+/// The options of a room and its password.
 ///
-/// Invariant: what stand-ins may not change (`RoomRights`) is the same in `options` and `lasting`.
+/// Invariant: options that stand-ins may not change (`RoomRights`) are the same in `options` and `lasting`.
 public struct RoomSettings: Equatable, Sendable {
     /// The options in effect.
     private(set) var options: RoomOptions
-    /// The options as the owners left them. They are what is stored, and what an empty room returns to.
+    /// The options as the owners set them. These are stored, and an empty room returns to them.
     private(set) var lasting: RoomOptions
     private(set) var password: RoomPassword?
 
@@ -31,14 +31,14 @@ public struct RoomSettings: Equatable, Sendable {
 
     /// Changes options. Changes nothing if it throws.
     ///
-    /// - Parameter lasts: whether the change remains when the room is empty.
+    /// - Parameter lasts: whether the change stays in effect when the room is empty.
     mutating func apply(_ changes: RoomChanges, lasts: Bool, _ turn: inout Turn) throws(WireError) {
         guard changes.media.map({ $0 == options.media }) ?? true else {
-            throw WireError(.notPermitted, "How media travels is fixed when a room is created. Create another room.")
+            throw WireError(.notPermitted, "The media mode of a room cannot be changed. Create another room.")
         }
         let limit = options.media == .routed ? Limits.routedRoom : Limits.meshRoom
         guard changes.capacity.map({ $0 <= limit }) ?? true else {
-            throw WireError(.notPermitted, "A \(options.media) room can have at most \(limit) people.")
+            throw WireError(.notPermitted, "The capacity of a \(options.media) room must not exceed \(limit).")
         }
         if let text = changes.password {
             password = text.isEmpty ? nil : RoomPassword(text, turn.project.serverKey, using: &turn.random)
@@ -47,10 +47,10 @@ public struct RoomSettings: Equatable, Sendable {
         if lasts { lasting.apply(changes, hasPassword: password != nil) }
     }
 
-    /// Undoes what stand-ins changed.
+    /// Reverts changes made by stand-ins.
     mutating func endTemporary() { options = lasting }
 
-    /// Returns true if the room has no password, or this one.
+    /// Returns true if the room has no password, or if this is its password.
     func accepts(_ text: String?, _ key: ServerKey) -> Bool {
         guard let password else { return true }
         return text.map { password.matches($0, key) } ?? false

@@ -7,7 +7,7 @@ public enum MatchEvent: Equatable, Sendable {
     case leave(IdentityID, EndReason)
     /// This person's device lost its connection (true) or reconnected (false).
     case away(IdentityID, Bool)
-    /// This person's device has another address. A report needs it.
+    /// This person's device has a new address, which a report needs.
     case moved(IdentityID, address: String)
 }
 

@@ -46,7 +46,7 @@ public struct Pool: Machine {
     private struct Unfinished: Sendable {
         /// Candidates up to this number in the order of entry have been checked.
         var probed: UInt64
-        /// The former partner, who is matched again if no other candidate is found.
+        /// The previous partner, who is matched again if no other candidate is found.
         var fallback: WaitQueue.Place?
     }
 
@@ -321,11 +321,11 @@ public struct Pool: Machine {
         return rematch(slot, with: fallback, now: now)
     }
 
-    /// Matches two former partners again, if no one else is available and both have waited for `rematchWait`.
+    /// Matches two previous partners again, if no one else is available and both have waited for `rematchWait`.
     private func rematch(_ slot: Int32, with fallback: WaitQueue.Place?, now: Timestamp) -> Finding {
         guard let fallback else { return .nobody }
-        // The former partner may have left or been reserved since the search found them. There may be another former partner,
-        // so retry.
+        // The previous partner may have left or been reserved since the search found them. There may be another
+        // previous partner, so retry.
         guard isAlive(fallback), slots[fallback.slot].attempt == nil else { return .retry(now + rules.retryInterval) }
         let at = max(slots[slot].entered, slots[fallback.slot].entered) + rules.rematchWait
         return at <= now ? .found(fallback.slot) : .retry(at)

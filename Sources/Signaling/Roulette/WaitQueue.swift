@@ -25,8 +25,8 @@ struct WaitQueue: Equatable, Sendable {
         }
     }
 
-    /// Counts a person who left the queue, and drops unused places if there are many. `isAlive` tells which places are still in
-    /// use.
+    /// Counts a person who left the queue, and drops unused places if there are many. `isAlive`: whether a place is
+    /// still in use.
     mutating func leave(_ isAlive: (Place) -> Bool) {
         live -= 1
         while first < places.count, !isAlive(places[first]) { first += 1 }

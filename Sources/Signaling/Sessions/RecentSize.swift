@@ -1,16 +1,16 @@
 import Wire
 
-/// The greatest number of members that a session had lately. A number is remembered for one to three periods, because only the
-/// greatest of each period is kept.
+/// The largest number of members that a session recently had. A number is remembered for one to three periods, because
+/// only the maximum of each period is kept.
 struct RecentSize: Equatable, Sendable {
-    /// The greatest number in the current period, and in the one before.
+    /// The maximum in the current period, and in the previous one.
     private var current = 0
     private var former = 0
     private var began: Timestamp?
 
     var greatest: Int { max(current, former) }
 
-    /// Notes how many members there were since the previous call. Call this before the number changes.
+    /// Records the number of members since the previous call. Call this before the number changes.
     mutating func note(_ count: Int, for period: Duration, now: Timestamp) {
         if let began, now < began + period { return current = max(current, count) }
         let isRecent = began.map { now < $0 + period + period } ?? false

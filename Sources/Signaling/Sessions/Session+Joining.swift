@@ -1,6 +1,6 @@
 import Wire
 
-/// Admits new members: checks everything about a join that the token alone does not tell.
+/// Admits new members: checks everything about a join that the token alone does not show.
 extension Session {
     /// Returns true if the client may join with this token now. Otherwise sends an error.
     private func admits(
@@ -8,7 +8,7 @@ extension Session {
     ) -> Bool {
         let (client, re) = (request.client, request.re)
         if let match = grant.match, bindings[match] == nil {
-            let error = WireError(.tokenMatchEnded, "The match that this token was issued for has ended.")
+            let error = WireError(.tokenMatchEnded, "The match of this token has ended. Start a new search or call.")
             turn.tell(.client(client, .joinRefused(re: re, error, match: match)))
             return false
         }
@@ -29,7 +29,7 @@ extension Session {
             members.values.count(where: { $0.match == match }) - former(of: client, identity, grant).count
                 >= binding.places
         {
-            let error = WireError(.sessionFull, "All places in this match are taken. Start a new search or call.")
+            let error = WireError(.sessionFull, "Both people of this match have joined. Start a new search or call.")
             turn.fail(error, request)
             return false
         }
@@ -42,8 +42,8 @@ extension Session {
         return true
     }
 
-    /// Returns the members whose place in a match or call this person takes over. A person has one place: a connection that
-    /// could not resume must not keep the new one out, and a second device must not take the partner's place.
+    /// Returns the members whose place in a match or call this person takes over. A person has one place. A connection
+    /// that could not resume must not block the new one, and a second device must not take the partner's place.
     private func former(of client: ConnectionID, _ identity: IdentityID, _ grant: SessionGrant) -> [ConnectionID] {
         guard let match = grant.match, grant.holder != nil else { return [] }
         return order.filter { $0 != client && members[$0]?.match == match && members[$0]?.identity == identity }
@@ -68,7 +68,7 @@ extension Session {
         let size = connection.encodedSize
         lastNumber += 1
         let page = page(after: 0, for: client, reserved: size, turn)
-        // In a room, a person's role can change after the token was made.
+        // In a room, a person's role can change after the token was created.
         let capabilities = Capabilities(grant.match.flatMap { bindings[$0]?.rights?.role.sessionRole } ?? grant.role)
         var joined = SessionNotice.Joined()
         (joined.re, joined.session, joined.connection) = (request.re, id, connection)

@@ -28,8 +28,8 @@ extension Session {
         }
     }
 
-    /// Throws if new video would exceed the bandwidth limit. Audio takes so little that people can always talk.
-    /// - Parameter refusals: what to count if it would.
+    /// Throws if new video would exceed the bandwidth limit. Audio uses so little that it is always allowed.
+    /// - Parameter refusals: the counter to increment if it would.
     func permitBandwidth(
         video: Bool, counting refusals: WritableKeyPath<BandwidthRefusals, Int>, _ turn: inout Turn
     ) throws(WireError) {
@@ -43,7 +43,7 @@ extension Session {
 
     // MARK: Commands to the media plane
 
-    /// Tells the media plane to route a stream that is new or has moved to other transceivers.
+    /// Requests the media plane to route a stream that is new or has moved to other transceivers.
     func route(_ published: Published, _ turn: inout Turn) {
         guard isRouted else { return }
         let stream = published.stream
@@ -55,7 +55,8 @@ extension Session {
         )
     }
 
-    /// Tells the media plane to forward a stream to a subscriber. The media plane ignores a subscription without transceivers.
+    /// Requests the media plane to forward a stream to a subscriber. The media plane ignores a subscription without
+    /// transceivers.
     func route(
         _ verb: SessionVerb.Subscribe, by client: ConnectionID, former: SessionVerb.Subscribe?, _ turn: inout Turn
     ) {
@@ -117,7 +118,7 @@ extension Session {
         waits.append(Wait(one: one, other: other, until: until))
     }
 
-    /// Ends the wait for media between two members if neither subscribes to the other any longer.
+    /// Ends the wait for media between two members if neither still subscribes to the other.
     mutating func endWait(_ one: ConnectionID, _ other: ConnectionID) {
         guard case .waiting? = members[one]?.pairs[other], !wantsMedia(one, other) else { return }
         setPair(one, other, .idle)
@@ -188,7 +189,7 @@ extension Session {
         turn.send(.session(.subscriptionChanged(news)), to: subscriber)
     }
 
-    /// Tells the publisher and the subscribers of a stream how well it reaches the server.
+    /// Notifies the publisher and the subscribers of a stream how well the server receives it.
     func streamQuality(_ quality: SessionNotice.StreamQuality, _ turn: inout Turn) {
         guard isRouted, let published = streams[quality.stream] else { return }
         turn.send(.session(.streamQuality(quality)), to: published.stream.connection)

@@ -49,7 +49,8 @@ extension Session {
                 .sessionFull,
                 "A connection can publish at most \(turn.rules.streamsPerConnection) streams. Unpublish one first.")
         }
-        // Each member may publish as many streams as it can have at once. Further ones are charged, with their later end.
+        // A member may publish its maximum number of streams for free. Further streams are charged, together with their
+        // later end.
         if member.publications >= turn.rules.streamsPerConnection { try charge(2, turn) }
         let client = member.connection.id
         var stream = StreamInfo()
@@ -78,14 +79,14 @@ extension Session {
 
     private func owned(_ stream: StreamID, by client: ConnectionID) throws(WireError) -> Published {
         guard let published = streams[stream], published.stream.connection == client else {
-            throw WireError(.notFound, "Your connection is not publishing this stream.")
+            throw WireError(.notFound, "You are not publishing this stream. Send session.publish first.")
         }
         return published
     }
 
     private func existing(_ stream: StreamID) throws(WireError) -> Published {
         guard let published = streams[stream] else {
-            throw WireError(.notFound, "This stream is no longer in the session.")
+            throw WireError(.notFound, "This stream is not in the session. Use the ID from session.streamCreated.")
         }
         return published
     }
@@ -130,8 +131,8 @@ extension Session {
                 .notPermitted,
                 "You cannot subscribe to your own stream in a relayed session. Show the local stream instead.")
         }
-        // A subscription that exists may change, also to a new connection. A stream without video
-        // takes little, so a subscription that also asks for video is accepted, for its audio.
+        // An existing subscription may change, also to a new connection. A stream without video uses little, so a
+        // subscription that also requests video is accepted for its audio.
         if streams[verb.stream]?.subscribers[client] == nil {
             try permitBandwidth(video: verb.video && stream.hasVideo, counting: \.subscriptions, &turn)
         }
@@ -158,7 +159,7 @@ extension Session {
     {
         let publisher = try existing(stream).stream.connection
         guard let former = streams[stream]?.subscribers.removeValue(forKey: client) else {
-            throw WireError(.notFound, "Your connection is not subscribed to this stream.")
+            throw WireError(.notFound, "You are not subscribed to this stream. Send session.subscribe first.")
         }
         members[client]?.subscriptions.remove(stream)
         stopRouting(former, by: client, &turn)
@@ -192,13 +193,13 @@ extension Session {
         if let type = verb.type, !Self.isSignalType(type) {
             throw WireError(
                 .signalInvalid,
-                "A signal's type must have at most \(Limits.signalType) characters. "
-                    + "Letters (A-Z, a-z), digits, \"-\", \"_\" and \"~\" are allowed.")
+                "A signal's type must not exceed \(Limits.signalType) characters. "
+                    + "Use only letters (A-Z, a-z), digits, \"-\", \"_\" and \"~\".")
         }
         guard verb.data?.utf8.count ?? 0 <= Limits.signalData else {
             throw WireError(
                 .signalTooLarge,
-                "The signal's data is larger than \(Limits.signalData) bytes. Split it into several signals.")
+                "A signal's data must not exceed \(Limits.signalData) bytes. Split it into several signals.")
         }
         let client = member.connection.id
         let event = ServerMessage.session(
@@ -211,7 +212,7 @@ extension Session {
             }
             turn.send(event, to: to)
         } else {
-            // What is sent counts, in which JSON writes a control character in six bytes.
+            // Charge the encoded size, because JSON encodes a control character in six bytes.
             try charge(textSize: JSONWriter.size(of: verb.data ?? "") + (verb.type?.utf8.count ?? 0), turn)
             broadcast(event, &turn)
         }
@@ -245,7 +246,7 @@ extension Session {
         }
         try permitRemoval(of: removed, by: member)
         revoke(removed, by: member.identity, &turn)
-        // A token can be shared: everyone who joined with it leaves.
+        // A token can be shared, so everyone who joined with it is removed.
         let holders = order.filter { members[$0]?.token.fingerprint == removed.token.fingerprint }
         for holder in holders {
             turn.tell(.client(holder, .leftSession(id, .forceDisconnected, by: member.connection.id)))
@@ -258,7 +259,7 @@ extension Session {
         forceEnd(stream, of: try existing(stream).stream.connection, &turn)
     }
 
-    /// Ends a stream and tells everyone, including its publisher.
+    /// Ends a stream and notifies everyone, including its publisher.
     mutating func forceEnd(_ stream: StreamID, of owner: ConnectionID, _ turn: inout Turn) {
         removeStream(stream, owner: owner, &turn)
         let event = SessionNotice.StreamDestroyed(session: id, stream: stream, reason: .forceUnpublished)
@@ -296,5 +297,5 @@ extension Session {
 
 extension WireError {
     static let noConnection = WireError(
-        .notFound, "The other connection is no longer in the session. Choose one that still is.")
+        .notFound, "This connection is not in the session. Choose one that is.")
 }

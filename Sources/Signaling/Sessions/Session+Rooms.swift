@@ -1,20 +1,20 @@
 import Wire
 
-/// What a room tells its session.
+/// Events from a room for its session.
 public enum RoomSessionEvent: Equatable, Sendable {
-    /// A person is in the room with these rights, and may join the session with a token that is bound to this id.
+    /// A person is in the room with these rights, and may join the session with a token bound to this ID.
     case place(MatchID, RoomRights)
     /// The person is no longer in the room, so the token becomes invalid.
     case placeClosed(MatchID, GoneReason)
     /// Mutes all streams of these people, once.
     case mute(RoomTarget)
-    /// Ends the screens that these people share.
+    /// Stops the screen sharing of these people.
     case stopScreens(RoomTarget)
     /// Whether only hosts and cohosts may share screens.
     case screens(onlyOfHosts: Bool)
 }
 
-/// People in a room's session, by what their tokens are bound to.
+/// People in a room's session, identified by the IDs to which their tokens are bound.
 public enum RoomTarget: Equatable, Sendable {
     case one(MatchID)
     case everyone(except: MatchID)
@@ -27,7 +27,7 @@ public enum RoomTarget: Equatable, Sendable {
     }
 }
 
-/// The session of a room: roles that change, and moderation by the room's rules.
+/// The session of a room, where roles can change and the room's rules apply to moderation.
 extension Session {
     mutating func handle(_ event: RoomSessionEvent, _ turn: inout Turn) {
         switch event {
@@ -49,7 +49,8 @@ extension Session {
         }
     }
 
-    /// Throws if the room lets only hosts share screens. A client that calls its screen a camera cannot be told from others.
+    /// Throws if only hosts may share screens in the room. A client that declares its screen as a camera cannot be
+    /// detected.
     func permitScreen(_ verb: SessionVerb.Publish, by member: Member) throws(WireError) {
         guard verb.videoType == .screen, !mayShareScreen(member) else { return }
         throw WireError(.notPermitted, "Only hosts may share a screen in this room. Ask one of them.")
@@ -59,7 +60,7 @@ extension Session {
         !hasScreensOnlyOfHosts || member.match.flatMap { bindings[$0]?.rights?.role.moderates } ?? false
     }
 
-    /// Throws if the room does not let this moderator remove this person.
+    /// Throws if the room does not allow this moderator to remove this person.
     func permitRemoval(of member: Member, by moderator: Member) throws(WireError) {
         guard let rights = roomRights(of: moderator), let others = roomRights(of: member) else { return }
         try rights.permit(.remove(others))

@@ -1,13 +1,15 @@
 import Wire
 
-/// Introduces members to each other: the roster of a new member in pages, and later joins and departures.
+/// Introduces members to each other: sends the roster to a new member in pages, and announces later joins and
+/// departures.
 ///
-/// A client gets the next page only when it has acknowledged the previous one, so that a slow client is never sent more than it
-/// can take. Nothing is stored for a page but the number up to which a member knows the others. A page is made from the members
-/// of that moment: members who leave before their page are in none, and members who join before the last page are in one.
+/// A client receives the next page only after it has acknowledged the previous one, so that a slow client is never sent
+/// more than it can handle. The only state per page is the highest number of the members that the client knows. A page
+/// is made from the current members: members who leave before their page is made are on no page, and members who join
+/// before the last page are on one.
 ///
-/// A member who has the whole roster gets a message for each join. If such a member lags behind in a large session, its further
-/// joins come in pages too.
+/// A member who has the whole roster receives a message for each join. If such a member lags behind in a large session,
+/// further joins are also announced in pages.
 extension Session {
     /// The part of the roster that fits into one message.
     struct Page {
@@ -22,8 +24,8 @@ extension Session {
     ///
     /// - Parameters:
     ///   - number: the number of the last member on the previous page.
-    ///   - client: the client that gets the page. It is on no page.
-    ///   - reserved: the bytes of the message that are already used.
+    ///   - client: the client that receives the page. It is on no page.
+    ///   - reserved: the number of bytes of the message that are already used.
     func page(after number: UInt64, for client: ConnectionID, reserved: Int = 0, _ turn: Turn) -> Page {
         var page = Page(last: number)
         var size = reserved
@@ -63,21 +65,22 @@ extension Session {
         turn.send(.session(.roster(roster)), to: client)
     }
 
-    /// Announces joins to this client in pages from now on, because the client did not acknowledge enough to get another
-    /// `connectionCreated`. In a small session, where clients need not understand pages, sends that message anyway.
+    /// Switches this client to pages for joins, because it did not acknowledge enough to receive another
+    /// `connectionCreated`. In a small session, where clients need not support pages, sends that message anyway.
     mutating func lagging(_ client: ConnectionID, behind other: ConnectionID, _ turn: inout Turn) {
         guard let new = members[other], members[client] != nil, introduced[client] == nil else { return }
         guard order.count <= turn.rules.largeSession else { return introduced[client] = new.number - 1 }
         turn.send(.session(.connectionCreated(.init(session: id, connection: new.connection))), to: client)
     }
 
-    /// Returns true if the client has been told of the member with this number, or is that member.
+    /// Returns true if the client was notified of the member with this number, or is that member.
     func knows(_ client: ConnectionID, _ number: UInt64) -> Bool {
         guard let last = introduced[client] else { return true }
         return number <= last || members[client]?.number == number
     }
 
-    /// Sends a message about a member to all who know that member. The others get the member's state with its page.
+    /// Sends a message about a member to everyone who knows that member. The others receive the member's state with
+    /// their page.
     func broadcast(
         _ message: ServerMessage, about number: UInt64?, except excluded: ConnectionID? = nil, _ turn: inout Turn
     ) {

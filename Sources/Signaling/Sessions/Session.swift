@@ -54,10 +54,11 @@ public struct Session: Machine, Equatable, Sendable {
         var match: MatchID?
         var token: Token
         var isDropped = false
-        /// Whether the others were told that this member has dropped.
+        /// Whether the others were notified that this member has dropped.
         var isDropAnnounced = false
         var streams: [StreamID] = []
-        /// How many streams this member has published so far. Members who follow a departure begin with the number that is free.
+        /// How many streams this member has published so far. Members who follow a departure start at the number that
+        /// is free.
         var publications = 0
         /// Streams that this member subscribes to.
         var subscriptions: Set<StreamID> = []
@@ -93,7 +94,8 @@ public struct Session: Machine, Equatable, Sendable {
     /// A match, a call, a legacy client or a person in a room. When it ends, the tokens that were created for it become
     /// invalid.
     struct Binding: Equatable, Sendable {
-        /// The maximum number of members that may join with these tokens, because a person could share their token.
+        /// The maximum number of members that may join with these tokens. It is limited because a person could share
+        /// their token.
         var places: Int
         /// The call to notify of each join.
         var call: CallID?
@@ -114,23 +116,25 @@ public struct Session: Machine, Equatable, Sendable {
     var order: [ConnectionID] = []
     var members: [ConnectionID: Member] = [:]
     var lastNumber: UInt64 = 0
-    /// For members who do not know all others: the highest number of those they know. They get the others in pages.
+    /// For members who do not know all others yet: the highest number that they know. The rest follow in pages.
     var introduced: [ConnectionID: UInt64] = [:]
     var streams: [StreamID: Published] = [:]
     /// The budget for messages to all members; nil if it is full.
     var traffic: Budget?
     /// The budget for joins that follow departures; nil if it is full.
     var arrivals: Budget?
-    /// The greatest number of members lately.
+    /// The largest number of members that the session recently had.
     var recentSize = RecentSize()
-    /// Streams whose latest properties are not announced yet, because the budget was exhausted, and when to announce them.
+    /// Streams whose latest properties are not announced yet because the budget was exhausted, and when to announce
+    /// them.
     var unannounced: [StreamID] = []
     var announceAt: Timestamp?
     /// Whether a moderator has muted everyone, including future publishers (OpenTok's `forceMuteAll`).
     var isMuted = false
-    /// Whether the room lets only its hosts share screens.
+    /// Whether only hosts may share screens in this room.
     var hasScreensOnlyOfHosts = false
-    /// Whether the session or the server sends as much as it may. The media plane repeats this while it lasts.
+    /// Whether the session or the server has reached its bandwidth limit. The media plane repeats this event while it
+    /// lasts.
     var isFull = false
     /// When the mute of a session without members ends.
     var muteUntil: Timestamp?
@@ -142,7 +146,7 @@ public struct Session: Machine, Equatable, Sendable {
     /// are stored, so they survive a restart.
     var revoked: [[UInt8]: Timestamp] = [:]
     private static let maxRevoked = 4096
-    /// When to look whether some of them have expired.
+    /// When to check whether some of them have expired.
     private var revokedCheckAt: Timestamp?
     /// When to delete the chat lines of a match that has ended. They are kept for a while in case of a report.
     private var transcriptUntil: Timestamp?
@@ -226,7 +230,7 @@ public struct Session: Machine, Equatable, Sendable {
             isMuted = moderation.isMuted
             muteUntil = isMuted ? turn.now + turn.rules.muteGrace : nil
         case .report(var report, let client, let re):
-            // The report counts more than its chat lines, so it is stored without them if space is short.
+            // The report is more important than its chat lines, so it is stored without them if space is short.
             report.lines = turn.permit == .all ? lines : []
             turn.persist(.report(report))
             turn.ok(Request(client, re))
@@ -254,7 +258,8 @@ public struct Session: Machine, Equatable, Sendable {
         turn.persist(.revoked(revocation))
     }
 
-    /// Only a confirmed clock counts. If it was wrong, a removed member could come back with the token once it is corrected.
+    /// Deletes expired entries. Only a confirmed clock counts. With a wrong clock, a removed member could return with
+    /// the token once the clock is corrected.
     private mutating func forgetExpiredTokens(_ turn: Turn) {
         if let wall = turn.moment.confirmedWall { revoked = revoked.filter { $0.value > wall } }
         revokedCheckAt = revoked.values.min().map { turn.moment.look(forWall: $0) }
@@ -274,7 +279,7 @@ public struct Session: Machine, Equatable, Sendable {
     private mutating func setDropped(_ isDropped: Bool, _ client: ConnectionID, _ turn: inout Turn) {
         guard let member = members[client], member.isDropped != isDropped else { return }
         members[client]?.isDropped = isDropped
-        // Dropping is charged together with the return. If the budget is exhausted, neither is announced.
+        // A drop is charged together with the return. If the budget is exhausted, neither is announced.
         var isAnnounced = member.isDropAnnounced
         if isDropped { isAnnounced = affords(2, turn) }
         members[client]?.isDropAnnounced = isDropped && isAnnounced
@@ -343,7 +348,7 @@ public struct Session: Machine, Equatable, Sendable {
 
     /// Ends a match, call, legacy client or place in a room: removes the members who joined with its tokens.
     ///
-    /// - Parameter reason: what the other members are told.
+    /// - Parameter reason: the reason sent to the other members.
     mutating func close(_ match: MatchID, as reason: GoneReason = .forceDisconnected, _ turn: inout Turn) {
         guard bindings.removeValue(forKey: match) != nil else { return }
         let holders = order.filter { members[$0]?.match == match }

@@ -22,7 +22,7 @@ struct JWT {
     /// Parses a token. The signature is verified before any claim is read.
     init(verifying text: String, with project: Project, now: Timestamp) throws(WireError) {
         guard text.utf8.count <= Limits.token else {
-            throw WireError(.tokenMalformed, "The token is longer than \(Limits.token) bytes.")
+            throw WireError(.tokenMalformed, "The token must not exceed \(Limits.token) bytes.")
         }
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),

@@ -1,9 +1,9 @@
 import Wire
 
-/// What a verified room token allows.
+/// The permissions of a verified room token.
 public struct RoomGrant: Equatable, Sendable {
     public var room: RoomName
-    /// The room for which the token was made. A later room of the same name is another one.
+    /// The room for which the token was created. A later room with the same name has another ID.
     public var id: RoomID
     public var role: RoomRole
     /// The name to show; empty if the holder may choose it.
@@ -29,7 +29,7 @@ extension Project {
     func makeRoomToken(
         _ claims: RoomTokenClaims, now: Timestamp, using generator: inout some RandomNumberGenerator
     ) -> String {
-        // Makes each token different from all others, so that the removal of one holder does not affect another.
+        // Makes each token unique, so that removing one holder does not affect another.
         let nonce = RoomID.random(using: &generator)
         return JWT.sign(self) { writer in
             writer.member("iss", apiKey)
@@ -51,7 +51,7 @@ extension Project {
         guard let room = token.string("room").flatMap({ RoomName($0) }),
             let id = token.string("room_id").flatMap({ RoomID($0) })
         else {
-            throw WireError(.tokenRoom, "The token names no room. Get one from POST /v1/rooms/{name}/tokens.")
+            throw WireError(.tokenRoom, "The token has no valid room claim. Get one from POST /v1/rooms/{name}/tokens.")
         }
         guard let role = token.string("role").flatMap(RoomRole.init(rawValue:)) else {
             throw WireError(.tokenRole, "The token's role must be host, cohost or guest.")
@@ -69,7 +69,7 @@ extension Project {
     /// The longest lifetime of a request token, the same as OpenTok's.
     private static let longestRequestToken: Duration = .seconds(300)
 
-    /// Returns a token for requests over HTTP that require the API secret.
+    /// Returns a token for HTTP requests that require the API secret.
     public func makeRequestToken(now: Timestamp, lifetime: Duration = .seconds(60)) -> String {
         JWT.sign(self) { writer in
             writer.member("iss", apiKey)
@@ -79,9 +79,9 @@ extension Project {
         }
     }
 
-    /// Checks the token of a request that requires the API secret.
+    /// Verifies the token of a request that requires the API secret.
     ///
-    /// Such a token has no scope. Clients hold tokens that have one, and must not become operators with them.
+    /// Such a token has no scope. Tokens of clients have a scope, so clients cannot use them to act as operators.
     public func verifyRequestToken(_ text: String, now: Timestamp) throws(WireError) {
         let token = try JWT(verifying: text, with: self, now: now)
         try token.check(project: self, scope: nil, longest: Self.longestRequestToken, now: now)

@@ -1,13 +1,13 @@
 import Crypto
 import Wire
 
-/// An API key, the secret that signs tokens, and the key that makes ids. Anyone who has the secret can create tokens.
+/// An API key, the secret that signs tokens, and the key that creates IDs. Anyone who has the secret can create tokens.
 ///
-/// The secret can be rotated: for a while, tokens signed by the previous secret are accepted too. Ids do not depend on the
-/// secret, so they survive a rotation.
+/// The secret can be rotated: for a while, tokens signed by the previous secret are also accepted. IDs do not depend on
+/// the secret, so they survive a rotation.
 public struct Project: Sendable, Equatable {
     public let apiKey: String
-    /// Makes the ids. It stays the same when the secret is rotated.
+    /// Creates the IDs. It stays the same when the secret is rotated.
     public let serverKey: ServerKey
     private let signingKey: SymmetricKey
     private let previous: Previous?
@@ -18,7 +18,7 @@ public struct Project: Sendable, Equatable {
     /// The secret before the last rotation.
     public struct PreviousSecret: Sendable, Equatable {
         public var secret: String
-        /// The end of the overlap. From then on, tokens signed by this secret are refused.
+        /// The end of the overlap. Tokens signed by this secret are refused after it.
         public var acceptedUntil: Timestamp
 
         public init(secret: String, acceptedUntil: Timestamp) {
@@ -33,7 +33,7 @@ public struct Project: Sendable, Equatable {
 
     /// Creates a project, or returns `nil` if the key is not numeric or a secret is too short.
     ///
-    /// - Parameter serverKey: the key that makes the ids; nil if the secret makes them.
+    /// - Parameter serverKey: the key that creates the IDs; nil if the secret creates them.
     public init?(
         apiKey: String, secret: String, serverKey: ServerKey? = nil, previous: PreviousSecret? = nil
     ) {
@@ -71,7 +71,7 @@ public struct Project: Sendable, Equatable {
         if constantTimeEquals(Self.code(of: bytes, signingKey), signature) { return }
         guard let previous, constantTimeEquals(Self.code(of: bytes, previous.key), signature) else {
             throw WireError(
-                .tokenSignature, "The token was not signed with this project's secret. Sign it with that secret.")
+                .tokenSignature, "The token was not signed with this project's API secret. Sign it with that secret.")
         }
         guard now < previous.acceptedUntil else {
             throw WireError(
@@ -86,7 +86,7 @@ public struct Project: Sendable, Equatable {
 }
 
 extension Project: CustomStringConvertible, CustomReflectable {
-    /// Without the keys, so that they are not printed by accident.
+    /// Omits the keys, so that they are not printed by accident.
     public var description: String { "project \(apiKey)" }
     public var customMirror: Mirror { Mirror(self, children: ["apiKey": apiKey]) }
 }

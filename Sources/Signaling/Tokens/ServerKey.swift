@@ -1,9 +1,9 @@
 import Crypto
 
-/// The key that makes session ids, identity secrets and public person ids.
+/// The key that creates session IDs, identity secrets and public person IDs.
 ///
-/// These ids prove themselves and are not stored, so the key must never change: with another key, every session id would be
-/// invalid and every anonymous identity would be refused.
+/// These IDs are verified by computing them again instead of being stored, so the key must never change. With another
+/// key, every session ID would be invalid and every anonymous identity would be refused.
 public struct ServerKey: Sendable, Equatable {
     private let key: SymmetricKey
 
@@ -24,7 +24,7 @@ public struct ServerKey: Sendable, Equatable {
 }
 
 extension ServerKey: CustomStringConvertible, CustomReflectable {
-    /// Without the key, so that it is not printed by accident.
+    /// Omits the key, so that it is not printed by accident.
     public var description: String { "server key" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

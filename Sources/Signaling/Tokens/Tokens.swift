@@ -115,8 +115,8 @@ extension Project {
         )
     }
 
-    /// Returns the claim that binds a token of a match or call to a person: sixteen bytes of a keyed hash. Readers of the token
-    /// learn nothing from it, and it differs in each match, so that a person's tokens cannot be linked.
+    /// Returns the claim that binds a token of a match or call to a person: sixteen bytes of a keyed hash. It reveals
+    /// nothing to readers of the token, and differs in each match, so that a person's tokens cannot be linked.
     func holder(_ identity: IdentityID, of match: MatchID) -> String {
         let code = serverKey.authenticationCode(Array("confab holder\n".utf8) + match.bytes + identity.bytes)
         return Base64URL.encode(code.prefix(16))

@@ -1,5 +1,6 @@
-/// A JSON parser for untrusted bytes. It accepts at most `Limits.jsonDepth` nested levels and `Limits.jsonMembers` members per
-/// object. It rejects duplicate names, whose meaning RFC 8259 §4 leaves open. No input makes it trap.
+/// A JSON parser for untrusted bytes. It accepts at most `Limits.jsonDepth` nested levels and `Limits.jsonMembers`
+/// members per object. It rejects duplicate names, because RFC 8259 §4 leaves their meaning open. No input makes it
+/// trap.
 ///
 /// Written for speed: Foundation's coders take 6–7 µs for a message that this parser reads in under one. See
 /// `docs/decisions/0002-own-json-codec.md`.
@@ -11,7 +12,7 @@ public struct JSONReader {
 
     /// Parses exactly one JSON value, with optional white space around it.
     ///
-    /// - Throws: a ``JSONError`` that says what is wrong and at which byte.
+    /// - Throws: a ``JSONError`` with the problem and its byte offset.
     public static func parse(_ bytes: some Collection<UInt8>) throws(JSONError) -> JSONValue {
         let result =
             bytes.withContiguousStorageIfAvailable { buffer in parse(buffer: buffer) }

@@ -56,7 +56,7 @@ public struct JSONObject: Hashable, Sendable {
 
 /// The reason why bytes are not JSON that ``JSONReader`` accepts.
 public struct JSONError: Error, Hashable, Sendable {
-    /// What is wrong, as a phrase such as "unterminated string".
+    /// The problem, as a phrase such as "unterminated string".
     public var message: String
     /// Where parsing stopped: the number of bytes from the start.
     public var offset: Int

@@ -15,6 +15,6 @@ struct Backoff: Equatable, Sendable {
         return .milliseconds(Int64.random(in: milliseconds / 2...milliseconds, using: &random))
     }
 
-    /// Makes the next delay the shortest again.
+    /// Resets the delay to the shortest.
     mutating func reset() { ceiling = Self.shortest }
 }

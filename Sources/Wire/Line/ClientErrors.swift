@@ -1,6 +1,6 @@
 /// Errors that the client itself detects. They are never sent. The web SDK has the same codes.
 extension WireError.Code {
-    /// A request was made before `connect`, or after the client line ended.
+    /// A request was made before `connect`, or after the signaling client ended.
     public static let notConnected: Self = "not_connected"
     /// The client has left, so its unanswered requests get no answers.
     public static let left: Self = "left"
@@ -22,10 +22,10 @@ extension WireError {
     static let connectFailed = WireError(
         .connectFailed, "The server cannot be reached. Check your connection and try again.", retryable: true)
     static let connectionRestarted = WireError(
-        .connectionRestarted, "The connection was lost for too long and a new one was started. Try again.",
+        .connectionRestarted, "The connection was lost for too long, so a new one was started. Try again.",
         retryable: true)
     static let tooManyRequests = WireError(
-        .tooManyRequests, "Too many requests are waiting for an answer. Wait for some of them, then try again.",
+        .tooManyRequests, "Too many requests are waiting for a response. Wait for some of them, then try again.",
         retryable: true)
     static let offlineQueueFull = WireError(
         .offlineQueueFull, "Too many messages are waiting for the connection. Try again after it is restored.",
@@ -39,7 +39,7 @@ extension WireError {
         .malformed, "The server's welcome does not match this client's hello. Connect again.", retryable: true)
 
     static func unnumbered(_ type: String) -> WireError {
-        WireError(.malformed, "\"\(type)\" cannot be sent as a request: it has no answer.")
+        WireError(.malformed, "\"\(type)\" has no response. Send it as a message, not as a request.")
     }
 
     /// Returns the reason for a socket that closed without an error message.

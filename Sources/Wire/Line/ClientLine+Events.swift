@@ -1,5 +1,5 @@
 extension ClientLine {
-    /// One of the WebSockets that a client line opens. Events of older WebSockets are ignored.
+    /// One of the WebSockets that a signaling client opens. Events of older WebSockets are ignored.
     public struct Socket: Hashable, Sendable {
         /// The number of the socket, from 1.
         public let number: UInt64
@@ -13,13 +13,13 @@ extension ClientLine {
         public init(rawValue: UInt64) { self.rawValue = rawValue }
     }
 
-    /// Settings of a client line. The defaults suit an interactive client.
+    /// Settings of a signaling client. The defaults suit an interactive client.
     public struct Options: Equatable, Sendable {
-        /// Whether to open a new socket when one ends without `leave` (`protocol/README.md` §3). If false, the client line ends
-        /// with its socket.
+        /// Whether to open a new socket when one ends without `leave` (`protocol/README.md` §3). If false, the
+        /// signaling client ends with its socket.
         public var reconnects = true
-        /// How long connecting for the first time may take, including all attempts; nil for no limit. After that time, the
-        /// client line ends with `connect_failed`.
+        /// How long connecting for the first time may take, including all attempts; nil for no limit. After that time,
+        /// the signaling client ends with `connect_failed`.
         public var connectTimeout: Duration? = .seconds(20)
         /// How long one socket may take from `open` to the welcome. The server waits for a hello equally long
         /// (`protocol/README.md` §1).
@@ -34,15 +34,15 @@ extension ClientLine {
         public init() {}
     }
 
-    /// An event that the owner of a client line reports to it.
+    /// An event that the owner of a signaling client reports to it.
     public enum Event: Equatable, Sendable {
-        /// Connect. Only the first `connect` has an effect: a client line that has ended does not start again.
+        /// Connect. Only the first `connect` has an effect: a signaling client that has ended does not start again.
         case connect
         /// The WebSocket of `Effect.open` is open, with the subprotocol `confab.v1`.
         case opened(Socket)
         /// A text message arrived.
         case received([UInt8], on: Socket)
-        /// Something other than a text message arrived, such as a WebSocket ping. It shows that the server is alive
+        /// Something other than a text message arrived, such as a WebSocket ping. This shows that the server is alive
         /// (`protocol/README.md` §1).
         case heard(Socket)
         /// The WebSocket ended, or could not be opened. The code is from the server's close frame. It is 1005 if the frame had
@@ -51,16 +51,16 @@ extension ClientLine {
         /// Send a request, which can be any message but `hello`, `ack`, `ping` and `bye`. Each request causes exactly one
         /// `answered` or `failed`. Without a connection, the request waits for one.
         case request(RequestID, ClientMessage)
-        /// The network changed, or the application is in the foreground again. The client line pings immediately, or connects
-        /// without waiting for the backoff unless the server requested a pause.
+        /// The network changed, or the application is in the foreground again. The signaling client pings immediately,
+        /// or connects without waiting for the backoff unless the server requested a pause.
         case networkChanged
         /// Leave immediately, so that the connection cannot be resumed (`protocol/README.md` §3). The client line ends. If the
         /// connection is away, the server learns it afterwards: see ``ClientLine/farewellDeadline``.
         case leave
     }
 
-    /// An instruction or a notification for the owner of a client line. Carry out effects in order. If an effect makes you call
-    /// the client line again, finish the current effects before the new ones.
+    /// An instruction or a notification for the owner of a signaling client. Carry out effects in order. If an effect
+    /// makes you call the signaling client again, finish the current effects before the new ones.
     public enum Effect: Equatable, Sendable {
         /// Open a WebSocket, and report `opened` or `closed`.
         case open(Socket)
@@ -70,11 +70,11 @@ extension ClientLine {
         case close(Socket, CloseCode)
         /// The server sent its welcome.
         case connected(Welcome, Start)
-        /// The socket ended, and the client line is trying to connect again. Requests wait in the meantime. The server keeps
-        /// the connection for the grace period (`protocol/README.md` §3).
+        /// The socket ended, and the signaling client is trying to connect again. Requests wait in the meantime. The
+        /// server keeps the connection for the grace period (`protocol/README.md` §3).
         case reconnecting
-        /// The server no longer keeps the connection, so it cannot be resumed. The client line still tries to connect;
-        /// `connected` follows with `Start.restarted`.
+        /// The server no longer keeps the connection, so it cannot be resumed. The signaling client still tries to
+        /// connect; `connected` follows with `Start.restarted`.
         case expired
         /// The server's answer to a request, which may be an `error` (`protocol/README.md` §1).
         case answered(RequestID, ServerMessage)
@@ -99,13 +99,13 @@ extension ClientLine {
         /// The same client connection continues on a new socket. No message is lost or delivered twice (`protocol/README.md`
         /// §3).
         case resumed
-        /// A new client connection, because the old connection could not be resumed for the given reason. All unanswered
-        /// requests have failed with `connection_restarted`. `Welcome.state` tells what the server knows now
+        /// A new client connection, because the old connection could not be resumed for the given reason. All
+        /// unanswered requests have failed with `connection_restarted`. `Welcome.state` contains the current state
         /// (`protocol/README.md` §3).
         case restarted(because: WireError)
     }
 
-    /// The reason why a client line ended.
+    /// The reason why a signaling client ended.
     public struct Ending: Equatable, Sendable {
         /// The close code of the most recent socket; 1000 after `leave`.
         public var code: CloseCode

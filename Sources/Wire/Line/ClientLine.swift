@@ -1,7 +1,7 @@
-/// The client's end of a client connection (`protocol/README.md` §1 to §3): the hello, numbering, acknowledgements, requests
-/// and their answers, pings, reconnecting and resuming.
+/// The client's end of a client connection (`protocol/README.md` §1 to §3): hello, numbering, acknowledgements, requests,
+/// pings, reconnecting and resuming.
 ///
-/// A client line does no I/O and reads no clock. Its owner reports events, carries out the returned effects, and calls
+/// A signaling client has no I/O and no clock. Its owner reports events, carries out the returned effects, and calls
 /// `handleTimeout` at the time `nextTimeout`. That time may change with every call.
 ///
 /// ```swift
@@ -12,8 +12,8 @@
 /// carryOut(line.handle(.request(id, .count), now: now))                  // .send(request, on: socket), later .answered(id, …)
 /// ```
 ///
-/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once and
-/// in order, unless `restarted` or `ended` reports that some may be lost. `Options` limits how many messages are kept.
+/// Invariants: each request gets exactly one `answered` or `failed`. Each numbered message of the server is delivered once,
+/// in order, unless `restarted` or `ended` reports a possible loss. `Options` limits how many messages are kept.
 public struct ClientLine: Sendable {
     /// Legal transitions: `idle` → `opening`, `ended`; `opening` → `greeting`, `waiting`, `ended`; `greeting` →
     /// `connected`, `waiting`, `ended`; `connected` → `waiting`, `ended`; `waiting` → `opening`, `ended`.
@@ -23,7 +23,7 @@ public struct ClientLine: Sendable {
         /// The hello was sent, and the welcome must arrive before `until`.
         case greeting(Socket, until: Timestamp)
         case connected(Socket, since: Timestamp)
-        /// Waiting until the next attempt to connect. `isRequested` tells whether the server requested this pause.
+        /// Waiting until the next attempt to connect. `isRequested`: whether the server requested this pause.
         case waiting(until: Timestamp, isRequested: Bool)
         case ended(Ending)
     }
@@ -44,10 +44,10 @@ public struct ClientLine: Sendable {
     /// The minimum silence before a ping. A welcome with a shorter time cannot make this client ping more often.
     private static let minSilence = Duration.seconds(1)
 
-    /// The hello to send on each new socket. The client line fills in `resume`, and sets `identity` when a welcome contains a
-    /// new identity. If the token expires, set a new token here.
+    /// The hello to send on each new socket. `resume` is filled in automatically, and so is the `identity` of a
+    /// welcome. If the token expires, set a new token here.
     public var hello: Hello
-    /// The most recent welcome, even while reconnecting and after the client line has ended; nil before the first welcome.
+    /// The most recent welcome, also while reconnecting and after the end; nil before the first welcome.
     public private(set) var welcome: Welcome?
     let options: Options
     var random: any RandomNumberGenerator & Sendable
@@ -69,10 +69,10 @@ public struct ClientLine: Sendable {
     /// Tells the server about a `leave` that happened while the connection was away.
     var farewell: Farewell?
 
-    /// Creates a client line that does nothing until ``Event/connect``.
+    /// Creates a signaling client that does nothing until ``Event/connect``.
     ///
     /// - Parameters:
-    ///   - hello: the hello to send, which says who the client is. The member `resume` is ignored.
+    ///   - hello: the hello to send, which identifies the client. The member `resume` is ignored.
     ///   - options: timeouts and limits.
     ///   - random: the random number generator for the jitter of the backoff.
     public init(hello: Hello, options: Options = Options(), random: any RandomNumberGenerator & Sendable) {
@@ -85,13 +85,13 @@ public struct ClientLine: Sendable {
     /// Whether the server has sent its welcome on the current socket.
     public var isConnected: Bool { if case .connected = state { true } else { false } }
 
-    /// The reason why the client line ended; nil if it has not ended.
+    /// The reason why the signaling client ended; nil if it has not.
     public var ending: Ending? { if case .ended(let ending) = state { ending } else { nil } }
 
     /// The number of requests that have neither been answered nor failed, including requests that are waiting for a connection.
     public var unansweredCount: Int { exchange.unansweredCount }
 
-    /// When the next attempt to connect begins; nil unless the client line is waiting for that time.
+    /// When the next attempt to connect begins; nil unless the signaling client is waiting for that time.
     public var nextAttempt: Timestamp? { if case .waiting(let until, _) = state { until } else { nil } }
 
     var socket: Socket? {
@@ -375,7 +375,7 @@ public struct ClientLine: Sendable {
         effects.append(.expired)
     }
 
-    /// The server keeps nothing to resume, so no more answers will come.
+    /// Discards the state for resuming, because the server no longer has the connection. No more answers will come.
     private mutating func forgetPlace(because reason: WireError, _ effects: inout [Effect]) {
         (place, placeDeadline, restartReason) = (nil, nil, reason)
         failAll(.connectionRestarted, &effects)

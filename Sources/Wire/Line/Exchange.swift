@@ -3,8 +3,8 @@
 ///
 /// Invariant: a request is in `unanswered` from `send` until `takeRequest` or the end of the exchange.
 struct Exchange: Sendable {
-    /// How many messages may arrive before an acknowledgement is sent in a message of its own (`protocol/README.md` §1). The
-    /// next constant limits the time.
+    /// How many messages may arrive before an acknowledgement is sent in a separate message (`protocol/README.md` §1).
+    /// The next constant limits the time.
     private static let maxUnacknowledged = 32
     private static let maxAcknowledgementDelay = Duration.seconds(2)
 

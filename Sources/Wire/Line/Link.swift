@@ -1,9 +1,9 @@
 /// One end of a client connection's numbering (`protocol/README.md` §1 and §3): which messages were sent and not yet
-/// acknowledged, and which were received. It owns no socket and reads no clock, so the server, the SDK and the tests can use
-/// the same code.
+/// acknowledged, and which were received. It has no socket and no clock, so that the server, the SDK and the tests can
+/// use the same code.
 ///
-/// Invariant: every message that was sent with `send` is either acknowledged or kept for replay. If such a message was dropped,
-/// `replay` reports it.
+/// Invariant: every message that was sent with `send` is either acknowledged or kept for replay. If such a message was
+/// dropped, `replay` reports it.
 public struct Link: Equatable, Sendable {
     /// How many sent messages are kept for a resume. Both limits apply.
     public struct Bounds: Equatable, Sendable {

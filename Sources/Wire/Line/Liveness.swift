@@ -1,16 +1,17 @@
-/// Detects whether the server is still there (`protocol/README.md` §1). Sends a ping after a time of silence, and gives up the
-/// socket after the same time without an answer.
+/// Detects whether the server still responds (`protocol/README.md` §1). Sends a ping after a period of silence, and
+/// abandons the socket after the same period without an answer.
 ///
-/// Only received messages show that the server is there. A check that comes late shows that this device was asleep or too busy to
-/// read what has arrived. The client then sends another ping and does not give up yet.
+/// Only received messages show that the server responds. A late check shows that this device was asleep or too busy to
+/// read messages that had arrived. The client then sends another ping and does not abandon the socket yet.
 struct Liveness: Equatable, Sendable {
     enum Verdict: Equatable, Sendable {
         case ping, dead
     }
 
-    /// A check that is later than this does not count. Timers of a device that is awake are less late.
+    /// A check that is later than this is ignored. Timers of an awake device are less late.
     private static let lateness = Duration.seconds(1)
-    /// Maximum checks in a row that do not count. Browsers delay the timers of hidden pages by a minute again and again.
+    /// Maximum number of consecutive checks that are ignored. Browsers repeatedly delay the timers of hidden pages by a
+    /// minute.
     private static let maxLateChecks = 3
 
     private let silence: Duration
@@ -22,9 +23,9 @@ struct Liveness: Equatable, Sendable {
 
     mutating func heard(now: Timestamp) { (heardAt, pingedAt, lateChecks) = (now, nil, 0) }
 
-    /// Records that a ping is sent now, without waiting for a silence.
+    /// Records that a ping is sent now, without waiting for a period of silence.
     ///
-    /// - Returns: false if the previous ping has no answer yet, so another ping would be useless.
+    /// - Returns: false if the previous ping has not been answered yet, so that another ping would be useless.
     mutating func ping(now: Timestamp) -> Bool {
         guard pingedAt == nil else { return false }
         pingedAt = now

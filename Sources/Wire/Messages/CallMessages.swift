@@ -107,15 +107,15 @@ extension CallVerb {
 
 /// A server's message about calls (`protocol/people.md` §12).
 public enum CallNotice: Equatable, Sendable, MessageSet {
-    /// Tells the caller's device that the call exists. Answers `start` and `rejoin`.
+    /// Notifies the caller's device that the call exists. Answers `start` and `rejoin`.
     case placed(Placed)
-    /// Tells the caller's device on how many devices the call is ringing. Sent again when that number changes.
+    /// Notifies the caller's device of how many devices are ringing. Sent again when that number changes.
     case ringing(Ringing)
-    /// Tells each online device of the callee that a call is ringing. Also sent to a device that goes online or rejoins while
-    /// the call is ringing.
+    /// Notifies each online device of the callee that a call is ringing. Also sent to a device that goes online or
+    /// rejoins while the call is ringing.
     case incoming(Incoming)
-    /// Tells the caller's device and the device that accepted the call to join the session with this token. Answers `accept`
-    /// and `rejoin`.
+    /// Asks the caller's device and the device that accepted the call to join the session with this token. Answers
+    /// `accept` and `rejoin`.
     case accepted(Accepted)
     /// The other person turned their video on or off.
     case changed(CallVideo)
@@ -250,7 +250,7 @@ extension CallNotice {
     public struct Partner: Payload, Hashable {
         /// The call that both are in.
         public var call = CallID(high: 0, low: 0)
-        /// Whether the other person is connected, or disconnected but may still come back.
+        /// Whether the other person is connected, or disconnected but able to return.
         public var state = PartnerState.connected
         public init() {}
         public init(call: CallID, state: PartnerState) { (self.call, self.state) = (call, state) }
@@ -315,7 +315,7 @@ extension CallNotice {
 public struct CallVideo: Payload, Hashable {
     /// The id of the call.
     public var call = CallID(high: 0, low: 0)
-    /// Whether video is sent from now on: by the sender of a request, or by the other person in a notice.
+    /// Whether video is sent after this change: by the sender of a request, or by the other person in a notice.
     public var video = true
     public init() {}
     public init(call: CallID, video: Bool) { (self.call, self.video) = (call, video) }

@@ -84,7 +84,7 @@ public struct FieldCoder {
     public mutating func choice<C: RawRepresentable<String>>(_ name: String, _ value: inout C) throws(WireError) {
         var raw = value.rawValue
         try string(name, &raw, max: Limits.name)
-        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "a value that the protocol defines") }
+        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "a value listed in the protocol") }
         value = choice
     }
 
@@ -93,7 +93,7 @@ public struct FieldCoder {
         var raw = value?.rawValue
         try string(name, &raw, max: Limits.name)
         guard let raw else { return value = nil }
-        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "a value that the protocol defines") }
+        guard let choice = C(rawValue: raw) else { throw Self.malformed(name, "a value listed in the protocol") }
         value = choice
     }
 

@@ -1,8 +1,8 @@
-// The messages with which a connection begins (`protocol/README.md` §1 and §3): the client's `hello`, and the server's
+// The messages that start a connection (`protocol/README.md` §1 and §3): the client's `hello`, and the server's
 // `welcome` with a snapshot of the client's state.
 
-/// The first message of a client on each socket: who it is, and which connection to resume. Without `identity` and `token`, the
-/// server creates a new anonymous identity. A hello with both is answered with `malformed`.
+/// The first message of a client on each socket. Contains its identity and the connection to resume. Without `identity`
+/// and `token`, the server creates a new anonymous identity. A hello with both is answered with `malformed`.
 public struct Hello: Payload {
     /// A request to continue an earlier client connection (`protocol/README.md` §3).
     public struct Resume: Payload {
@@ -46,7 +46,7 @@ public struct Hello: Payload {
 
 /// The answer to `hello`.
 public struct Welcome: Payload {
-    /// What a client needs to resume its connection.
+    /// The data for resuming a connection.
     public struct Resume: Payload {
         /// The secret that proves the right to resume. Do not share it with other clients. Each welcome contains a new secret,
         /// which replaces the previous one.
@@ -72,8 +72,8 @@ public struct Welcome: Payload {
         public var interests = 0
         /// Maximum bytes of a signal's data.
         public var signal = Limits.signalData
-        /// How long a client waits for the partner's stream in a match before it tells the user that there is none; nil if the
-        /// server sets no time.
+        /// How long a client waits for the partner's stream in a match before it reports to the user that there is
+        /// none; nil if the server does not specify a time.
         public var streamTimeout: Duration?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -121,10 +121,10 @@ public struct Welcome: Payload {
     public var resumed = false
     /// The highest `seq` that the server has received from this client. The client sends all later messages again.
     public var received: UInt64 = 0
-    /// What the client needs to resume this connection.
+    /// The data for resuming this connection.
     public var resume = Resume()
-    /// How long a client waits without receiving anything before it sends `ping`. After the same time without an answer, it
-    /// gives up the socket.
+    /// How long a client waits without receiving anything before it sends `ping`. After the same time without an
+    /// answer, it abandons the socket.
     public var ping: Duration = .seconds(10)
     /// ICE servers for peer connections.
     public var ice = ICEConfiguration()
@@ -132,9 +132,9 @@ public struct Welcome: Payload {
     public var media: Media?
     /// The key for Web Push; nil if the server cannot send push notifications to browsers.
     public var push: Push?
-    /// What the server accepts in one message.
+    /// The server's limits for a single message.
     public var limits = Bounds()
-    /// What the server knows about this client connection.
+    /// The server's state of this client connection.
     public var state = Snapshot()
 
     public init() {}
@@ -156,8 +156,8 @@ public struct Welcome: Payload {
     }
 }
 
-/// Everything that the server knows about a client connection. After a failed resume, the list of sessions is empty and the
-/// roulette state is `idle`.
+/// The server's state of a client connection. After a failed resume, the list of sessions is empty and the roulette
+/// state is `idle`.
 public struct Snapshot: Payload {
     /// A device's state in the roulette.
     public enum RouletteState: String, Hashable, Sendable {

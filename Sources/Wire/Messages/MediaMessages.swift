@@ -5,7 +5,8 @@ public enum MediaVerb: Equatable, Sendable, MessageSet {
     case offer(Offer)
     /// Closes a peer connection. Answered with `ok`, even if there is no such connection.
     case close(Close)
-    /// Asks what the connection to this client carries, for its statistics. Answered with ``MediaNotice/estimate(_:)``.
+    /// Requests the available bitrate of the connection to this client, for its statistics. Answered with
+    /// ``MediaNotice/estimate(_:)``.
     case estimate
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -92,12 +93,12 @@ extension MediaNotice {
         }
     }
 
-    /// What the connection over which the client receives carries.
+    /// The available bitrate of the connection over which the client receives media.
     public struct Estimate: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The bitrate for everything that the server sends to the client, in bits per second; nil if nothing limits it, or if
-        /// the server does not know.
+        /// The bitrate for all media that the server sends to the client, in bits per second; nil if nothing limits it,
+        /// or if the server does not know it.
         public var bitrate: Int?
         public init() {}
         public init(re: UInt64, bitrate: Int?) { (self.re, self.bitrate) = (re, bitrate) }
@@ -166,11 +167,12 @@ public struct VideoPreference: Hashable, Sendable {
     public var height: Int?
     /// Maximum frames per second, 1 to 240; nil for no maximum.
     public var frameRate: Int?
-    /// How important the video is, 0 to ``maxPriority``; nil like 0. If the subscriber's connection cannot carry all of its
-    /// videos, those of a higher priority become sharp first and pause last. Above 0 a video comes before the active speaker.
+    /// How important the video is, 0 to ``maxPriority``; nil is the same as 0. If the subscriber's connection cannot
+    /// carry all of its videos, those of a higher priority become sharp first and pause last. A video with a priority
+    /// above 0 takes precedence over the active speaker.
     public var priority: Int?
 
-    /// Enough for any order that a program may want; it only has to end somewhere.
+    /// The highest priority. Enough for any order that an application may need.
     public static let maxPriority = 100
 
     public init(width: Int? = nil, height: Int? = nil, frameRate: Int? = nil, priority: Int? = nil) {

@@ -8,7 +8,7 @@ public enum Role: String, Hashable, Sendable, CaseIterable {
     case publisher
     /// Publishes only.
     case publisherOnly = "publisheronly"
-    /// Does what a publisher does, and may also disconnect, unpublish and mute others.
+    /// Has the permissions of a publisher, and may also disconnect, unpublish and mute others.
     case moderator
 }
 
@@ -49,7 +49,7 @@ public struct ConnectionInfo: Payload, Hashable {
     }
 }
 
-/// What a stream's video shows.
+/// The kind of content that a stream's video shows.
 public enum VideoType: String, Hashable, Sendable {
     /// A camera on the publisher's device.
     case camera
@@ -73,11 +73,11 @@ public struct StreamInfo: Payload, Hashable {
     public var hasAudio = false
     /// Whether the stream currently has video.
     public var hasVideo = false
-    /// What the video shows; nil if the publisher did not say.
+    /// The kind of content that the video shows; nil if the publisher did not specify it.
     public var videoType: VideoType?
-    /// Width of the video in pixels, 0 to 16384; nil if the publisher did not say.
+    /// Width of the video in pixels, 0 to 16384; nil if the publisher did not specify it.
     public var width: Int?
-    /// Height of the video in pixels, 0 to 16384; nil if the publisher did not say.
+    /// Height of the video in pixels, 0 to 16384; nil if the publisher did not specify it.
     public var height: Int?
 
     public init() {}
@@ -95,7 +95,7 @@ public struct StreamInfo: Payload, Hashable {
     }
 }
 
-/// What a client may do in a session, depending on its role. Any other request fails with `not_permitted`.
+/// The permissions of a client in a session, which depend on its role. Any other request fails with `not_permitted`.
 public struct Capabilities: Payload, Hashable {
     /// Whether the client may publish streams.
     public var publish = false
@@ -187,7 +187,8 @@ public struct ICEServer: Payload, Hashable {
 public struct ICEConfiguration: Payload, Hashable {
     /// The ICE servers; empty if none are configured.
     public var servers: [ICEServer] = []
-    /// Whether clients must use only TURN candidates in the roulette, so that strangers do not learn each other's address.
+    /// Whether clients must use only TURN candidates in the roulette, so that strangers do not see each other's IP
+    /// address.
     public var relayOnly = false
     /// When the credentials expire, in milliseconds since 1970; nil if they do not expire. Clients should request `ice.servers`
     /// again before an ICE restart.
@@ -215,7 +216,7 @@ public struct SessionDescription: Payload, Hashable {
         case answer
         /// Accepts an offer provisionally.
         case pranswer
-        /// Takes back the most recent offer.
+        /// Withdraws the most recent offer.
         case rollback
     }
 
@@ -267,7 +268,7 @@ extension FieldCoder {
         try string("sessionId", &text, max: 4096)
         guard isReading else { return }
         guard let session = SessionID(text) else {
-            throw WireError(.sessionInvalid, "This is not a session ID. Send the one that came with the token.")
+            throw WireError(.sessionInvalid, "Invalid session ID. Send the one that came with the token.")
         }
         value = session
     }

@@ -10,7 +10,7 @@ public struct RoomFileID: Identifier128 {
     public init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 }
 
-/// The secret of one upload, or with which one member of a room downloads its files. It is never logged.
+/// The secret of one upload, or the secret with which one member of a room downloads its files. It is never logged.
 public struct RoomFileKey: Identifier128 {
     /// The first 8 bytes, big-endian.
     public let high: UInt64
@@ -34,9 +34,9 @@ public struct RoomFile: Payload, Hashable {
     }
 }
 
-/// What a member needs to send and to download files.
+/// The data that a member needs to send and download files.
 public struct RoomFileAccess: Payload, Hashable {
-    /// The path of the room's files. The path of a file is this one, a slash, and its id.
+    /// The path of the room's files. The path of a file is this path, a slash, and the file's ID.
     public var path = ""
     /// The bearer token for downloads. It stops working when the member is no longer in the room.
     public var key = RoomFileKey(high: 0, low: 0)
@@ -63,7 +63,7 @@ extension RoomVerb {
         public init() {}
         public init(name: String, size: Int) { (self.name, self.size) = (name, size) }
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
-            // Only limit the length of a message here: a bad name has its own error code.
+            // Only limit the length of a message here. A bad name has its own error code.
             try coder.string("name", &name, max: Limits.message)
             try coder.integer("size", &size, in: 1...Int.max)
         }
@@ -80,7 +80,7 @@ extension RoomVerb {
 }
 
 extension RoomNotice {
-    /// Where to send a file: `PUT` to the path, with the secret as bearer token.
+    /// The destination of a file: send it with `PUT` to the path, with the secret as bearer token.
     public struct Upload: AnswerPayload {
         /// The request that this message answers.
         public var re: UInt64 = 0

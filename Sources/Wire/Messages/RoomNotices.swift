@@ -4,9 +4,9 @@ public enum RoomNotice: Equatable, Sendable, MessageSet {
     case joined(Joined)
     /// The client waits until a host admits it. Answers `join`.
     case waiting(Waiting)
-    /// The client no longer waits, and was not let in.
+    /// The client is no longer waiting, and was not admitted.
     case refused(Refused)
-    /// Tells hosts and cohosts that a person waits, or no longer does.
+    /// Notifies hosts and cohosts that a person is waiting, or no longer is.
     case knock(Knock)
     /// The options of the room changed.
     case changed(Changed)
@@ -54,7 +54,7 @@ public enum RoomNotice: Equatable, Sendable, MessageSet {
     ]
 }
 
-/// Why a client is no longer in a room.
+/// The reason why a client is no longer in a room.
 public enum RoomEndReason: String, Hashable, Sendable, CaseIterable {
     /// A host removed this person.
     case removed
@@ -62,7 +62,7 @@ public enum RoomEndReason: String, Hashable, Sendable, CaseIterable {
     case banned
     /// An operator ended the room.
     case closed
-    /// The same person joined a full room again, after this connection had dropped.
+    /// The same person joined the full room again after this connection had dropped.
     case replaced
 }
 
@@ -73,20 +73,20 @@ extension RoomNotice {
         public var re: UInt64?
         /// The room's name, as its creator wrote it.
         public var name = RoomName.unset
-        /// The room's id, for joining the same room again. Nil from a server that sends none.
+        /// The room's ID, for joining the same room again. Nil if the server does not send one.
         public var room: RoomID?
         /// The room's session, and a token to join it. Nobody else can use the token, and it becomes invalid when the client is
         /// no longer in the room. In JSON, these are the members `sessionId` and `token` of the message itself.
         public var admission = Admission()
-        /// What the client may do.
+        /// The client's role.
         public var role = RoomRole.guest
         /// The room's options.
         public var options = RoomOptions()
         /// Everyone in the room, including the client, in the order of joining.
         public var people: [RoomPerson] = []
-        /// The last messages of the chat, oldest first.
+        /// The latest messages of the chat, oldest first.
         public var chat: [RoomLine] = []
-        /// How to send and download files; nil if the server does not take any.
+        /// The data for sending and downloading files; nil if the server does not accept files.
         public var files: RoomFileAccess?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -116,14 +116,15 @@ extension RoomNotice {
         }
     }
 
-    /// Why the client was not let in. In JSON, the properties of the error are members of the message itself.
+    /// The reason why the client was not admitted. In JSON, the properties of the error are members of the message
+    /// itself.
     public struct Refused: Payload {
         /// The room's name.
         public var name = RoomName.unset
-        /// `room_refused` if a host decided it, `room_banned`, `room_not_found` if the room ended, or `already_joined` if the
-        /// connection dropped and the person waits on another one now.
+        /// `room_refused` if a host refused, `room_banned`, `room_not_found` if the room ended, or `already_joined` if
+        /// the connection dropped and the person is now waiting on another one.
         public var code: WireError.Code = ""
-        /// What happened, in one sentence for people.
+        /// The reason, as one sentence for people.
         public var message = ""
         public init() {}
         public init(name: RoomName, _ error: WireError) {
@@ -136,13 +137,13 @@ extension RoomNotice {
         }
     }
 
-    /// A person who wants to come in.
+    /// A person who requests to join.
     public struct Knock: Payload {
         /// The person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// The name to show.
+        /// The name that others see.
         public var displayName = ""
-        /// True while the person waits; false when they came in, were sent away or left.
+        /// True while the person is waiting; false after they were admitted, refused, or left.
         public var waiting = true
         public init() {}
         public init(connection: ConnectionID, displayName: String, waiting: Bool) {
@@ -157,7 +158,7 @@ extension RoomNotice {
 
     /// The room's options.
     public struct Changed: Payload {
-        /// All options, as they are now.
+        /// All current options.
         public var options = RoomOptions()
         public init() {}
         public init(options: RoomOptions) { self.options = options }
@@ -186,7 +187,7 @@ extension RoomNotice {
     public struct Ended: Payload {
         /// The room's name.
         public var name = RoomName.unset
-        /// Why the client is no longer in the room.
+        /// The reason why the client is no longer in the room.
         public var reason = RoomEndReason.closed
         public init() {}
         public init(name: RoomName, reason: RoomEndReason) { (self.name, self.reason) = (name, reason) }

@@ -1,16 +1,16 @@
 // The objects that messages about rooms contain (`protocol/rooms.md`).
 
-/// What a person may do in a room.
+/// The role of a person in a room.
 public enum RoomRole: String, Hashable, Sendable, CaseIterable {
-    /// Does everything, and chooses hosts and cohosts. A moderator of the session.
+    /// Can do everything, including choosing hosts and cohosts. A moderator of the session.
     case host
-    /// Does what a host does, but cannot change roles or remove hosts and cohosts.
+    /// Can do what a host does, except change roles and remove hosts and cohosts.
     case cohost
-    /// Publishes, subscribes and writes.
+    /// Can publish, subscribe and write.
     case guest
 }
 
-/// How the media of a room travels. It never changes.
+/// The media mode of a room. It never changes.
 public enum RoomMedia: String, Hashable, Sendable, CaseIterable {
     /// Media goes through the server.
     case routed
@@ -26,23 +26,23 @@ public enum RoomSharing: String, Hashable, Sendable, CaseIterable {
     case hosts
 }
 
-/// The options of a room, as its people see them.
+/// The options of a room, as sent to its people.
 public struct RoomOptions: Payload, Hashable {
-    /// How media travels.
+    /// The media mode.
     public var media = RoomMedia.routed
     /// Maximum number of people.
     public var capacity = 0
-    /// Whether nobody else can join.
+    /// Whether the room is locked, so that nobody else can join.
     public var locked = false
     /// Whether people wait until a host admits them.
     public var lobby = false
     /// Whether joining requires a password. The password itself is never sent to anyone.
     public var password = false
-    /// Whether people can write.
+    /// Whether people can write in the chat.
     public var chat = true
     /// Who may share a screen.
     public var share = RoomSharing.all
-    /// Whether the room stays when it is empty.
+    /// Whether the room continues to exist when it is empty.
     public var persistent = false
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -57,28 +57,28 @@ public struct RoomOptions: Payload, Hashable {
     }
 }
 
-/// Options to create a room with, or to change. A member that is nil keeps the default or the current value.
+/// Options for a new room, or options to change. A nil member keeps the default or the current value.
 public struct RoomChanges: Payload, Hashable {
-    /// How media travels. Only for a new room.
+    /// The media mode. Only for a new room.
     public var media: RoomMedia?
-    /// Maximum number of people: 1 to 100 in a routed room, 1 to 6 in a mesh room. People who are in the room stay.
+    /// Maximum number of people: 1 to 100 in a routed room, 1 to 6 in a mesh room. People already in the room stay.
     public var capacity: Int?
-    /// Whether nobody else can join.
+    /// Whether the room is locked, so that nobody else can join.
     public var locked: Bool?
-    /// Whether people wait until a host admits them. Turning it off admits those who wait.
+    /// Whether people wait until a host admits them. Turning this off admits everyone who is waiting.
     public var lobby: Bool?
     /// The password for joining, at most 128 bytes; empty for none.
     public var password: String?
-    /// Whether people can write.
+    /// Whether people can write in the chat.
     public var chat: Bool?
     /// Who may share a screen.
     public var share: RoomSharing?
-    /// Whether the room stays when it is empty.
+    /// Whether the room continues to exist when it is empty.
     public var persistent: Bool?
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
         try coder.choice("media", &media)
-        // The maximum depends on the room, and the room refuses a larger number with its own error.
+        // The maximum depends on the room. The room refuses a larger number with a separate error.
         try coder.integer("capacity", &capacity, in: 1...Int.max)
         try coder.bool("locked", &locked)
         try coder.bool("lobby", &lobby)
@@ -93,19 +93,19 @@ public struct RoomChanges: Payload, Hashable {
 public enum RoomPresence: String, Hashable, Sendable, CaseIterable {
     /// The person is in the room.
     case connected
-    /// The person's connection dropped. The person keeps the place and may come back.
+    /// The person's connection dropped. The person keeps their place and can return.
     case reconnecting
     /// The person is no longer in the room.
     case left
 }
 
-/// A person in a room. Names need not be unique; the connection is.
+/// A person in a room. Display names need not be unique, but the connection is.
 public struct RoomPerson: Payload, Hashable {
     /// The person's connection, in the room and in its session.
     public var connection = ConnectionID(high: 0, low: 0)
-    /// The name to show.
+    /// The name that others see.
     public var displayName = ""
-    /// What the person may do.
+    /// The person's role.
     public var role = RoomRole.guest
     /// Whether the person is in the room.
     public var state = RoomPresence.connected
@@ -128,13 +128,13 @@ public struct RoomPerson: Payload, Hashable {
 public struct RoomLine: Payload, Hashable {
     /// The connection that wrote it. Its person may have left.
     public var connection = ConnectionID(high: 0, low: 0)
-    /// The name of the person when they wrote it.
+    /// The person's display name when they wrote it.
     public var displayName = ""
     /// The text, 1 to 4096 bytes.
     public var text = ""
     /// When the server received it.
     public var at = Timestamp(milliseconds: 0)
-    /// The file that the person sent, whose name is the text; nil for a message.
+    /// The file that the person sent, with the text as its name; nil for a message.
     public var file: RoomFile?
     public init() {}
     public init(

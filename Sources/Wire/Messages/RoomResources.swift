@@ -4,15 +4,15 @@
 public struct RoomSummary: Payload, Hashable {
     /// The room's name, as its creator wrote it.
     public var name = RoomName.unset
-    /// The room's id. A later room of the same name has another one.
+    /// The room's ID. A later room with the same name has a different ID.
     public var id = RoomID(high: 0, low: 0)
     /// The options, as people in the room see them.
     public var options = RoomOptions()
     /// When the room was created.
     public var createdAt = Timestamp(milliseconds: 0)
-    /// How many people are in the room.
+    /// The number of people in the room.
     public var peopleCount = 0
-    /// How many people wait until a host admits them.
+    /// The number of people waiting until a host admits them.
     public var waitingCount = 0
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -27,7 +27,7 @@ public struct RoomSummary: Payload, Hashable {
 
 /// One room, with the people in it.
 public struct RoomDescription: Payload, Hashable {
-    /// What the list of rooms contains about it. In JSON, these are members of the description itself.
+    /// The entry of the room in the list. In JSON, its members are part of the description itself.
     public var summary = RoomSummary()
     /// The session that the people of the room are in.
     public var session = SessionID.unset
@@ -45,7 +45,7 @@ public struct RoomDescription: Payload, Hashable {
 public struct RoomList: Payload, Hashable {
     /// The rooms on this page.
     public var rooms: [RoomSummary] = []
-    /// What to send as `after` for the next page; nil on the last page.
+    /// The value of `after` with which to request the next page; nil on the last page.
     public var next: String?
     public init() {}
     public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -68,7 +68,7 @@ public struct RoomCreationRequest: Payload, Hashable {
     }
 }
 
-/// New values for options of a room. All others stay.
+/// New values for options of a room. Other options do not change.
 public struct RoomChangeRequest: Payload, Hashable {
     /// The options to change.
     public var options = RoomChanges()
@@ -79,7 +79,7 @@ public struct RoomChangeRequest: Payload, Hashable {
 
 /// The request for a token that lets its holder join a room.
 public struct RoomTokenRequest: Payload, Hashable {
-    /// What the holder may do in the room.
+    /// The holder's role in the room.
     public var role = RoomRole.guest
     /// The holder's name; empty if the holder chooses it.
     public var displayName = ""
@@ -102,7 +102,7 @@ public struct RoomTokenRequest: Payload, Hashable {
 public struct RoomToken: Payload, Hashable {
     /// The token, for `room.join`.
     public var token = ""
-    /// When the token stops working for joining.
+    /// When the token can no longer be used to join.
     public var expiresAt = Timestamp(milliseconds: 0)
     /// The path of the room's page, with the token in the fragment, which browsers do not send to servers.
     public var path = ""

@@ -1,5 +1,5 @@
-/// A client's request about a room (`protocol/rooms.md`). A client connection is in one room at a time, so only `join` names
-/// it. All requests but `join` fail with `not_joined` if the client is in no room.
+/// A client's request about a room (`protocol/rooms.md`). A client connection is in one room at a time, so only `join`
+/// contains its name. All requests except `join` fail with `not_joined` if the client is in no room.
 public enum RoomVerb: Equatable, Sendable, MessageSet {
     /// Joins a room, or creates it. Answered with ``RoomNotice/joined(_:)`` or ``RoomNotice/waiting(_:)``, or with
     /// `already_joined`, `invalid_name`, `room_not_found`, `room_full`, `room_locked`, `room_password`, `room_refused`,
@@ -8,17 +8,17 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     case join(Join)
     /// Leaves the room, or stops waiting. Answered with `ok`.
     case leave
-    /// Lets a waiting person in. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`, `not_found` or
+    /// Admits a waiting person. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`, `not_found` or
     /// `room_full`.
     case admit(Connection)
-    /// Sends a waiting person away. Hosts and cohosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
+    /// Refuses a waiting person. Hosts and cohosts only. Answered with `ok`, or with `not_permitted` or `not_found`.
     case deny(Connection)
     /// Changes options. Hosts and cohosts only. Answered with `ok`, or with `not_permitted`.
     case set(Change)
     /// Mutes one person or everyone else. Nobody can be unmuted this way. Hosts and cohosts only. Answered with `ok`, or with
     /// `not_permitted` or `not_found`.
     case mute(Target)
-    /// Ends the screens that one person or everyone else shares. Hosts and cohosts only. Answered with `ok`, or with
+    /// Stops the screen sharing of one person or everyone else. Hosts and cohosts only. Answered with `ok`, or with
     /// `not_permitted` or `not_found`.
     case stopShare(Target)
     /// Removes a person; their token stops working. Hosts only; cohosts can remove guests. Answered with `ok`, or with
@@ -28,14 +28,14 @@ public enum RoomVerb: Equatable, Sendable, MessageSet {
     case role(Role)
     /// Writes to everyone in the room. Answered with `ok`, or with `not_permitted` or `rate_limited`.
     case say(Say)
-    /// Raises or lowers the own hand. Answered with `ok`, or with `rate_limited`.
+    /// Raises or lowers the sender's hand. Answered with `ok`, or with `rate_limited`.
     case hand(Hand)
     /// Shows a reaction to everyone in the room. Answered with `ok`, or with `rate_limited`.
     case react(React)
-    /// Asks to send a file to everyone in the room. Answered with ``RoomNotice/upload(_:)``, or with `not_permitted`,
-    /// `invalid_name`, `message_too_large`, `storage_full` or `rate_limited`.
+    /// Requests to send a file to everyone in the room. Answered with ``RoomNotice/upload(_:)``, or with
+    /// `not_permitted`, `invalid_name`, `message_too_large`, `storage_full` or `rate_limited`.
     case file(File)
-    /// Deletes a file. The person who sent it, hosts and cohosts only. Answered with `ok`, or with `not_permitted` or
+    /// Deletes a file. Only its sender, hosts and cohosts may do this. Answered with `ok`, or with `not_permitted` or
     /// `not_found`.
     case removeFile(RemoveFile)
 
@@ -81,20 +81,21 @@ extension RoomVerb {
     public struct Join: Payload {
         /// The room's name; nil for a new room with a random name.
         public var name: RoomName?
-        /// The room that this client was in, to join the same one again: `room_other` if another room has the name now. Nil on
-        /// the first join.
+        /// The room that this client was in, for joining the same one again. Fails with `room_other` if another room
+        /// now has the name. Nil on the first join.
         public var room: RoomID?
-        /// The name to show to others, at most 40 characters; empty for a generated one. A name from a user token takes
+        /// The display name, at most 40 characters; empty for a generated one. A name from a user token takes
         /// precedence.
         public var displayName = ""
-        /// The room's password; nil if the person knows of none. If the room has none, it is another room than the person means:
-        /// `room_no_password`.
+        /// The room's password; nil if the person has none. If a password is sent and the room has none, it is probably
+        /// not the room that the person wants, so the request fails with `room_no_password`.
         public var password: String?
-        /// A token for this room, which an application made; nil if there is none. `name` can then be nil, too.
+        /// An application's token for this room; nil if there is none. With a token, `name` may be nil.
         public var token: String?
-        /// The options to create the room with. Ignored if the room exists.
+        /// The options for creating the room. Ignored if the room exists.
         public var options: RoomChanges?
-        /// True to get `room_mesh` instead of joining, or creating, a room whose members see each other's addresses.
+        /// True to fail with `room_mesh` instead of joining or creating a room whose members see each other's
+        /// addresses.
         public var routedOnly: Bool?
         public init() {}
         public init(
@@ -153,7 +154,7 @@ extension RoomVerb {
     public struct Remove: Payload {
         /// The person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// Whether the person can never join this room again; nil for no.
+        /// Whether the person is banned from this room permanently; nil is the same as false.
         public var ban: Bool?
         public init() {}
         public init(connection: ConnectionID, ban: Bool? = nil) { (self.connection, self.ban) = (connection, ban) }
@@ -167,7 +168,7 @@ extension RoomVerb {
     public struct Role: Payload {
         /// The person's connection.
         public var connection = ConnectionID(high: 0, low: 0)
-        /// The role to have from now on.
+        /// The new role.
         public var role = RoomRole.guest
         public init() {}
         public init(connection: ConnectionID, role: RoomRole) { (self.connection, self.role) = (connection, role) }

@@ -160,7 +160,7 @@ extension RouletteNotice {
     public struct Partner: Payload {
         /// The match that the two people are in.
         public var match = MatchID(high: 0, low: 0)
-        /// Whether the partner is connected, or disconnected but may still come back.
+        /// Whether the partner is connected, or disconnected but able to return.
         public var state = PartnerState.connected
         public init() {}
         public init(match: MatchID, state: PartnerState) { (self.match, self.state) = (match, state) }
@@ -223,7 +223,7 @@ public enum EndReason: String, Hashable, Sendable {
 
 /// The state of the other person's connection in a match or call.
 public enum PartnerState: String, Hashable, Sendable {
-    /// The connection dropped, and may still come back.
+    /// The connection dropped, and may be resumed.
     case reconnecting
     /// The connection is working.
     case connected

@@ -84,9 +84,9 @@ extension ServerMessage {
 
     /// An error, and the request that it answers.
     public struct Failure: PossibleAnswerPayload {
-        /// The `seq` of the request that failed; nil if the error answers none.
+        /// The `seq` of the request that failed; nil if the error does not answer a request.
         public var re: UInt64?
-        /// What went wrong. In JSON, the properties of the error are members of the message itself.
+        /// The error. In JSON, its properties are members of the message itself.
         public var error = WireError("", "")
         public init() {}
         public init(_ error: WireError, re: UInt64? = nil) { (self.error, self.re) = (error, re) }
@@ -103,7 +103,7 @@ extension ServerMessage {
     public struct ICEServers: AnswerPayload {
         /// The `seq` of the request that this message answers.
         public var re: UInt64 = 0
-        /// The servers to use from now on.
+        /// The servers to use from this message on.
         public var ice = ICEConfiguration()
         public init() {}
         public init(re: UInt64, ice: ICEConfiguration) { (self.re, self.ice) = (re, ice) }

@@ -15,25 +15,25 @@ extension SessionNotice {
         }
     }
 
-    /// A change of what a subscriber gets of a stream's video: a pause, another layer, or a warning.
+    /// A change of the video that a subscriber receives of a stream: a pause, another layer, or a warning.
     public struct SubscriptionChanged: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
         /// The stream to which the client subscribes.
         public var stream = StreamID(high: 0, low: 0)
-        /// True if the server sends no video for now, false if it sends video again.
+        /// True if the server sends no video for now; false if it sends video again.
         public var videoPaused = true
-        /// The reason for the change. For a pause, also when it ends: `slow` or `codec`.
+        /// The reason for the change. For a pause, also at its end: `slow` or `codec`.
         public var reason = SubscriptionReason.slow
-        /// The RID of the layer that the server forwards now; nil if the stream has no layers, and while paused.
+        /// The RID of the layer that the server now forwards; nil if the stream has no layers, and while paused.
         public var rid: String?
         /// The highest temporal layer that the server forwards, 0 to 3; nil if it forwards all.
         public var temporalLayer: Int?
-        /// True if the video will be paused when the subscriber's network gets worse, false when that is no longer so; nil if
-        /// this has not changed.
+        /// True if the video will be paused when the subscriber's network gets worse; false when that is no longer the
+        /// case; nil if this has not changed.
         public var warning: Bool?
-        /// True if the subscriber's network carries less than the subscriber wants of the video, false when that is no longer so;
-        /// nil if this has not changed.
+        /// True if the subscriber's network can carry less of the video than the subscriber requested; false when that
+        /// is no longer the case; nil if this has not changed.
         public var limited: Bool?
         public init() {}
         public init(session: SessionID, stream: StreamID, videoPaused: Bool, reason: SubscriptionReason) {
@@ -51,15 +51,16 @@ extension SessionNotice {
         }
     }
 
-    /// How well a publisher's media reaches the server, for the publisher and the subscribers of the stream.
+    /// The quality with which the server receives a publisher's media. Sent to the publisher and the subscribers of the
+    /// stream.
     public struct StreamQuality: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
-        /// The stream whose upload is judged.
+        /// The stream that is rated.
         public var stream = StreamID(high: 0, low: 0)
         /// The new level.
         public var level = QualityLevel.good
-        /// What is wrong; nil if the level is good.
+        /// The problem; nil if the level is good.
         public var reason: QualityReason?
         public init() {}
         public init(session: SessionID, stream: StreamID, level: QualityLevel, reason: QualityReason?) {
@@ -73,7 +74,7 @@ extension SessionNotice {
         }
     }
 
-    /// What subscribers need of a stream's video. The publisher need not send anything else.
+    /// The layers and codec that subscribers need of a stream's video. The publisher need not send anything else.
     public struct LayersWanted: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
@@ -83,8 +84,8 @@ extension SessionNotice {
         public var rids: [String]? = []
         /// Whether subscribers need the video of a stream without layers; nil if it has layers.
         public var video: Bool?
-        /// The payload type, in the publisher's offer, of the codec to send because subscribers cannot decode the publisher's own
-        /// choice; nil if they can.
+        /// The payload type, in the publisher's offer, of the codec to send because subscribers cannot decode the codec
+        /// that the publisher chose; nil if they can.
         public var codec: Int?
         public init() {}
         public init(session: SessionID, stream: StreamID, rids: [String], video: Bool? = nil, codec: Int? = nil) {
@@ -115,31 +116,31 @@ extension SessionNotice {
     }
 }
 
-/// The reason why a subscriber gets no video, or another layer of it.
+/// The reason why a subscriber receives no video, or another layer of it.
 public enum SubscriptionReason: String, Hashable, Sendable, CaseIterable {
-    /// The subscriber's connection cannot keep up, so the video is paused, or was until now.
+    /// The subscriber's connection cannot keep up, so the video is paused, or has just been resumed.
     case slow
-    /// The subscriber cannot decode the codec, so the video is paused, or was until now.
+    /// The subscriber cannot decode the codec, so the video is paused, or has just been resumed.
     case codec
-    /// The bitrate that the subscriber's connection carries has changed, and another layer fits it.
+    /// The available bitrate of the subscriber's connection has changed, and another layer fits it.
     case bandwidth
-    /// The subscriber has asked for another size or frame rate.
+    /// The subscriber has requested another size or frame rate.
     case size
     /// The publisher has started or stopped sending a layer.
     case publisher
 }
 
-/// How well a stream reaches the server.
+/// The quality with which the server receives a stream.
 public enum QualityLevel: String, Hashable, Sendable, CaseIterable {
-    /// Nothing is lost that matters.
+    /// No significant losses.
     case good
-    /// People may notice it.
+    /// People may notice the losses.
     case fair
-    /// People cannot miss it.
+    /// People will certainly notice the losses.
     case poor
 }
 
-/// What keeps a stream from reaching the server well.
+/// The reason why the server does not receive a stream well.
 public enum QualityReason: String, Hashable, Sendable, CaseIterable {
     /// Packets are lost on the way to the server.
     case loss

@@ -10,9 +10,9 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case connectionCreated(ConnectionCreated)
     /// Another client left the session.
     case connectionDestroyed(ConnectionDestroyed)
-    /// Another client's connection dropped. The client may come back.
+    /// Another client's connection dropped. It may be resumed.
     case connectionReconnecting(ConnectionReference)
-    /// A client whose connection had dropped is back.
+    /// A client whose connection had dropped has reconnected.
     case connectionReconnected(ConnectionReference)
     /// Answers `session.publish`.
     case published(Published)
@@ -22,9 +22,9 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     case streamDestroyed(StreamDestroyed)
     /// The properties of a stream changed. The stream's publisher receives this as well.
     case streamChanged(StreamState)
-    /// Tells the publisher that a client subscribed to the stream or changed its subscription.
+    /// Notifies the publisher that a client subscribed to the stream or changed its subscription.
     case subscribed(Subscribed)
-    /// Tells the publisher that a client no longer subscribes to the stream.
+    /// Notifies the publisher that a client no longer subscribes to the stream.
     case unsubscribed(Unsubscribed)
     /// Another client sent a session description or an ICE candidate. Only in relayed sessions.
     case negotiate(Negotiate)
@@ -35,13 +35,13 @@ public enum SessionNotice: Equatable, Sendable, MessageSet {
     /// A relayed session became a routed one. Streams keep their ids. Clients must now send `update` for their streams and
     /// `subscribe` for their subscriptions, both with mids.
     case mediaModeChanged(MediaModeChanged)
-    /// Tells a subscriber in a routed session that the server pauses or resumes video, or forwards another layer.
+    /// Notifies a subscriber in a routed session that the server pauses or resumes video, or forwards another layer.
     case subscriptionChanged(SubscriptionChanged)
-    /// Tells a stream's publisher and subscribers in a routed session how well the stream reaches the server.
+    /// Notifies a stream's publisher and subscribers in a routed session how well the server receives the stream.
     case streamQuality(StreamQuality)
-    /// Tells the publisher in a routed session what subscribers need of its video: which layers, and which codec.
+    /// Notifies the publisher in a routed session which layers and which codec of its video subscribers need.
     case layersWanted(LayersWanted)
-    /// Tells the members of a routed session who is speaking.
+    /// Notifies the members of a routed session who is speaking.
     case speaking(Speaking)
 
     func visit(_ visitor: inout some MessageVisitor) throws(WireError) {
@@ -106,7 +106,7 @@ extension SessionNotice {
         public var connection = ConnectionInfo()
         /// Whether the session's media is relayed or routed.
         public var mediaMode = MediaMode.relayed
-        /// What the token's role allows.
+        /// The permissions of the token's role.
         public var capabilities = Capabilities()
         /// The other connections in the session, in the order of joining: all of them, or the first page.
         public var connections: [ConnectionInfo] = []
@@ -185,7 +185,7 @@ extension SessionNotice {
     public struct ConnectionReference: Payload {
         /// The session that both clients are in.
         public var session = SessionID.unset
-        /// The connection that dropped or came back.
+        /// The connection that dropped or reconnected.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, connection: ConnectionID) {
@@ -220,7 +220,7 @@ extension SessionNotice {
     public struct StreamState: Payload {
         /// The session that the stream is in.
         public var session = SessionID.unset
-        /// The stream as it is now.
+        /// The current state of the stream.
         public var stream = StreamInfo()
         public init() {}
         public init(session: SessionID, stream: StreamInfo) { (self.session, self.stream) = (session, stream) }
@@ -236,7 +236,7 @@ extension SessionNotice {
         public var session = SessionID.unset
         /// The stream that ended.
         public var stream = StreamID(high: 0, low: 0)
-        /// Any reason but `matchEnded`. If the publisher left, this is the reason why it left.
+        /// Any reason except `matchEnded`. If the publisher left, this is the reason why it left.
         public var reason = GoneReason.clientUnpublished
         public init() {}
         public init(session: SessionID, stream: StreamID, reason: GoneReason) {
@@ -281,7 +281,7 @@ extension SessionNotice {
         public var session = SessionID.unset
         /// The client's stream.
         public var stream = StreamID(high: 0, low: 0)
-        /// The former subscriber.
+        /// The client that is no longer subscribed.
         public var connection = ConnectionID(high: 0, low: 0)
         public init() {}
         public init(session: SessionID, stream: StreamID, connection: ConnectionID) {
@@ -306,7 +306,8 @@ extension SessionNotice {
         public var candidate: JSONValue?
         /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
-        /// Which peer connection between the two this message belongs to; nil if the sender does not say.
+        /// The peer connection between the two clients to which this message belongs; nil if the sender does not
+        /// specify it.
         public var negotiationID: String?
         /// The number of the offer on that peer connection; nil for a candidate.
         public var offerNumber: Int?
@@ -349,13 +350,13 @@ extension SessionNotice {
         }
     }
 
-    /// Tells a client that streams were muted, or that the muting ended.
+    /// Notifies a client that streams were muted, or that the muting ended.
     public struct Muted: Payload {
         /// The session in which streams are muted.
         public var session = SessionID.unset
         /// True to mute, false if the muting has ended.
         public var active = true
-        /// The client's own stream that is muted; nil if everyone is muted.
+        /// The client's stream that is muted; nil if everyone is muted.
         public var stream: StreamID?
         public init() {}
         public init(session: SessionID, active: Bool, stream: StreamID? = nil) {
@@ -373,7 +374,7 @@ extension SessionNotice {
 public enum GoneReason: String, Hashable, Sendable {
     /// The client left.
     case clientDisconnected
-    /// The client's connection dropped and did not come back in time.
+    /// The client's connection dropped and was not resumed in time.
     case networkDisconnected
     /// A moderator or the server removed the client.
     case forceDisconnected

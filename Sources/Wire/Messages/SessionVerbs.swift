@@ -1,5 +1,5 @@
-/// A client's request about a session (`protocol/README.md` §4 and §8). All requests but `join` fail with `not_joined` if the
-/// client is not in the session.
+/// A client's request about a session (`protocol/README.md` §4 and §8). All requests except `join` fail with
+/// `not_joined` if the client is not in the session.
 public enum SessionVerb: Equatable, Sendable, MessageSet {
     /// Joins a session. Answered with ``SessionNotice/joined(_:)``, or with `token_*`, `session_invalid`, `already_joined` or
     /// `session_full`.
@@ -71,7 +71,7 @@ public enum SessionVerb: Equatable, Sendable, MessageSet {
 extension SessionVerb {
     /// The session to join, and a token for it.
     public struct Join: Payload {
-        /// The session to join. The application that creates the token also names the session.
+        /// The session to join. The application that creates the token also provides the session ID.
         public var session = SessionID.unset
         /// A session token for this session, at most 8 KiB.
         public var token = ""
@@ -116,7 +116,7 @@ extension SessionVerb {
         public var hasAudio = true
         /// Whether the stream currently has video.
         public var hasVideo = true
-        /// What the video shows; nil if unknown.
+        /// The kind of content that the video shows; nil if unknown.
         public var videoType: VideoType?
         /// Width of the video in pixels, 0 to 16384; nil if unknown.
         public var width: Int?
@@ -152,7 +152,7 @@ extension SessionVerb {
         public var width: Int?
         /// Height of the video in pixels, 0 to 16384.
         public var height: Int?
-        /// The transceivers of the `send` connection that carry the stream from now on.
+        /// The new transceivers of the `send` connection that carry the stream.
         public var mids = MediaMids()
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -204,19 +204,20 @@ extension SessionVerb {
     public struct Negotiate: Payload {
         /// The session that both clients are in.
         public var session = SessionID.unset
-        /// The connection to which the server passes this message on.
+        /// The connection to which the server relays this message.
         public var to = ConnectionID(high: 0, low: 0)
         /// The offer or answer; nil if the message contains a candidate.
         public var description: SessionDescription?
-        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if the message contains a description. The
-        /// server passes the candidate on unchanged.
+        /// An `RTCIceCandidateInit`, or `.null` for the end of candidates; nil if the message contains a description.
+        /// The server relays the candidate unchanged.
         public var candidate: JSONValue?
         /// An object that maps `MediaStream` ids in the description to stream ids; nil if the ids are the same.
         public var streams: JSONValue?
-        /// Which peer connection between the two this message belongs to; nil if the client does not say. The end that makes the
-        /// first offer chooses it.
+        /// The peer connection between the two clients to which this message belongs; nil if the client does not
+        /// specify it. The client that makes the first offer chooses it.
         public var negotiationID: String?
-        /// The number of the offer on that peer connection, over both ends. An answer repeats it. Nil for a candidate.
+        /// The number of the offer on that peer connection, counted over both ends. An answer repeats it. Nil for a
+        /// candidate.
         public var offerNumber: Int?
         public init() {}
         public mutating func fields(_ coder: inout FieldCoder) throws(WireError) {
@@ -332,7 +333,7 @@ extension SessionVerb {
 }
 
 extension SessionVerb.Negotiate {
-    /// The approximate number of bytes that the server passes on.
+    /// The approximate number of bytes that the server relays.
     public var size: Int {
         (description?.sdp.utf8.count ?? 0) + (candidate?.size ?? 0) + (streams?.size ?? 0)
     }

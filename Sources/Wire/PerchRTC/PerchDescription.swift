@@ -1,5 +1,5 @@
-/// The names of streams in the session descriptions of PerchRTC's clients, which choose them freely. Clients of `confab.v1` expect
-/// stream ids.
+/// The names of streams in the session descriptions of PerchRTC's clients, which choose them freely. Clients of
+/// `confab.v1` expect stream IDs.
 public enum PerchDescription {
     /// Maximum number of streams in one description. PerchRTC sends one.
     public static let maxStreams = 8
@@ -15,7 +15,7 @@ public enum PerchDescription {
         return names
     }
 
-    /// Names the stream in a description that names none: every section for audio and video gets an `a=msid` line.
+    /// Names the stream in a description without stream names: each audio and video section gets an `a=msid` line.
     public static func named(_ stream: String, _ sdp: String) -> String {
         var result: [String] = []
         var kind: String?
@@ -30,7 +30,7 @@ public enum PerchDescription {
         return result.map { $0 + "\r\n" }.joined()
     }
 
-    /// "\r\n" is a single character, so the lines are split as bytes.
+    /// Splits the text into lines as bytes, because "\r\n" is a single `Character`.
     private static func lines(of sdp: String) -> [String] {
         sdp.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
             let text = line.last == UInt8(ascii: "\r") ? line.dropLast() : line

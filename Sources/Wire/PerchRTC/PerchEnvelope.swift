@@ -1,4 +1,5 @@
-/// The two forms of PerchRTC's messages (`protocol/perchrtc.md` §3). The URL of the WebSocket decides which one is used.
+/// The two forms of PerchRTC's messages (`protocol/perchrtc.md` §3). The URL of the WebSocket determines which one is
+/// used.
 public enum PerchEnvelope: String, Hashable, Sendable, CaseIterable {
     /// The form of 2014: `{"eventName":…,"targetUserId":…,"data":{…}}`.
     case flat
@@ -6,15 +7,15 @@ public enum PerchEnvelope: String, Hashable, Sendable, CaseIterable {
     case layered
 }
 
-/// Where a client of PerchRTC's protocol is: the names that its messages contain.
+/// The names that a client of PerchRTC's protocol and its messages use.
 public struct PerchPlace: Hashable, Sendable {
     /// The form of the client's messages.
     public var envelope: PerchEnvelope
-    /// The domain that the client named. It is only repeated to it.
+    /// The domain that the client sent. It is only echoed.
     public var domain: String
-    /// The application that the client named. It is only repeated to it.
+    /// The application that the client sent. It is only echoed.
     public var application: String
-    /// The room as the client named it.
+    /// The room as the client wrote it.
     public var room: String
     /// The name of the device, which is also the client's own user id.
     public var user: String
@@ -59,7 +60,7 @@ public enum PerchRequest: Hashable, Sendable {
             let target = try head.text("t", 1...4 * Self.maxUser)
             let user = target.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""
             guard (1...Self.maxUser).contains(user.utf8.count) else {
-                throw WireError(.malformed, "\"t\" must name a user.")
+                throw WireError(.malformed, "\"t\" must be the name of a user.")
             }
             self = .signal(try PerchSignal(name: name, try object.nested("p")), to: user)
         }
@@ -68,15 +69,15 @@ public enum PerchRequest: Hashable, Sendable {
 
 /// A message for a client of PerchRTC's protocol.
 public enum PerchNotice: Hashable, Sendable {
-    /// The client is in the room. It waits for the offers of these users.
+    /// The client is in the room, and waits for the offers of these users.
     case peers([String])
-    /// A user is there, to whom the client makes an offer.
+    /// A user is present, and the client makes an offer to that user.
     case connected(String)
     /// A user left.
     case removed(String)
     /// A message from another user.
     case signal(PerchSignal, from: String)
-    /// The client may not be in the room. The connection closes. PerchRTC's clients do not know this message.
+    /// The client may not be in the room. The connection closes. PerchRTC's clients do not understand this message.
     case refused(WireError)
 
     private var name: String {

@@ -1,6 +1,6 @@
-/// What one end of a peer connection sends the other, in the words of PerchRTC's protocol (`protocol/perchrtc.md` §3).
+/// A message from one end of a peer connection to the other, in PerchRTC's protocol (`protocol/perchrtc.md` §3).
 public struct PerchSignal: Hashable, Sendable {
-    /// The message without the peer connection that it is about.
+    /// The message without the ID of its peer connection.
     public enum Content: Hashable, Sendable {
         /// Proposes a connection, or a change to it, in SDP.
         case offer(String)
@@ -12,9 +12,9 @@ public struct PerchSignal: Hashable, Sendable {
         case bye
     }
 
-    /// The id of the peer connection, which the end that offers chooses: 1 to 64 bytes.
+    /// The ID of the peer connection, chosen by the end that offers: 1 to 64 bytes.
     public var connection: String
-    /// What the message says about it.
+    /// The content of the message.
     public var content: Content
 
     public init(connection: String, _ content: Content) { (self.connection, self.content) = (connection, content) }
@@ -36,7 +36,7 @@ public struct PerchCandidate: Hashable, Sendable {
     public var label: Int
     /// The `mid` of the media section; may be empty.
     public var mid: String
-    /// The line in SDP, without `a=`.
+    /// The SDP line without `a=`.
     public var candidate: String
 
     public init(label: Int, mid: String, candidate: String) {
@@ -91,7 +91,8 @@ extension PerchSignal {
 }
 
 extension PerchCandidate {
-    /// Maximum bytes of a candidate. The longest in practice, with a host name and a relay's address, have about 200.
+    /// Maximum size of a candidate in bytes. The longest in practice, with a host name and a relay's address, have
+    /// about 200.
     private static let maxSize = 2048
     /// The highest number of a media section. PerchRTC has three.
     private static let maxLabel = 255

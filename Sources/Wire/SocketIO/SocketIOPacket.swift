@@ -50,7 +50,7 @@ public struct SocketIOPacket: Equatable, Sendable {
 
     /// Parses one packet.
     ///
-    /// - Throws: `malformed`, with a message that says what is wrong.
+    /// - Throws: `malformed`, with a message that describes the problem.
     public init(parsing bytes: some Sequence<UInt8>) throws(WireError) {
         let parts = Array(bytes).split(separator: UInt8(ascii: ":"), maxSplits: 3, omittingEmptySubsequences: false)
         guard let digits = parts.first, digits.count == 1, let digit = digits.first,
@@ -83,7 +83,7 @@ public struct SocketIOPacket: Equatable, Sendable {
     /// be ASCII, because clients count their length in different units.
     private static func readEndpoint(_ text: ArraySlice<UInt8>) throws(WireError) -> String {
         guard text.count <= Limits.name, text.allSatisfy({ 0x21...0x7E ~= $0 }) else {
-            throw malformed("An endpoint must have at most \(Limits.name) printable ASCII characters.")
+            throw malformed("An endpoint must not exceed \(Limits.name) printable ASCII characters.")
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -113,8 +113,8 @@ extension SocketIOPacket {
     /// The error packet for an unknown connection id. Its reason is 1 (client not handshaken), and its advice is 0 (reconnect).
     public static let notHandshaken = SocketIOPacket(.error, data: "1+0".utf8)
 
-    /// Returns the error packet for any namespace but the default one. The packet names the namespace without its query, and
-    /// its reason is 2 (unauthorized). Clients report this error as `connect_failed`.
+    /// Returns the error packet for any namespace but the default one. The packet contains the namespace without its
+    /// query, and its reason is 2 (unauthorized). Clients report this error as `connect_failed`.
     public static func noSuchNamespace(_ endpoint: String) -> SocketIOPacket {
         let name = endpoint.prefix { $0 != "?" }
         return SocketIOPacket(.error, endpoint: String(name), data: "2".utf8)

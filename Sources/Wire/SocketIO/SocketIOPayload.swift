@@ -20,7 +20,7 @@ public enum SocketIOPayload {
 
     /// Returns the packets in a body.
     ///
-    /// - Throws: `malformed`, with a message that says what is wrong.
+    /// - Throws: `malformed`, with a message that describes the problem.
     public static func decode(_ bytes: [UInt8]) throws(WireError) -> [[UInt8]] {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw malformed("The body must be UTF-8.") }
         guard !bytes.isEmpty else { throw malformed("The body must contain a packet.") }
@@ -28,7 +28,7 @@ public enum SocketIOPayload {
         var rest = text.unicodeScalars[...]
         var packets: [[UInt8]] = []
         while !rest.isEmpty {
-            guard packets.count < maxPackets else { throw malformed("A body may have at most \(maxPackets) packets.") }
+            guard packets.count < maxPackets else { throw malformed("A body must not exceed \(maxPackets) packets.") }
             let length = try readLength(&rest)
             guard let packet = take(length, from: &rest, utf16: true) ?? take(length, from: &rest, utf16: false) else {
                 throw malformed("A packet is longer or shorter than its declared length.")
@@ -41,11 +41,11 @@ public enum SocketIOPayload {
     private static func malformed(_ message: String) -> WireError { WireError(.malformed, message) }
 
     private static func readLength(_ rest: inout Substring.UnicodeScalarView) throws(WireError) -> Int {
-        guard rest.popFirst() == boundary else { throw malformed("Each packet of several must begin with U+FFFD.") }
+        guard rest.popFirst() == boundary else { throw malformed("With several packets, each must begin with U+FFFD.") }
         let digits = rest.prefix { "0"..."9" ~= $0 }
         rest = rest.dropFirst(digits.count)
         guard digits.count <= 7, let length = Int(String(digits)), rest.popFirst() == boundary else {
-            throw malformed("A packet's length must be a number between two U+FFFD.")
+            throw malformed("A packet's length must be a number between two U+FFFD characters.")
         }
         return length
     }

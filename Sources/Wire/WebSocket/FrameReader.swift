@@ -41,7 +41,7 @@ public struct FrameReader: Sendable {
         }
     }
 
-    /// What a frame means for the connection.
+    /// The result of handling a frame.
     public enum Output: Equatable, Sendable {
         /// The frame is a fragment; the message is not complete yet.
         case nothing
@@ -64,7 +64,7 @@ public struct FrameReader: Sendable {
 
     public init(limit: Int) { self.limit = limit }
 
-    /// Processes the next frame and returns what it means.
+    /// Processes the next frame.
     public mutating func read(_ frame: Frame) -> Output {
         guard frame.isMasked else { return .violation(1002, "client frames must be masked") }
         guard !frame.hasReservedBits else { return .violation(1002, "reserved bits must be 0 without an extension") }

@@ -41,7 +41,7 @@ final class SimulatedPath {
     /// What happened in one interval of 100 ms.
     struct Sample {
         var at: Double
-        /// In kilobits per second.
+        /// The estimate in kilobits per second.
         var link = 0.0
         var estimate = 0.0
         var arrived = 0.0

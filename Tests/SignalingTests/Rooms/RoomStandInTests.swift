@@ -63,7 +63,7 @@ import Wire
         stage.create()
         come(bob)
         guard case .error(let refused)? = bob.set({ $0.capacity = 1 }) else { return #expect(Bool(false), "no error") }
-        #expect(refused.error.message.contains("Only the owner, and hosts and cohosts whom they chose"))
+        #expect(refused.error.message.contains("Only the owner, and hosts and cohosts chosen by the owner"))
         #expect(!refused.error.retryable)
     }
 

@@ -279,7 +279,7 @@ export class Client extends Emitter {
     this.#restarting ||= this.#welcome !== null;
     this.#rejectAll(new ConfabError({
       code: 'connection_restarted', retryable: true,
-      message: 'The connection was lost for too long and a new one was started. Try again.',
+      message: 'The connection was lost for too long, so a new one was started. Try again.',
     }));
     if (hadPlace) this.emit('expired');
   }

@@ -198,7 +198,7 @@ export class Call extends Emitter {
    * @returns {Promise<void>} rejects if there is no camera
    */
   async setVideo(on) {
-    if (this.isOver) throw wrongState('This call has ended.');
+    if (this.isOver) throw wrongState('This call has already ended.');
     const publisher = this.#publisher;
     if (publisher && on) {
       await sourceOf(publisher).ready;

@@ -48,7 +48,7 @@ export class RoomFiles {
    * @param {File} file @param {Transfer} [transfer]
    */
   async send(file, transfer = {}) {
-    if (!this.access) throw new ConfabError({ code: 'not_permitted', message: 'This server takes no files. Send a link instead.' });
+    if (!this.access) throw new ConfabError({ code: 'not_permitted', message: 'This server does not accept files. Send a link instead.' });
     if (file.size === 0) throw new ConfabError({ code: 'file_unreadable', message: 'This file is empty, or it is a folder. Choose another one.' });
     const upload = await this.#announce(file, transfer.signal);
     const { client, options } = this.host();
@@ -73,7 +73,7 @@ export class RoomFiles {
 
   /** @param {string} fileId @returns {Promise<Blob>} */
   async fetch(fileId) {
-    if (!this.access) throw new ConfabError({ code: 'not_found', message: 'This server takes no files.' });
+    if (!this.access) throw new ConfabError({ code: 'not_found', message: 'This server does not accept files.' });
     return fetchFile(this.host().client.urlOf(`${this.access.path}/${encodeURIComponent(fileId)}`), this.access.key);
   }
 

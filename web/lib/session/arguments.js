@@ -31,7 +31,7 @@ export function idOf(object) {
  */
 export function signalMembers({ type, data, to }) {
   if (type !== undefined && !(typeof type === 'string' && type.length <= longestType && /^[A-Za-z0-9\-_~]+$/.test(type))) {
-    throw otFailure('OT_INVALID_PARAMETER', 400, `A signal's type must have at most ${longestType} characters. Letters (A-Z, a-z), digits, "-", "_" and "~" are allowed.`);
+    throw otFailure('OT_INVALID_PARAMETER', 400, `A signal's type must not exceed ${longestType} characters. Use only letters (A-Z, a-z), digits, "-", "_" and "~".`);
   }
   if (data !== undefined && typeof data !== 'string') {
     throw otFailure('OT_INVALID_PARAMETER', 400, "A signal's data must be a string. Use JSON.stringify() for anything else.");

@@ -3,13 +3,13 @@ import NIOCore
 import Signaling
 import Wire
 
-/// Answers the calls of PerchRTC's protocol, and opens its WebSockets. Used only on the gateway's event loop.
+/// Handles the HTTP calls of PerchRTC's protocol, and opens its WebSockets. Used only on the gateway's event loop.
 final class PerchDirectory {
-    /// Maximum bytes of a device's name, which is the user's id: as many as a person's name.
+    /// Maximum size of a device's name in bytes, the same as that of a person's name. The name is the user ID.
     private static let maxUser = 160
-    /// Maximum bytes of the domain and of the application, which are only repeated to the client.
+    /// Maximum size of the domain and of the application in bytes. Both are only echoed to the client.
     private static let maxPathPart = 64
-    /// 128 random bits, so that tokens cannot be guessed in their short life.
+    /// 128 random bits, so that tokens cannot be guessed within their short lifetime.
     private static let tokenBytes = 16
 
     /// The owner of this directory.
@@ -20,7 +20,8 @@ final class PerchDirectory {
 
     // MARK: Credentials
 
-    /// Throws unless the fields have this server's credential. Compares hashes, so that the time taken reveals neither.
+    /// Throws unless the fields contain this server's credential. Compares hashes, so that the time taken reveals
+    /// nothing about it.
     func check(_ fields: FormFields) throws(WireError) {
         let settings = gateway.configuration.perch
         guard let ident = settings.ident, let secret = settings.secret?.revealed else { throw .perchCredential }
@@ -33,7 +34,7 @@ final class PerchDirectory {
 
     // MARK: Calls
 
-    /// Returns a new token, if the room would let the client in now.
+    /// Returns a new token if the room would currently admit the client.
     func token(_ fields: FormFields, from address: IPAddress) throws(WireError) -> String {
         let place = try place(fields)
         let now = gateway.runner.now
@@ -47,14 +48,14 @@ final class PerchDirectory {
         return token
     }
 
-    /// The WebSocket's URL decides the envelope.
+    /// Returns the place described by the fields. The WebSocket's URL determines the envelope.
     private func place(_ fields: FormFields) throws(WireError) -> PerchPlace {
         guard let user = fields["username"], (1...Self.maxUser).contains(user.utf8.count),
             user.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-        else { throw WireError(.invalidName, "Send \"username\", with 1 to \(Self.maxUser) bytes in one line.") }
+        else { throw WireError(.invalidName, "Send \"username\": one line of 1 to \(Self.maxUser) bytes.") }
         let (domain, application) = (fields["domain"] ?? "default", fields["application"] ?? "default")
         guard max(domain.utf8.count, application.utf8.count) <= Self.maxPathPart else {
-            throw WireError(.malformed, "\"domain\" and \"application\" have at most \(Self.maxPathPart) bytes.")
+            throw WireError(.malformed, "\"domain\" and \"application\" must not exceed \(Self.maxPathPart) bytes.")
         }
         return PerchPlace(
             envelope: .flat, domain: domain, application: application, room: fields["room"] ?? "default", user: user)
@@ -64,14 +65,14 @@ final class PerchDirectory {
 
     // MARK: WebSockets
 
-    /// Throws unless a client at this address may open a WebSocket with this token. Does not use the token.
+    /// Throws unless a client at this address may open a WebSocket with this token. Does not consume the token.
     func admit(_ token: String, from address: IPAddress) throws(WireError) {
         try gateway.admit(address, at: .transport)
         guard gateway.hasRoom(for: address) else { throw Gateway.AdmissionPoint.transport.tooManyConnections }
         guard tokens.contains(token, now: gateway.runner.now) else { throw .perchToken }
     }
 
-    /// Uses a token. Returns nil if it is not valid any longer.
+    /// Consumes a token. Returns nil if it is not valid.
     func open(_ token: String, _ envelope: PerchEnvelope, from address: IPAddress) -> PerchSocket? {
         guard let ticket = tokens.take(token, now: gateway.runner.now) else { return nil }
         var place = ticket.place
@@ -82,7 +83,7 @@ final class PerchDirectory {
 
 extension WireError {
     static let perchCredential = WireError(
-        .tokenSignature, "The ident or the secret is wrong. Use perch.ident and perch.secret of this server.")
+        .tokenSignature, "Wrong ident or secret. Use this server's perch.ident and perch.secret.")
     static let perchToken = WireError(
-        .tokenExpired, "This token is unknown, was used, or has expired. Request another one.")
+        .tokenExpired, "This token is unknown, used or expired. Request another one.")
 }

@@ -6,8 +6,8 @@ import Wire
 
 /// Handles requests under `/xirsys/` on one connection.
 ///
-/// The result of a call, also an error, is an envelope with status 200, because PerchRTC's clients read nothing else. Its body is
-/// never logged: it has the credential.
+/// Every result of a call, including errors, is an envelope with status 200, because PerchRTC's clients ignore any
+/// other response. The request body is never logged, because it contains the credential.
 final class PerchEndpoint {
     private let gateway: Gateway
     private unowned let gate: HTTPGate
@@ -21,7 +21,7 @@ final class PerchEndpoint {
         let address = gateway.configuration.clientAddress(head.headers, from: peer)
         do throws(WireError) {
             try gateway.admitRequest(from: address, bytes: body.count)
-            // Applications send no origin. Pages do, and need to be allowed.
+            // Applications send no origin. Pages do, and must be allowed.
             guard gateway.configuration.allows(head.headers) else { throw .forbiddenOrigin }
             if case .webSocket(let token, _) = request {
                 try gateway.perch.admit(token, from: address)
@@ -36,9 +36,9 @@ final class PerchEndpoint {
         case .call(let call): answer(200, self.body(call, FormFields(body), head, address), head)
         case .preflight: answer(204, [], head)
         case .wrongMethod:
-            answer(405, Self.envelope(WireError(.methodNotAllowed, "Use POST with a form.")), head)
+            answer(405, Self.envelope(WireError(.methodNotAllowed, "Method not allowed. Send a form with POST.")), head)
         case .unknown, .webSocket:
-            answer(404, Self.envelope(WireError(.notFound, "This server does not have this call.")), head)
+            answer(404, Self.envelope(WireError(.notFound, "Unknown path. See protocol/perchrtc.md.")), head)
         }
     }
 
@@ -60,7 +60,7 @@ final class PerchEndpoint {
         }
     }
 
-    /// The URL that tokens are appended to. PerchRTC forces `wss` upon it.
+    /// Returns the URL to which tokens are appended. PerchRTC always changes its scheme to `wss`.
     private func socketURL(_ head: HTTPRequestHead) -> String {
         let configuration = gateway.configuration
         let isSecure = configuration.lan || configuration.tls.certificate != nil
@@ -70,7 +70,7 @@ final class PerchEndpoint {
         return "ws" + base.dropFirst(4) + PerchHTTPRequest.socketPath
     }
 
-    /// One entry for each URL, as in 2014.
+    /// Returns one entry per URL, the format of 2014.
     private static func entries(_ server: ICEServer) -> [JSONValue] {
         (server.urls ?? []).map { url in
             var object = JSONObject()

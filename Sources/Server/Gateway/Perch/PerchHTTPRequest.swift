@@ -3,14 +3,14 @@ import Wire
 
 /// A request under `/xirsys/`, parsed from its method and URL (`protocol/perchrtc.md` §2).
 enum PerchHTTPRequest: Equatable, Sendable {
-    /// The calls, each with an old and a newer name.
+    /// The calls. Each has an old and a newer name.
     enum Call: Equatable, Sendable { case token, list, servers }
 
-    /// Maximum bytes of a body. A call has six short fields.
+    /// Maximum size of a body in bytes. A call has six short fields.
     static let maxBodyBytes = 8 * 1024
 
     case call(Call)
-    /// A valid handshake of a WebSocket, with its token.
+    /// A valid WebSocket handshake with its token.
     case webSocket(String, PerchEnvelope)
     /// A CORS preflight request.
     case preflight
@@ -22,10 +22,10 @@ enum PerchHTTPRequest: Equatable, Sendable {
         "ice": .servers,
     ]
     static let prefix = "/xirsys/"
-    /// The path that tokens are appended to.
+    /// The path to which tokens are appended.
     static let socketPath = "/xirsys/ws"
 
-    /// Returns nil if the request is for something else.
+    /// Returns nil if the request is not under this prefix.
     init?(method: HTTPMethod, uri: String) {
         guard uri.hasPrefix(Self.prefix) else { return nil }
         let path = uri.dropFirst(Self.prefix.count).prefix { $0 != "?" }

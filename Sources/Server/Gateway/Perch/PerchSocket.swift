@@ -10,7 +10,7 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private enum State {
         case new
         case open(SocketID)
-        /// The hub was told to remove the client, and closes the socket.
+        /// The hub was requested to remove the client, and then closes the socket.
         case expelled(SocketID)
         case closed
     }
@@ -23,7 +23,7 @@ final class PerchSocket: GatewayConnection, RunnerSocket, WebSocketUser {
     private let gateway: Gateway
     private let place: PerchPlace
     private var state = State.new
-    /// Nil once the connection is closed.
+    /// Nil after the connection is closed.
     private var webSocket: WebSocketHandler?
 
     init(gateway: Gateway, address: IPAddress, place: PerchPlace) {
@@ -147,7 +147,7 @@ extension PerchRequest {
     }
 }
 
-/// A WebSocket whose token was used between its handshake and its opening.
+/// A WebSocket whose token was used by another connection between its handshake and its opening.
 final class RefusedPerchSocket: WebSocketUser {
     func opened(_ webSocket: WebSocketHandler) { webSocket.close(.token, WireError.perchToken.message) }
     func received(_ bytes: [UInt8], on webSocket: WebSocketHandler) {}

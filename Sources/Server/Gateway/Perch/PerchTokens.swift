@@ -2,10 +2,10 @@ import DequeModule
 import Signaling
 import Wire
 
-/// The tokens with which clients of PerchRTC's protocol open their WebSockets. Each works once, and only for a short time.
+/// The tokens with which clients of PerchRTC's protocol open their WebSockets. Each can be used once, and expires soon.
 ///
-/// If there are too many, the oldest of the address with the most is removed, so that a few addresses cannot push out the tokens of
-/// others.
+/// If there are too many, the oldest token of the address with the most tokens is removed, so that a few addresses
+/// cannot displace the tokens of others.
 struct PerchTokens {
     struct Ticket: Equatable {
         var place: PerchPlace
@@ -15,7 +15,7 @@ struct PerchTokens {
     }
 
     private var tickets: [String: Ticket] = [:]
-    /// In the order of their making. Some may be used.
+    /// The tokens in the order of creation. Some may already be used.
     private var order: Deque<String> = []
     private var shares: PendingHandshakes
 
@@ -32,10 +32,10 @@ struct PerchTokens {
         if order.count > 2 * tickets.count + 64 { order.removeAll { tickets[$0] == nil } }
     }
 
-    /// Whether the token could be used now.
+    /// Returns whether the token could be used now.
     func contains(_ token: String, now: Timestamp) -> Bool { tickets[token].map { now < $0.expiresAt } ?? false }
 
-    /// Uses a token. Returns nil if there is none, or if it has expired.
+    /// Consumes a token. Returns nil if it does not exist or has expired.
     mutating func take(_ token: String, now: Timestamp) -> Ticket? {
         guard let ticket = tickets.removeValue(forKey: token) else { return nil }
         shares.remove(token, of: ticket.address)

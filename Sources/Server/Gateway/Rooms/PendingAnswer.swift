@@ -2,10 +2,10 @@ import NIOCore
 import Signaling
 import Wire
 
-/// A request over HTTP that waits for the hub's answer. To the runner it is a socket that gets one answer.
-/// Used only on the runner's event loop.
+/// An HTTP request that waits for the hub's answer. The runner treats it as a socket that receives one answer. Used
+/// only on the runner's event loop.
 final class PendingAnswer: RunnerSocket {
-    /// Such requests do not take a place of an address: their connections do.
+    /// Nil: such a request takes no place of an address, because its connection already has one.
     var slot: AddressBudgets.Slot? { nil }
     fileprivate var socket: SocketID?
     private weak var runner: HubRunner?
@@ -15,7 +15,7 @@ final class PendingAnswer: RunnerSocket {
         (self.runner, self.promise) = (runner, promise)
     }
 
-    // The runner drops all sockets when the server stops. The HTTP request must not wait any longer then.
+    // The runner releases all sockets when the server stops. The HTTP request must not keep waiting then.
     deinit { promise?.succeed(.refused(Gateway.AdmissionPoint.operation.draining)) }
 
     func answer(_ reply: RoomReply) {
@@ -33,7 +33,8 @@ final class PendingAnswer: RunnerSocket {
 }
 
 extension HubRunner {
-    /// Submits a request of an operator or application. The answer follows when everything that it says is stored.
+    /// Submits a request from an operator or application. The answer follows when all changes that it reports are
+    /// stored.
     func ask(_ action: RoomRequest.Action) -> EventLoopFuture<RoomReply> {
         let promise = eventLoop.makePromise(of: RoomReply.self)
         let pending = PendingAnswer(self, promise)
@@ -45,7 +46,7 @@ extension HubRunner {
 }
 
 extension NIOLoopBound where Value == Gateway {
-    /// Asks the rooms, and returns what they answer.
+    /// Sends a request to the rooms, and returns their answer.
     ///
     /// - Throws: the error with which they refuse.
     func ask(_ action: RoomRequest.Action) async throws(WireError) -> RoomReply {

@@ -5,15 +5,16 @@ import Signaling
 import Synchronization
 import Wire
 
-/// The bytes of the files in rooms, one file each in a folder of the data directory.
+/// The contents of the files in rooms, with one file each in a folder of the data directory.
 ///
-/// Rooms decide what is stored and for how long. Their chats do not survive a restart, and neither do their files. All calls to
-/// the file system run on a thread pool, so that a slow disk does not hold up the event loop.
+/// Rooms decide which files are stored and for how long. Chats of rooms do not survive a restart, and neither do their
+/// files. All file system calls run on a thread pool, so that a slow disk does not block the event loop.
 ///
-/// A file is open only while a thread of the pool reads or writes a part of it. A client that is slow, or that does not read at
-/// all, thus holds no descriptor besides its connection, and threads bound the number of open files.
+/// A file is open only while a thread of the pool reads or writes a part of it. A client that is slow, or does not read
+/// at all, therefore holds no descriptor other than its connection, and the number of threads limits the number of open
+/// files.
 final class RoomFileStore: Sendable {
-    /// Bytes of a file that are written or read at a time, and so the memory of a transfer.
+    /// Bytes read or written at a time, which is also the memory used by a transfer.
     static let chunkSize = 64 * 1024
 
     private let directory: String
@@ -26,13 +27,13 @@ final class RoomFileStore: Sendable {
 
     private func path(_ id: RoomFileID) -> String { "\(directory)/\(id)" }
 
-    /// Deletes what an earlier run of the server left. Call once, before the first client connects.
+    /// Deletes files that an earlier run of the server left. Call once, before the first client connects.
     func clear() throws {
         guard FileManager.default.fileExists(atPath: directory) else { return }
         try FileManager.default.removeItem(atPath: directory)
     }
 
-    /// Deletes a file. What is still being sent or downloaded fails, so that nothing outlives the space reserved for it.
+    /// Deletes a file. Uploads and downloads of it in progress fail, so that no data outlives its reserved space.
     func delete(_ id: RoomFileID) {
         let path = path(id)
         _ = arrived.withLock { $0.removeValue(forKey: id) }
@@ -46,16 +47,16 @@ final class RoomFileStore: Sendable {
 
     /// Writes a body to disk, part by part. The client is not read while the disk is busy.
     ///
-    /// - Parameter confirm: called when the file exists, and throws if it is no longer wanted. From then on, deleting it ends the
-    ///   upload.
-    /// - Throws: an error for the client if the body has another size, does not arrive, or the disk does not take it, or if the
-    ///   file was deleted. What was written is not deleted.
+    /// - Parameter confirm: called when the file exists; throws if the file is no longer wanted. After this call,
+    ///   deleting the file ends the upload.
+    /// - Throws: an error for the client if the body has a different size, does not arrive, or cannot be written, or if
+    ///   the file was deleted. The partial file is not deleted.
     func receive<Body: AsyncSequence>(
         _ body: Body, as id: RoomFileID, size: Int, confirm: () async throws -> Void = {}
     ) async throws(WireError) where Body.Element == ByteBuffer {
         try await create(id)
         var received = 0
-        // Parts can be as small as a byte, and each write is a task for the thread pool.
+        // Parts can be as small as a byte, and each write is a task for the thread pool, so collect larger parts.
         var unwritten = ByteBuffer()
         arrived.withLock { $0[id] = 0 }
         defer { _ = arrived.withLock { $0.removeValue(forKey: id) } }
@@ -94,10 +95,10 @@ final class RoomFileStore: Sendable {
         let path = path(id)
         let error = try await NIOThreadPool.singleton.runIfActive { () -> WireError? in
             let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-            // Ids are never used again, so a file that is not there was deleted.
+            // IDs are never reused, so a missing file was deleted.
             guard descriptor >= 0 else { return errno == ENOENT ? .noUpload : .diskFailed }
             let isWritten = Self.writeAll(part, descriptor, at: offset)
-            // Closing can report that what was written before has failed.
+            // Closing can report that an earlier write failed.
             return close(descriptor) == 0 && isWritten ? nil : .diskFailed
         }
         if let error { throw error }
@@ -120,7 +121,7 @@ final class RoomFileStore: Sendable {
 
     // MARK: Downloads
 
-    /// Reads a file part by part, as fast as `send` takes it.
+    /// Reads a file part by part, as fast as `send` accepts the parts.
     func read(_ id: RoomFileID, size: Int, send: (ByteBuffer) async throws -> Void) async throws {
         let path = path(id)
         var offset = 0
@@ -139,7 +140,7 @@ final class RoomFileStore: Sendable {
         let part = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
         }
-        // The response has promised more bytes. Failing closes the connection, so that the client notices.
+        // The response has announced more bytes. Failing closes the connection, so that the client detects the error.
         guard !part.isEmpty else { throw .diskFailed }
         return part
     }
@@ -147,7 +148,7 @@ final class RoomFileStore: Sendable {
 
 extension WireError {
     static let otherSize = WireError(
-        .malformed, "The file has another size than was announced. Send it again.")
+        .malformed, "The file's size differs from the announced size. Send it again.")
     fileprivate static let diskFailed = WireError(
-        .storageFull, "The server cannot store this file now. Try again later, or send a link.", retryable: true)
+        .storageFull, "The server could not store this file. Try again later, or send a link.", retryable: true)
 }

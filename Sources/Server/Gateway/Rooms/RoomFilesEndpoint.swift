@@ -10,11 +10,12 @@ import Wire
 
 /// `PUT` and `GET /v1/rooms/{name}/files/{id}`: the files in the chat of a room (`protocol/rooms.md`).
 ///
-/// The room decides who may do what, by the bearer token. Files are never shown by this origin: a browser can only save them.
+/// The room decides by the bearer token what a client may do. Files are never displayed under this origin: a browser
+/// can only save them.
 struct RoomFilesEndpoint: Sendable {
     private static let path: RouterPath = "/v1/rooms/:name/files/:file"
 
-    /// What a request names, and what it needs from the gateway.
+    /// The target of a request, with the parts of the gateway that it needs.
     private struct Target: Sendable {
         var name: RoomName
         var id: RoomFileID
@@ -56,7 +57,7 @@ struct RoomFilesEndpoint: Sendable {
             let body = ResponseBody(contentLength: file.size) { writer in
                 defer { withExtendedLifetime(transfer) {} }
                 try await target.store.read(target.id, size: file.size) { part in
-                    // The client may be slow, and may have been removed from the room meanwhile.
+                    // The client may be slow, and may have been removed from the room in the meantime.
                     _ = try await ask(.download(target.key), target)
                     try await writer.write(part)
                 }
@@ -73,11 +74,11 @@ struct RoomFilesEndpoint: Sendable {
     private func upload(_ request: Request, _ context: PersonExport.Context) async throws(WireError) {
         let target = try await target(of: request, context)
         let announced = request.headers[.contentLength].map { Int($0) ?? 0 }
-        // Before the upload begins, so that one that is refused for now can be tried again.
+        // Check this before the upload begins, so that a refused upload can be retried.
         let size = min(max(0, announced ?? .max), configuration.rules.roomFileSize)
         let transfer = try await beginTransfer(of: size, target, context)
         defer { withExtendedLifetime(transfer) {} }
-        // The rules decide by the space that there is now, not when the upload was promised.
+        // The rules must use the current free space, not the space at the time of the promise.
         await gateway.measureDisk()
         let file = try await ask(.begin(target.key), target)
         do throws(WireError) {
@@ -88,14 +89,14 @@ struct RoomFilesEndpoint: Sendable {
             }
         } catch {
             _ = try? await gateway.ask(.file(target.name, target.id, .end(target.key, isComplete: false)))
-            // The room deletes its files, but it may have done so before this one existed.
+            // The room deletes its files, but it may have done so before this file was created.
             target.store.delete(target.id)
             throw error
         }
         do throws(WireError) {
             _ = try await ask(.end(target.key, isComplete: true), target)
         } catch {
-            // For the same reason.
+            // Delete it here for the same reason.
             target.store.delete(target.id)
             throw error
         }
@@ -125,7 +126,7 @@ struct RoomFilesEndpoint: Sendable {
         let name = context.parameters.get("name").flatMap { RoomName(pathComponent: $0) }
         let id = context.parameters.get("file").flatMap { RoomFileID($0) }
         let key = headers.bearerToken.flatMap { RoomFileKey($0) }
-        // The same answer for everything that is wrong: it must not tell which files and rooms exist.
+        // Give the same answer for every error, so that it does not reveal which files and rooms exist.
         guard let store, let name, let id, let key else { throw .noFile }
         return Target(name: name, id: id, key: key, address: address, store: store)
     }
@@ -135,7 +136,8 @@ struct RoomFilesEndpoint: Sendable {
     private static let plain = CharacterSet(
         charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 
-    /// RFC 6266. Everything but plain letters is encoded, so a name cannot end the header or its value.
+    /// Returns the header value (RFC 6266). Everything except plain letters is encoded, so that a name cannot end the
+    /// header or its value.
     private static func disposition(_ name: String) -> String {
         let encoded = name.addingPercentEncoding(withAllowedCharacters: plain) ?? "download"
         return "attachment; filename=\"download\"; filename*=UTF-8''\(encoded)"

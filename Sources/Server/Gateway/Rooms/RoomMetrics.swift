@@ -2,7 +2,7 @@ import Metrics
 import Signaling
 import Wire
 
-/// The metrics of rooms. The rules count; this passes their totals on when they are scraped.
+/// The metrics of rooms. The rules count, and this type exports the totals on each scrape.
 struct RoomMetrics: Sendable {
     private let rooms = Gauge(label: "confab_rooms")
     private let people = Gauge(label: "confab_room_people")
@@ -12,8 +12,8 @@ struct RoomMetrics: Sendable {
 
     private static let joinsName = "confab_room_joins"
     private static let otherOutcome = "other"
-    /// One series for each outcome, so that a new kind of error makes none. They exist from the start: a rate needs a first
-    /// value.
+    /// One series per outcome. An unknown error does not create a new one. All series exist from the start, because a
+    /// rate needs a first value.
     private static let outcomes =
         ["joined", "waiting", otherOutcome]
         + [
@@ -31,10 +31,10 @@ struct RoomMetrics: Sendable {
     /// Help texts, by metric name.
     static let help = [
         "confab_rooms": "Rooms that exist, including empty ones.",
-        "confab_room_people": "People in rooms, once per device.",
-        "confab_room_waiting": "People who wait until a host admits them to a room.",
-        "confab_room_file_bytes": "Bytes of the files in rooms, including those that are being sent.",
-        joinsName + "_total": "Requests to join a room, by outcome: joined, waiting, or the code of the error.",
+        "confab_room_people": "People in rooms, counted once per device.",
+        "confab_room_waiting": "People waiting in a lobby until a host admits them.",
+        "confab_room_file_bytes": "Size of the files in rooms in bytes, including uploads in progress.",
+        joinsName + "_total": "Requests to join a room, by outcome: joined, waiting, or an error code.",
     ]
 
     func record(_ hub: Hub) {

@@ -8,12 +8,12 @@ import NIOHTTPTypesHTTP1
 import Signaling
 import Wire
 
-/// The HTTP interface for rooms, under `/v1/rooms` (`docs/rest.md`). For operators and for applications that embed rooms: every
-/// request needs a token that is signed with the API secret.
+/// The HTTP interface for rooms, under `/v1/rooms` (`docs/rest.md`). For operators and for applications that embed
+/// rooms: every request requires a token signed with the API secret.
 ///
-/// It checks the token and the form of requests. The rooms themselves decide everything else.
+/// It checks the token and the syntax of requests. The rooms decide everything else.
 struct RoomsEndpoint: Sendable {
-    /// Maximum bytes of a request's body. The longest name, password and all options take less than 2 KiB.
+    /// Maximum size of a request's body in bytes. The longest name and password and all options take less than 2 KiB.
     static let maxBodySize = 16 * 1024
     private static let tokenHeader = "X-OPENTOK-AUTH"
 
@@ -52,8 +52,8 @@ struct RoomsEndpoint: Sendable {
 
     // MARK: Authorization
 
-    /// Checks the request's token. Only failures count against the address's limit, so that an application can make a token for
-    /// each of its users.
+    /// Checks the request's token. Only failures count against the address's limit, so that an application can create a
+    /// token for each of its users.
     private func authorize(_ headers: HTTPHeaders, _ address: IPAddress) async throws(WireError) {
         let token = headers.only(Self.tokenHeader) ?? headers.bearerToken
         let refusal = try await gateway.admit(address, at: .operation) { gateway -> WireError? in
@@ -92,7 +92,7 @@ struct RoomsEndpoint: Sendable {
 
     private func name(_ context: PersonExport.Context) throws(WireError) -> RoomName {
         guard let name = context.parameters.get("name").flatMap({ RoomName(pathComponent: $0) }) else {
-            throw WireError(.roomNotFound, "The path contains no valid name of a room. Encode it with percent signs.")
+            throw WireError(.roomNotFound, "The room name in the path is not valid. Percent-encode it.")
         }
         return name
     }
@@ -101,19 +101,20 @@ struct RoomsEndpoint: Sendable {
         let query = request.uri.queryParameters
         let wanted: Int? = query.get("limit").map { Int($0) } ?? Limits.roomsPage
         guard let limit = wanted, (1...Limits.roomsPage).contains(limit) else {
-            throw WireError(.malformed, "limit must be a number from 1 to \(Limits.roomsPage).")
+            throw WireError(.malformed, "Invalid \"limit\". Send a number from 1 to \(Limits.roomsPage).")
         }
         let after = query.get("after").map { RoomCursor($0) }
         guard after != .some(nil) else {
             throw WireError(
-                .malformed, "after must be the \"next\" of an earlier page. Leave it out for the first page.")
+                .malformed, "Invalid \"after\". Send the \"next\" of an earlier page, or omit it for the first page.")
         }
         return .list(after: after ?? nil, limit: limit)
     }
 
     /// Reads the JSON object in the body. An empty body counts as an empty object.
     ///
-    /// Members that do not exist are refused. A misspelled option would create a room that is more open than intended.
+    /// Refuses unknown members, because ignoring a misspelled option would create a room that is more open than
+    /// intended.
     private func members(
         _ request: Request, allowing names: Set<String>
     ) async throws(WireError) -> JSONObject {
@@ -127,7 +128,7 @@ struct RoomsEndpoint: Sendable {
         }
         guard body.readableBytes > 0 else { return JSONObject() }
         guard case .object(let object)? = try? JSONReader.parse(body.readableBytesView) else {
-            throw WireError(.malformed, "The request body must be a JSON object without duplicate names.")
+            throw WireError(.malformed, "The request body must be a JSON object without duplicate members.")
         }
         try check(object, allowing: names)
         if case .object(let options)? = object["options"] { try check(options, allowing: RoomChanges.names) }
@@ -143,7 +144,7 @@ struct RoomsEndpoint: Sendable {
 
     // MARK: The audit log
 
-    /// Records what was done. A failure does not undo it, so it is only logged.
+    /// Adds the action to the audit log. A failure does not undo the action, so it is only logged.
     private func record(
         _ operation: Operation, _ action: RoomRequest.Action, _ reply: RoomReply, _ logger: Logger
     ) async {
@@ -162,7 +163,7 @@ struct RoomsEndpoint: Sendable {
             try await storage.record(
                 AuditEntry(at: now, actor: AuditEntry.operatorActor, action: name, subject: subject.text))
         } catch {
-            logger.error("An entry of the audit log could not be stored", metadata: ["error": "\(error)"])
+            logger.error("Could not store an entry of the audit log", metadata: ["error": "\(error)"])
         }
     }
 }
@@ -174,7 +175,7 @@ extension EndpointAnswer {
         case .room(let room): body = room.json
         case .rooms(let list): body = list.json
         case .token(let token): body = token.json
-        // Files have an endpoint of their own.
+        // Files have a separate endpoint.
         case .closed, .file:
             self.init(status: 204)
             return
@@ -194,5 +195,5 @@ extension EndpointAnswer {
 extension WireError {
     fileprivate static let requestTokenMissing = WireError(
         .tokenMalformed,
-        "Send a JWT that is signed with the API secret, as X-OPENTOK-AUTH: <JWT> or Authorization: Bearer <JWT>.")
+        "Send a JWT signed with the API secret, as X-OPENTOK-AUTH: <JWT> or Authorization: Bearer <JWT>.")
 }

@@ -1,15 +1,15 @@
 import Signaling
 import Wire
 
-/// The uploads and downloads of files in rooms that are under way.
+/// The uploads and downloads of room files in progress.
 ///
-/// A transfer holds a connection for as long as its client likes to take. So an address may have only some at a time, each has
-/// to reach a minimum rate, and when all places are taken, the address with the most loses its oldest. The gateway ends the
-/// transfers that this returns.
+/// The client determines how long a transfer holds its connection. The number of transfers per address is therefore
+/// limited, and each must reach a minimum rate. When all places are taken, the address with the most transfers loses
+/// its oldest. The gateway ends the transfers that this type returns.
 struct Transfers {
-    /// Bytes per second that a transfer must reach on average, after `graceTime`. A call takes ten times as much.
+    /// Bytes per second that a transfer must reach on average, after `graceTime`. A call uses ten times as much.
     static let minRate = 16 * 1024
-    /// Time that each transfer has besides, for connections that stall for a while.
+    /// Additional time for each transfer, for connections that stall for a while.
     static let graceTime = Duration.seconds(60)
 
     typealias Place = AddressPlaces.Place
@@ -19,7 +19,7 @@ struct Transfers {
 
     init(perAddress: Int, total: Int) { places = AddressPlaces(perAddress: perAddress, total: total) }
 
-    /// Maximum number of transfers per limiting block of addresses. A lower number ends none.
+    /// Maximum number of transfers per limiting block of addresses. Lowering it ends none.
     var perAddress: Int {
         get { places.perAddress }
         set { places.perAddress = newValue }
@@ -29,7 +29,7 @@ struct Transfers {
 
     /// Begins a transfer of `size` bytes.
     ///
-    /// - Returns: the transfer, and the one that must end for it.
+    /// - Returns: the transfer, and the one that must end in exchange, if any.
     mutating func begin(
         _ address: IPAddress, size: Int, now: Timestamp
     ) throws(AddressPlaces.Refusal) -> (place: Place, dropped: Place?) {

@@ -1,7 +1,8 @@
 /// The Socket.IO handshakes whose clients have not connected a transport yet.
 ///
-/// If there are too many, the oldest handshake of the address with the most is removed, so that a few addresses cannot push out
-/// the handshakes of others. Addresses are limiting blocks. One address has at most as many as it may have sockets.
+/// If there are too many, the oldest handshake of the address with the most is removed, so that a few addresses cannot
+/// displace the handshakes of others. Addresses are limiting blocks. The limit per address is the same as that for
+/// sockets.
 struct PendingHandshakes {
     let maxOfAll: Int
     private var shares = AddressShares<String>()
@@ -12,7 +13,7 @@ struct PendingHandshakes {
 
     /// Adds a handshake.
     ///
-    /// - Returns: the handshake to remove for it, if there are too many. It no longer counts.
+    /// - Returns: the handshake to remove in exchange, if there are too many. It no longer counts.
     mutating func add(_ id: String, of address: IPAddress) -> String? {
         shares.insert(id, of: address.limitingBlock)
         return count > maxOfAll ? shares.largest().flatMap { shares.removeOldest(of: $0) } : nil

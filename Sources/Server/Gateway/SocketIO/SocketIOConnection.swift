@@ -24,7 +24,7 @@ struct SocketIOConnection: Sendable {
         case pollLost(PollID)
         /// A WebSocket message or the body of a POST.
         case received([UInt8])
-        /// A request was refused before it was read, because the client's address is over its budget.
+        /// A request was refused before it was read, because the client's address exceeds its budget.
         case refused
         /// The client sent a frame of any kind, so it is alive.
         case receivedFrame
@@ -47,7 +47,8 @@ struct SocketIOConnection: Sendable {
     enum Output: Equatable, Sendable {
         /// The client has connected a transport. Register it with the hub.
         case opened
-        /// The packets after the first of a message, which cost as much as messages of their own. The message was counted before.
+        /// The packets of a message after the first. Each costs as much as a separate message. The message itself was
+        /// counted before.
         case counted(Int)
         case asked(RouletteTokRequest)
         case frame([UInt8])
@@ -76,7 +77,7 @@ struct SocketIOConnection: Sendable {
         case none(until: Timestamp)
     }
 
-    /// A reload changes them, so the shell sets them before each input.
+    /// Set by the shell before each input, because a reload changes the settings.
     var settings: Settings
     private var state: State
     private var queue: [[UInt8]] = []
@@ -101,7 +102,7 @@ struct SocketIOConnection: Sendable {
 
     var isOver: Bool { state == .over }
 
-    /// The bytes that wait for a poll.
+    /// The number of bytes waiting for a poll.
     var queuedBytes: Int { queue.reduce(0) { $0 + $1.count } }
 
     // MARK: Time
@@ -290,7 +291,7 @@ struct SocketIOConnection: Sendable {
         return answer(poll, packets, now: now)
     }
 
-    /// Ends the connection, after sending the packets in `last`.
+    /// Ends the connection after sending the packets in `last`.
     private mutating func leave(saying last: [[UInt8]], now: Timestamp) -> [Output] {
         switch state {
         case .over: return []
@@ -345,7 +346,7 @@ struct SocketIOConnection: Sendable {
         }
     }
 
-    /// Sends an error for a packet over a budget. Disconnects clients that send too many of them.
+    /// Sends an error for a packet that exceeds a budget. Disconnects clients that send too many of them.
     private mutating func refuse(now: Timestamp) -> [Output] {
         guard refusals.take(settings.refusals, now: now) == nil else {
             return leave(saying: [SocketIOPacket(.disconnect).encode()], now: now)

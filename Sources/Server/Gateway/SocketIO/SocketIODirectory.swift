@@ -12,9 +12,10 @@ final class SocketIODirectory {
 
     func session(_ id: String) -> SocketIOSession? { sessions[id] }
 
-    /// Admits a request of a connection's client. If the client has moved to another address block, its connection moves too.
+    /// Admits a request from a connection's client. If the client is now in another address block, its connection moves
+    /// there.
     ///
-    /// - Parameter moves: false if the request does not show where the client is.
+    /// - Parameter moves: false if the request does not show the client's current address.
     /// - Returns: nil if there is no such connection.
     func session(_ id: String, from address: IPAddress, moves: Bool) throws(WireError) -> SocketIOSession? {
         try gateway.admit(address, at: .transport)
@@ -22,10 +23,10 @@ final class SocketIODirectory {
             return sessions[id]
         }
         guard gateway.hasRoom(for: address) else { throw Gateway.AdmissionPoint.transport.tooManyConnections }
-        // Until it has a transport, it is also counted among the handshakes of its address.
+        // Until the client has a transport, it also counts as a handshake of its address.
         if !session.hasOpened { handshakes.remove(id, of: session.address) }
         session.move(to: address)
-        // Moving ends a connection if too much waits for clients of the new address.
+        // Moving ends the connection if too much data is queued for the new address.
         guard sessions[id] != nil else { return nil }
         if !session.hasOpened { _ = handshakes.add(id, of: address) }
         return session

@@ -109,14 +109,15 @@ final class SocketIOEndpoint {
 
     private func isAllowedOrigin(_ request: SocketIORequest, _ headers: HTTPHeaders) -> Bool {
         switch request {
-        // Browsers send the origin of every WebSocket, so a request without one is refused, as for the native protocol.
+        // Browsers send the origin of every WebSocket, so a request without one is refused, as in the native protocol.
         case .webSocket: gateway.configuration.allows(origin: headers.onlyOrigin)
         case _ where request.isScript: gateway.configuration.allowsScript(headers)
         default: gateway.configuration.allows(headers)
         }
     }
 
-    /// Counts the request for the budget of its address. Answers it and returns false if the budget is used up.
+    /// Charges the request to the budget of its address. If the budget is used up, answers the request and returns
+    /// false.
     private func isWithinBudget(_ request: SocketIORequest, _ head: HTTPRequestHead, _ body: [UInt8]) -> Bool {
         do throws(WireError) {
             let address = gateway.configuration.clientAddress(head.headers, from: peer)
@@ -163,7 +164,7 @@ final class SocketIOEndpoint {
         }
     }
 
-    /// `ConnectionProtocols` opens the WebSocket, also for an unknown id.
+    /// `ConnectionProtocols` opens the WebSocket, even for an unknown ID.
     private func openWebSocket(_ id: String, _ head: HTTPRequestHead) { admit(id, head) { _ in gate.accept() } }
 
     private func poll(_ id: String, _ head: HTTPRequestHead, script: Int?) {
@@ -183,7 +184,8 @@ final class SocketIOEndpoint {
     }
 
     private func post(_ id: String, _ head: HTTPRequestHead, _ body: [UInt8], isForm: Bool) {
-        // A client with a WebSocket is where its WebSocket is: otherwise a post through a proxy would protect it from bans.
+        // For a client with a WebSocket, the WebSocket's address counts. Otherwise the client could evade bans by
+        // posting through a proxy.
         let moves = gateway.socketIO.session(id)?.hasWebSocket != true
         admit(id, head, moves: moves) { post($0, body, isForm: isForm) }
     }
@@ -229,7 +231,7 @@ final class SocketIOEndpoint {
         var headers = HTTPHeaders([
             ("Content-Type", type.rawValue), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
         ])
-        // Allowing credentials is safe: requests carry no ambient authority, only the unguessable id of a connection.
+        // Allowing credentials is safe: requests carry no ambient authority, only the unguessable ID of a connection.
         if let origin = request.headers.onlyOrigin, gateway.configuration.allows(request.headers) {
             headers.add(name: "Access-Control-Allow-Origin", value: origin)
             headers.add(name: "Access-Control-Allow-Credentials", value: "true")

@@ -8,7 +8,7 @@ enum SocketIORequest: Equatable, Sendable {
     case handshake(script: Int?)
     case poll(String, SocketIOConnection.Transport, script: Int)
     case post(String, SocketIOConnection.Transport, script: Int)
-    /// A valid handshake of a WebSocket for the connection with this id.
+    /// A valid WebSocket handshake for the connection with this ID.
     case webSocket(String)
     case disconnect(String)
     /// A CORS preflight request.
@@ -20,7 +20,7 @@ enum SocketIORequest: Equatable, Sendable {
 
     static let prefix = "/socket.io"
 
-    /// True for JSONP, which any page can use: its answers are scripts.
+    /// True for JSONP. Any page can use it, because its responses are scripts.
     var isScript: Bool {
         switch self {
         case .handshake(let script), .wrongTransport(let script): script != nil

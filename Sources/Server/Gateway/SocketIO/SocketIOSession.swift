@@ -25,12 +25,13 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
     private var timer: (at: Timestamp, task: Scheduled<Void>)?
     private var flushing = Flushing.immediate
 
-    /// A payload may have hundreds of packets. Each can cause a flush, which is a system call, so they wait for the last packet.
+    /// When to flush. A payload may contain hundreds of packets, and each could cause a flush, which is a system call.
+    /// They are flushed together after the last packet.
     private enum Flushing {
         case immediate
-        /// Outputs are being carried out, and nothing waits for a flush so far.
+        /// Outputs are being carried out, and no flush is needed so far.
         case deferred
-        /// Flush when all outputs are carried out.
+        /// Flush after all outputs are carried out.
         case due
     }
 
@@ -47,7 +48,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     var hasWebSocket: Bool { webSocket != nil }
 
-    /// Follows the client to another address block: its budgets, bans and reports are those of the new one.
+    /// Moves the connection to the client's new address block, whose budgets, bans and reports then apply.
     func move(to address: IPAddress) {
         self.address = address
         if let socket { gateway.runner.submit(.moved(socket, address: gateway.limitingText(address))) }
@@ -66,7 +67,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
         queueChanged()
     }
 
-    /// Called when a request was refused because its address was over its budget.
+    /// Called when a request was refused because its address exceeded its budget.
     func overBudget() { handle(.refused) }
 
     /// Called when the poll's connection failed, before or after the response.
@@ -177,7 +178,7 @@ final class SocketIOSession: GatewayConnection, RunnerSocket, WebSocketUser {
 
     private func handle(_ input: SocketIOConnection.Input) { carryOut(outputs(of: input)) }
 
-    /// Carrying out an output may cause further inputs, whose outputs are flushed together with these.
+    /// Carries out outputs. This may cause further inputs, whose outputs are flushed together with these.
     private func carryOut(_ outputs: [SocketIOConnection.Output]) {
         let isOutermost = flushing == .immediate
         if isOutermost { flushing = .deferred }

@@ -3,8 +3,8 @@ import NIOCore
 import Signaling
 import Wire
 
-/// All WHIP and WHEP resources, by the unguessable last part of their URLs. It also creates new ones. Used only on the
-/// gateway's event loop.
+/// Stores all WHIP and WHEP resources by the unguessable last part of their URLs, and creates new ones. Used only on
+/// the gateway's event loop.
 final class WHIPDirectory {
     /// The owner of this directory.
     unowned let gateway: Gateway
@@ -80,7 +80,7 @@ final class WHIPResource: GatewayConnection, RunnerSocket {
         (self.name, self.isWHIP, self.address, self.gateway) = (name, isWHIP, address, gateway)
     }
 
-    /// The resource's URL. It is absolute only if `publicURL` is set, because the server cannot know its proxies.
+    /// The resource's URL. It is absolute only if `publicURL` is set, because the server does not know its proxies.
     private var location: String {
         "\(gateway.configuration.publicURL ?? "")/\(isWHIP ? "whip" : "whep")/\(WHIPRequest.resources)/\(name)"
     }
