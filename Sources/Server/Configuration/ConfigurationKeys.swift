@@ -363,7 +363,7 @@ extension Setting {
     private static let moderation: [Setting] = [
         Setting(
             "roulette.reportLines", \.rules.reportLines, .integer(0...1000),
-            "Maximum chat messages included in a report. The page tells the reporter that they are included."),
+            "Maximum chat messages included in a report. The page informs the reporter about this."),
         Setting(
             "roulette.reportRetention", \.retention.reports, .duration(.zero ... .seconds(3650 * 86400)),
             "How long reports are kept.", applies: .atReload),
