@@ -40,7 +40,7 @@ extension Setting {
         Setting("port", \.port, port, "TCP port for the web app, the API and the WebSocket. 0 picks a free port."),
         Setting(
             "dataDirectory", \.dataDirectory, .path,
-            "Directory for the project file and the database, readable by its owner only."),
+            "Directory for the project file, the server key and the database, readable by its owner only."),
         Setting(
             "publicURL", \.publicURL,
             .optional(
@@ -83,7 +83,7 @@ extension Setting {
             "How often to check whether the certificate or its key has changed. New connections get the new one."),
         Setting(
             "tls.hsts", \.tls.hsts, .boolean,
-            "Whether browsers are told to use only HTTPS for this host (HSTS), if Confab handles HTTPS."),
+            "Whether to make browsers use only HTTPS for this host for a year (HSTS), if Confab handles HTTPS."),
     ]
 
     private static let operations: [Setting] = [
@@ -111,10 +111,10 @@ extension Setting {
             "How long the server keeps retrying when the disk is full or an I/O error occurs, before it shuts down."),
         Setting(
             "storage.minFreeSpace", \.storage.minFreeSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
-            "Minimum free space on the disk of the data directory. With less, the server is not ready."),
+            "Minimum free space on the disk of the data directory. With less, the server is not ready (GET /ready)."),
         Setting(
             "storage.lowSpace", \.storage.lowSpace, .size(.mebibytes(0) ... .mebibytes(1 << 20)),
-            "Free space below which nothing optional is stored: no new profiles, contacts and push endpoints."),
+            "Free space below which nothing optional is stored: no new profiles, contacts or push endpoints."),
         Setting(
             "storage.pollInterval", \.storage.pollInterval, interval,
             "How often to check the database for changes made by commands.", applies: .atReload),
@@ -126,7 +126,7 @@ extension Setting {
             "How long to wait at shutdown for changes to be stored and connections to close.", applies: .atReload),
         Setting(
             "shutdown.closeTimeout", \.shutdown.closeTimeout, wait,
-            "How long to wait at shutdown for clients to answer that the connection closes.", applies: .atReload),
+            "How long to wait at shutdown for clients to confirm that the connection closes.", applies: .atReload),
     ]
 
     private static let media: [Setting] = [
@@ -140,16 +140,16 @@ extension Setting {
             "Address announced to browsers for media, if it differs from this machine's own (NAT)."),
         Setting(
             "media.congestionControl", \.media.congestionControl, .boolean,
-            "Experimental: whether subscribers on slow networks get smaller layers, or audio only."),
+            "Whether subscribers on slow networks get smaller layers, or audio only."),
         Setting(
             "media.loudestStreams", \.media.loudestStreams, .integer(1...10_000),
-            "Maximum publishers of a session whose audio is forwarded. If there are more, the loudest are."),
+            "Maximum publishers per session whose audio is forwarded. In a larger session, only the loudest are heard."),
         Setting(
             "media.sessionBitrate", \.media.sessionBitrate, .optional(.bitrate),
-            "Limit of what is sent to the subscribers of one session. At the limit, new video is refused."),
+            "Maximum total bitrate sent to the subscribers of one session. At the limit, new video is refused."),
         Setting(
             "media.totalBitrate", \.media.totalBitrate, .optional(.bitrate),
-            "Limit of what is sent to all subscribers. At the limit, new video and new connections are refused."),
+            "Maximum total bitrate sent to all subscribers. At the limit, new video and new connections are refused."),
         Setting(
             "media.relayedFallback", \.rules.relayedFallback, wait,
             "Peer-to-peer media that is not connected after this time is routed through the server."),
@@ -158,7 +158,7 @@ extension Setting {
             .list(
                 of: .word(
                     "a URL such as stun:stun.example.org:3478", where: { iceURL($0, schemes: ["stun:", "stuns:"]) })),
-            "STUN servers that tell browsers their public address.", applies: .atReload),
+            "STUN servers, from which browsers get their public address.", applies: .atReload),
         Setting(
             "ice.turnServers", \.ice.turnServers,
             .list(
@@ -259,7 +259,7 @@ extension Setting {
             applies: .atReload),
         Setting(
             "limits.transfersPerAddress", \.limits.transfersPerAddress, count,
-            "Maximum uploads and downloads of files in rooms under way per IP address (per /64 for IPv6).",
+            "Maximum concurrent uploads and downloads of files in rooms per IP address (per /64 for IPv6).",
             applies: .atReload),
         Setting(
             "limits.addressMessagesPerSecond", \.limits.addressMessages.perSecond, rate,
@@ -269,16 +269,16 @@ extension Setting {
             "Burst: messages and requests that an IP address may send at once, above the sustained rate."),
         Setting(
             "limits.storedPerAddressAndDay", \.limits.storedPerAddressAndDay, largeSize,
-            "Data that the clients of an IP address may cause to be stored per day."),
+            "Maximum data stored per day for the clients of one IP address."),
         Setting(
             "limits.sendQueue", \.limits.sendQueue, size,
             "Maximum unsent data per connection. A client that reads too slowly is disconnected."),
         Setting(
             "limits.sendQueuesPerAddress", \.limits.sendQueuesPerAddress, largeSize,
-            "Maximum unsent data per IP address. Beyond it, the connection with the most is disconnected."),
+            "Maximum unsent data per IP address. Beyond it, the connection with the most unsent data is closed."),
         Setting(
             "limits.sendQueuesOfAll", \.limits.sendQueuesOfAll, largeSize,
-            "Maximum unsent data of all connections. Beyond it, the address with the most loses a connection."),
+            "Maximum unsent data of all connections. Beyond it, the IP address with the most loses a connection."),
     ]
 
     private static let connection: [Setting] = [
@@ -330,7 +330,7 @@ extension Setting {
             "How long to look for a partner with a shared interest before matching with anyone."),
         Setting(
             "roulette.rematchWait", \.rules.rematchWait, wait,
-            "How long to wait before rematching two former partners when no one else is available."),
+            "How long to wait before rematching two previous partners when no one else is available."),
         Setting(
             "roulette.skipWindow", \.rules.skipWindow, wait, "Ending a chat within this time counts as a skip.",
             applies: .atReload),
@@ -368,7 +368,7 @@ extension Setting {
     private static let moderation: [Setting] = [
         Setting(
             "roulette.reportLines", \.rules.reportLines, .integer(0...1000),
-            "Maximum chat messages included in a report. The page tells the reporter that they are included."),
+            "Maximum chat messages included in a report. The page informs the reporter about this."),
         Setting(
             "roulette.reportRetention", \.retention.reports, .duration(.zero ... .seconds(3650 * 86400)),
             "How long reports are kept.", applies: .atReload),

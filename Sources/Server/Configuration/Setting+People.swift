@@ -17,7 +17,7 @@ extension Setting {
             "Maximum contacts per person."),
         Setting(
             "presence.profileRetention", \.retention.profiles, .duration(.zero ... .seconds(3650 * 86400)),
-            "How long the profile of a person who does not come back is kept.", applies: .atReload),
+            "How long the profile of an inactive person is kept.", applies: .atReload),
         Setting(
             "presence.linkLifetime", \.rules.linkCodeLifetime, interval,
             "How long a pairing code for linking a device is valid."),
@@ -51,7 +51,7 @@ extension Setting {
             "Maximum incoming calls per person per minute. Additional callers get \"busy\".", applies: .atReload),
         Setting(
             "call.inVain", \.rules.callsInVain, count,
-            "Unsuccessful calls to the same person after which the caller must wait.", applies: .atReload),
+            "Number of unsuccessful calls to the same person after which the caller must wait.", applies: .atReload),
         Setting(
             "call.inVainPeriod", \.rules.callsInVainPeriod, interval,
             "Period over which unsuccessful calls are counted, and how long the caller must wait.", applies: .atReload),

@@ -1,4 +1,4 @@
-/// A way to meet people, with a page of its own.
+/// A feature of the web app that has its own page.
 public enum WayIn: String, Sendable, Equatable, CaseIterable {
     case strangers
     case nearby
@@ -9,12 +9,12 @@ extension Setting {
     static let web: [Setting] = [
         Setting(
             "web.ways", \.web.ways, .ways,
-            "Ways to meet people that the web app offers, the first one first. With only one, / is its page.")
+            "Features of the web app, in the order in which / offers them. With only one, / is its page.")
     ]
 }
 
 extension Format<[WayIn]> {
-    /// A format for ways in: at least one, and each at most once.
+    /// A format for a list of features: at least one, and each at most once.
     fileprivate static var ways: Format<[WayIn]> {
         let list: Format<[WayIn]> = .list(of: Format<WayIn>.choice)
         return Format<[WayIn]>(
