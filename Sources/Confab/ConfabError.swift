@@ -89,7 +89,7 @@ extension ConfabError.Code {
     public static let notPermitted = Self(.notPermitted)
     /// There is no such stream, connection, person, call or room.
     public static let notFound = Self(.notFound)
-    /// The session is full.
+    /// The session has reached its maximum number of members.
     public static let sessionFull = Self(.sessionFull)
     /// The server did not create this session.
     public static let sessionInvalid = Self(.sessionInvalid)

@@ -1,9 +1,8 @@
 import Foundation
 import Wire
 
-/// The state machine of a ``ConfabClient``. It decides the state that the application sees, when to start a new signal
-/// client after a rejection, which credentials to send, and which sessions a restart has ended. A ``ClientLine`` does
-/// the rest.
+/// The state machine of a ``ConfabClient``: the state that the application sees, new signal clients after rejections,
+/// credentials, and which sessions a restart has ended. A ``ClientLine`` does the rest.
 ///
 /// Invariant: the state changes only along the transitions that ``ConfabClient/State`` lists.
 struct ClientMachine: Sendable {
@@ -50,14 +49,14 @@ struct ClientMachine: Sendable {
     private var attempt = 0
     private var droppedAt: Timestamp?
     private var hasNetwork = true
-    /// Whether this signal client has received a welcome. If so, a rejected token has expired since, and is replaced
+    /// Whether this signal client was welcomed. If so, a rejected token has expired since, and is replaced
     /// automatically.
     private var wasWelcomed = false
     /// The socket to open when the application has returned a token.
     private var awaitingToken: Socket?
     /// Why the most recent token could not be fetched.
     private var credentialError: ConfabError?
-    /// Whether this device now belongs to another person, so that a new signal client starts after the server's next
+    /// Whether this device now belongs to another person. A new signal client then starts after the server's next
     /// close.
     private var isAnotherPerson = false
     /// The sessions that this client is in.

@@ -13,7 +13,7 @@ extension ConfabError.Code {
     public static let notMatched = Self(.notMatched)
     /// The name is too long, or contains characters that cannot be shown.
     public static let invalidName = Self(.invalidName)
-    /// The room is full.
+    /// The room has reached its capacity.
     public static let roomFull = Self(.roomFull)
     /// A host locked the room.
     public static let roomLocked = Self(.roomLocked)
