@@ -1,6 +1,6 @@
 import Confab
 
-/// The client that sessions connect with. It is the only setting that an application written for OpenTok has to add.
+/// Settings for all sessions. Setting the client is the one thing that an application written for OpenTok has to add.
 ///
 /// ```swift
 /// OTConfab.client = ConfabClient(server: URL(string: "https://chat.example.org")!, media: WebRTCEngine())

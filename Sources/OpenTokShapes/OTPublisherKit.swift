@@ -17,7 +17,8 @@ import Foundation
     public private(set) weak var session: OTSession?
     /// The name of the stream; nil if there is none.
     public let name: String?
-    /// What the video shows. Set it before publishing. Without ``videoCapture``, the media engine captures a screen.
+    /// What the video shows. Set it before publishing. For a screen without a ``videoCapture``, the media engine
+    /// captures it.
     public var videoType = OTPublisherKitVideoType.camera
     /// The capturer that provides the frames instead of a camera. Set it before publishing; nil for the camera of the
     /// media engine, which has no object of this type. A capturer requires an ``OTFrameEngine``.

@@ -17,8 +17,8 @@ public struct Call: Hashable, Sendable, Identifiable {
 
     /// The id of the call. It changes if the two people called each other: see ``formerID``.
     public internal(set) var id: CallID
-    /// The id of the call that this person placed and that continues under ``id``, because the two people called each
-    /// other; nil otherwise.
+    /// The previous id of this call, if the two people called each other and this person's call continues under ``id``;
+    /// nil otherwise.
     public internal(set) var formerID: CallID?
     /// Whether this person placed it.
     public let isOutgoing: Bool

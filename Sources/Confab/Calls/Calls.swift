@@ -25,8 +25,8 @@ public actor Calls {
         /// The other person's audio has arrived, and they are not sending video. ``video(_:_:)`` follows if that
         /// changes.
         case audioOnly(CallID)
-        /// A call ended. If a call was missed while this device was offline, each process sends this event again until
-        /// ``Calls/seen(_:)`` is called.
+        /// A call ended. If it was missed while this device was offline, each launch of the application receives this
+        /// event again until ``Calls/seen(_:)`` is called.
         case ended(CallEnding)
         /// Audio or video of a call failed; the call continues.
         case failed(CallID, ConfabError)

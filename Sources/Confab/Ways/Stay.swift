@@ -132,7 +132,7 @@ final class Stay: Sendable {
         }
     }
 
-    /// Handles an overflow of unread events. The members of the session are then no longer known.
+    /// Reports a lost session after an overflow of unread events, because its members are then no longer known.
     private func fellBehind(_ error: ConfabError) {
         tell(.trouble(error))
         tell(.lost)
