@@ -31,7 +31,7 @@ final class WayMailbox: Sendable {
 /// Shared by the features of one client: the connection, and one mailbox.
 ///
 /// Features receive connection events in the order in which they were added, but presence comes first: after a restart,
-/// the server accepts no other request about people before it knows this person again.
+/// the server accepts other requests about people only when this person is present again.
 final class WayDesk: Sendable {
     typealias Listener = @Sendable (LineNews) -> Void
 
