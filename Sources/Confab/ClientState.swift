@@ -7,60 +7,62 @@ extension ConfabClient {
     /// `connecting`; `reconnecting` → `online`, `offline`, `connecting`; `offline` → `connecting`; any state → `closed`.
     /// `connecting` and `reconnecting` are also repeated with the number of the next attempt.
     public enum State: Hashable, Sendable {
-        /// ``ConfabClient/connect()`` was not called yet.
+        /// ``ConfabClient/connect()`` has not been called yet.
         case idle
-        /// Connecting to the server. The attempts are counted from 1.
+        /// Connecting to the server. Attempts are counted from 1.
         case connecting(attempt: Int)
         /// Connected.
         case online
-        /// The connection dropped, and the server still keeps it. Everything can be used; requests wait. `nextTry` is nil while
-        /// an attempt is in progress.
+        /// The connection dropped, and the client is trying to resume it while the server keeps it. Everything can be
+        /// used; requests are queued. `nextTry` is nil while an attempt is in progress.
         case reconnecting(since: Date, attempt: Int, nextTry: Date?)
-        /// There is no connection, and none to resume. After an outage the client still tries: each attempt is `connecting`, and
-        /// ``ConfabClient/connect()`` begins the next one at once.
+        /// There is no connection, and none to resume. After an outage the client keeps trying: each attempt enters
+        /// `connecting`, and ``ConfabClient/connect()`` starts the next one immediately.
         case offline(OfflineReason)
-        /// Closed for good, by ``ConfabClient/leave()`` (nil) or by the server.
+        /// Closed permanently: by ``ConfabClient/leave()`` (nil) or by the server.
         case closed(ConfabError?)
     }
 
-    /// Why there is no connection.
+    /// Why the client is offline.
     public enum OfflineReason: Hashable, Sendable {
         /// The device has no network.
         case noNetwork
         /// The server does not answer.
         case serverUnreachable
-        /// The server answered that it does not accept this client. Call ``ConfabClient/connect()`` to try again.
+        /// The server rejected this client. Call ``ConfabClient/connect()`` to try again.
         case refused(ConfabError)
         /// This client is too old or too new for the server.
         case tooOld
     }
 
-    /// News about the connection that are no state.
+    /// An event of the connection that is not part of its ``State``.
     public enum Notice: Hashable, Sendable {
         /// The connection continues on a new socket. Nothing was lost or delivered twice.
         case resumed
-        /// The old connection could not be resumed, so the server has forgotten it, with its sessions, searches and calls.
+        /// The old connection could not be resumed. It is gone from the server, with its sessions, searches and calls.
         case restarted(lost: [SessionID])
-        /// The server is shutting down or restarting. The client connects again by itself.
+        /// The server is shutting down or restarting. The client reconnects automatically.
         case draining
-        /// The server created a new anonymous identity, because there was none, or it did not know the old one.
+        /// The server created a new anonymous identity, because the client had none or the server did not recognize it.
         case identityChanged
     }
 
-    /// Who the client is.
+    /// How the client identifies itself.
     public enum Credential: Sendable {
-        /// An anonymous identity, whose secret is kept in a store. The server creates it with the first connection.
+        /// An anonymous identity, whose secret is kept in a store. The server creates the identity on the first
+        /// connection.
         case anonymous(any IdentityStore)
-        /// A user token of the application. The closure is called before each connection, so it can return a new token every
-        /// time.
+        /// A user token from the application. The closure is called before each connection attempt, so it can return a
+        /// new token every time.
         case userToken(@Sendable () async throws -> String)
     }
 
     /// Settings of a client.
     public struct Options: Sendable {
-        /// How long ``ConfabClient/connect()`` may take, with all its attempts.
+        /// How long ``ConfabClient/connect()`` may take, including all attempts.
         public var connectTimeout: Duration = .seconds(20)
-        /// The name and version of the application for the server's log, at most 256 bytes; nil for the SDK's own.
+        /// The name and version of the application for the server's log, at most 256 bytes; nil for the name of the
+        /// SDK.
         public var clientName: String?
         /// Called with each log entry, on any thread. It must return quickly. Nil for no log.
         public var log: (@Sendable (LogEntry) -> Void)?
@@ -69,17 +71,17 @@ extension ConfabClient {
     }
 }
 
-/// A line for the application's log. It contains no secrets.
+/// An entry for the application's log. It contains no secrets.
 public struct LogEntry: Hashable, Sendable {
     /// How important an entry is.
     public enum Level: Int, Hashable, Sendable, Comparable {
-        /// For finding faults.
+        /// Details for debugging.
         case debug
-        /// Changes of state.
+        /// State changes.
         case info
-        /// Something went wrong that the SDK handles.
+        /// A problem that the SDK handles.
         case warning
-        /// Something went wrong that the application or a person must handle.
+        /// A problem that the application or a person must handle.
         case error
         public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }

@@ -1,9 +1,10 @@
 import Foundation
 import Wire
 
-/// A connection to a Confab server, and everything that a person can do over it.
+/// A connection to a Confab server, and the entry point to all its features.
 ///
-/// The client connects once and then reconnects by itself. ``states`` tells the truth about the connection at any time.
+/// After the first connection the client reconnects automatically. ``states`` always shows the actual state of the
+/// connection.
 ///
 /// ```swift
 /// let client = ConfabClient(server: URL(string: "https://chat.example.org")!)
@@ -12,9 +13,9 @@ import Wire
 /// try await session.signal("chat", "Hello")
 /// ```
 ///
-/// The connection closes with ``leave()``, or when the application releases the client and all its parts.
+/// The connection closes when the application calls ``leave()``, or releases the client and all its features.
 public actor ConfabClient {
-    /// What all parts of the client share.
+    /// Shared by all features of the client.
     nonisolated let core: ClientCore
     /// The roulette, people, calls and rooms.
     nonisolated let ways: ConfabWays
@@ -22,9 +23,10 @@ public actor ConfabClient {
     /// Creates a client. It does not connect yet.
     ///
     /// - Parameters:
-    ///   - server: the server's address, such as `https://chat.example.org`. If it has a path, the server must be under it.
-    ///   - credential: who the client is.
-    ///   - name: the name to show if the person has not chosen one, at most 256 bytes.
+    ///   - server: the server's address, such as `https://chat.example.org`. If it has a path, the server must be
+    ///     reachable under that path.
+    ///   - credential: how the client identifies itself.
+    ///   - name: the name shown to others if the person has not chosen one, at most 256 bytes.
     ///   - media: captures media and makes peer connections; nil for a client without media.
     ///   - options: timeouts, and a log.
     public init(
@@ -48,7 +50,7 @@ public actor ConfabClient {
         ways = ConfabWays(core)
     }
 
-    /// The address of the socket; nil if the server's address is unusable.
+    /// Returns the URL of the WebSocket; nil if the server's address is unusable.
     private static func socketURL(_ server: URL) -> URL? {
         let schemes = ["http": "ws", "ws": "ws", "https": "wss", "wss": "wss"]
         guard var parts = URLComponents(url: server, resolvingAgainstBaseURL: true), parts.host?.isEmpty == false,
@@ -62,26 +64,27 @@ public actor ConfabClient {
 
     // MARK: Connecting
 
-    /// The state of the connection. Iterations begin with the present state and keep only the newest.
+    /// The states of the connection. An iteration begins with the current state and keeps only the newest.
     nonisolated public var states: Events<State> { core.states.events }
 
-    /// News about the connection that are no state.
+    /// Events of the connection that are not part of its state.
     nonisolated public var notices: Events<Notice> { core.notices.events }
 
-    /// The state of the connection now.
+    /// The current state of the connection.
     nonisolated public var state: State { core.connectionState }
 
-    /// Connects, and returns when the server has accepted the client. Afterwards the client reconnects by itself. If the client
-    /// is offline, it tries again at once.
+    /// Connects, and returns when the server has accepted the client. Afterwards the client reconnects automatically.
+    /// If the client is offline, it tries again immediately.
     ///
-    /// - Throws: why the server cannot be reached or refuses the client; `server_url_invalid` for an unusable address.
+    /// - Throws: the reason why the server cannot be reached or rejects the client; `server_url_invalid` for an
+    ///   unusable address.
     public func connect() async throws(ConfabError) { try await core.connect() }
 
-    /// Leaves the server and closes the client for good. Sessions, calls and searches end at once.
+    /// Disconnects from the server and closes the client permanently. Sessions, calls and searches end immediately.
     public func leave() async { core.leave() }
 
-    /// Tells the client that the network has changed, or that the application is in the foreground again. The client then
-    /// checks the connection at once, or connects without a pause.
+    /// Notifies the client that the network has changed, or that the application is in the foreground again. The client
+    /// then checks the connection, or reconnects, without a pause.
     ///
     /// - Parameter isAvailable: false if the device has no network at all.
     nonisolated public func networkChanged(isAvailable: Bool = true) { core.networkChanged(isAvailable: isAvailable) }

@@ -10,7 +10,7 @@ import Wire
 /// }
 /// ```
 public struct ConfabError: Error, Hashable, Sendable {
-    /// A stable error code. The type is not an enum, because a newer server may send codes that this version does not know.
+    /// A stable error code. This is not an enum, because a newer server may send codes that this version does not know.
     public struct Code: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
         /// The code as the protocol spells it, such as `not_permitted`.
         public let rawValue: String
@@ -21,7 +21,7 @@ public struct ConfabError: Error, Hashable, Sendable {
         init(_ code: WireError.Code) { rawValue = code.rawValue }
     }
 
-    /// What went wrong, in a form for programs.
+    /// What went wrong, as a code for programs.
     public let code: Code
     /// What went wrong and what to do, in one sentence for people.
     public let message: String
@@ -44,7 +44,7 @@ public struct ConfabError: Error, Hashable, Sendable {
         (retryAfter, self.cause) = (nil, cause.map { "\($0)" })
     }
 
-    /// Creates an error from an error of the protocol.
+    /// Creates an error from a protocol error.
     init(_ error: WireError) {
         (code, message) = (Code(error.code), error.message)
         (isRetryable, retryAfter, cause) = (error.retryable, error.retryAfter, nil)
@@ -59,7 +59,7 @@ extension ConfabError: CustomStringConvertible {
 extension ConfabError.Code {
     /// A request was made before `connect`, or after the client was closed.
     public static let notConnected = Self(.notConnected)
-    /// The client has left, so its unanswered requests get no answers.
+    /// The client has left the server, so its pending requests will not be answered.
     public static let left = Self(.left)
     /// The server could not be reached in time.
     public static let connectFailed = Self(.connectFailed)
@@ -67,7 +67,7 @@ extension ConfabError.Code {
     public static let connectionLost = Self(.connectionLost)
     /// The connection could not be resumed, and a new one replaced it. The server may have received the request.
     public static let connectionRestarted = Self(.connectionRestarted)
-    /// Too many requests have no answer yet.
+    /// Too many requests are unanswered.
     public static let tooManyRequests = Self(.tooManyRequests)
     /// Too many messages are waiting for the connection.
     public static let offlineQueueFull = Self(.offlineQueueFull)
@@ -77,7 +77,7 @@ extension ConfabError.Code {
     public static let tokenExpired = Self(.tokenExpired)
     /// This identity or address is banned.
     public static let banned = Self(.banned)
-    /// Another client resumed this connection, or the device belongs to another person now.
+    /// Another client resumed this connection, or the device now belongs to another person.
     public static let replaced = Self(.replaced)
     /// Too many requests in a short time. Wait for ``ConfabError/retryAfter``.
     public static let rateLimited = Self(.rateLimited)
@@ -89,27 +89,27 @@ extension ConfabError.Code {
     public static let notPermitted = Self(.notPermitted)
     /// There is no such stream, connection, person, call or room.
     public static let notFound = Self(.notFound)
-    /// The session has as many members as it may have.
+    /// The session has reached its maximum number of members.
     public static let sessionFull = Self(.sessionFull)
     /// The server did not create this session.
     public static let sessionInvalid = Self(.sessionInvalid)
-    /// The type of a signal has characters that are not allowed, or is too long.
+    /// A signal's type is too long or contains characters that are not allowed.
     public static let signalInvalid = Self(.signalInvalid)
     /// The data of a signal is too long.
     public static let signalTooLarge = Self(.signalTooLarge)
-    /// This address has as many connections as it may have.
+    /// This IP address has reached the limit of its connections.
     public static let tooManyConnections = Self(.tooManyConnections)
-    /// This server does not route media.
+    /// This server does not forward media.
     public static let mediaUnavailable = Self(.mediaUnavailable)
     /// The bandwidth limit of the session or the server is reached. Wait for ``ConfabError/retryAfter``.
     public static let bandwidthExceeded = Self(.bandwidthExceeded)
     /// An error inside the server.
     public static let internalError = Self(.internalError)
-    /// The server sent an answer of another kind than the request has.
+    /// The server answered with a message type that does not match the request.
     public static let unexpectedAnswer: Self = "unexpected_answer"
     /// The client has no media engine, so it cannot publish, subscribe or capture.
     public static let noMediaEngine: Self = "no_media_engine"
-    /// The media engine could not do what was asked.
+    /// The media engine could not carry out the request.
     public static let mediaFailed: Self = "media_failed"
     /// The application's credential callback failed.
     public static let credentialFailed: Self = "credential_failed"
@@ -126,14 +126,14 @@ extension ConfabError.Code {
 extension ConfabError {
     static let slowConsumer = ConfabError(
         .slowConsumer,
-        "Events arrived faster than they were read. Start a new iteration, and read events without waiting.")
+        "Events arrived faster than they were read. Start a new iteration, and do no slow work between events.")
     static let noMediaEngine = ConfabError(
         .noMediaEngine, "This client has no media engine. Create the client with one to publish or subscribe.")
     static let invalidServerURL = ConfabError(
-        .serverURLInvalid, "This is not a server address. Use one such as https://chat.example.org.")
+        .serverURLInvalid, "Invalid server address. Use one such as https://chat.example.org.")
     static let closed = ConfabError(.notConnected, "This client is closed. Create a new client.")
     static let connectionRestarted = ConfabError(
-        .connectionRestarted, "A new connection replaced the one of this request. Check the state, and try again.",
+        .connectionRestarted, "The connection was replaced before the server answered. Check the state, and try again.",
         isRetryable: true)
     static let disconnected = ConfabError(.notJoined, "The session is not connected. Connect it first.")
 

@@ -1,8 +1,8 @@
-/// A sequence of events. Each iteration is its own subscription, begins with the present state, and ends when its task is
-/// cancelled or when there can be no more events.
+/// A sequence of events. Each iteration is its own subscription. It begins with the current state, and ends when its
+/// task is cancelled or when no more events can follow.
 ///
-/// Sequences of states, such as ``ConfabClient/states``, keep only the newest value for a consumer that is busy. All other
-/// sequences keep every event, up to 256 and those that describe the present state. If a consumer falls behind further, its
+/// Sequences of states, such as ``ConfabClient/states``, keep only the newest unread value. All other sequences keep
+/// every unread event: up to 256, plus as many as describe the current state. If a consumer falls further behind, its
 /// iteration ends, and ``Iterator/failure`` is an error with the code `slow_consumer`.
 ///
 /// ```swift
@@ -11,15 +11,15 @@
 /// }
 /// ```
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
-    /// How many unread events an iteration keeps, besides as many as describe the present state. Otherwise no consumer could
-    /// follow a session with many members, who are all told at once.
+    /// How many unread events an iteration keeps, in addition to as many as describe the current state. Without this
+    /// addition, no consumer could follow a session with many members, which are all reported at once.
     static var maxUnread: Int { 256 }
 
     private let source: EventSource<Element>
 
     init(_ source: EventSource<Element>) { self.source = source }
 
-    /// Subscribes. Events from now on are kept for the iterator, so that none is lost before the first `next()`.
+    /// Subscribes. Events are kept for the iterator even before the first call of `next()`, so none is lost.
     public func makeAsyncIterator() -> Iterator { Iterator(source.subscribe()) }
 
     /// One subscription. It ends when the last copy of the iterator is released.
@@ -38,9 +38,10 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 
 /// Sends events to all iterations of its ``Events``.
 ///
-/// Invariant: a subscription receives the present state at the time of subscribing, then each later event once and in order.
+/// Invariant: a subscription receives the current state at the time of subscribing, then each later event once and in
+/// order.
 final class EventSource<Element: Sendable>: Sendable {
-    /// Updates the events that describe the present state.
+    /// Updates the events that describe the current state.
     typealias Fold = @Sendable (_ present: inout [Element], _ event: Element) -> Void
 
     private struct State: Sendable {
@@ -57,14 +58,14 @@ final class EventSource<Element: Sendable>: Sendable {
     private let coalesces: Bool
     private let fold: Fold
 
-    /// Creates a source whose iterations keep only the newest value, and begin with it.
+    /// Creates a source whose iterations begin with the newest value and keep only that.
     convenience init(state: Element) {
         self.init(present: [state], coalesces: true) { present, event in present = [event] }
     }
 
     /// Creates a source whose iterations keep each event.
     ///
-    /// - Parameter fold: updates the events with which a new iteration begins. The default begins with none.
+    /// - Parameter fold: updates the events that a new iteration begins with. By default there are none.
     convenience init(fold: @escaping Fold = { _, _ in }) {
         self.init(present: [], coalesces: false, fold: fold)
     }
@@ -79,7 +80,7 @@ final class EventSource<Element: Sendable>: Sendable {
     /// The sequence for the application.
     var events: Events<Element> { Events(self) }
 
-    /// The events with which an iteration would begin now.
+    /// The events that a new iteration would begin with.
     var present: [Element] { state.withLock { $0.present } }
 
     /// The number of subscriptions that have not ended.
@@ -87,9 +88,9 @@ final class EventSource<Element: Sendable>: Sendable {
 
     /// Sends an event to all subscriptions.
     func send(_ event: Element) {
-        // The events are appended under this lock, so that events that are sent by two threads keep one order for everyone.
-        // The continuations resume outside.
-        // So are the subscriptions released, because the last reference to one takes the lock.
+        // Events are appended under this lock, so that events sent by two threads arrive in the same order everywhere.
+        // Continuations are resumed outside the lock.
+        // Subscriptions are also released outside it, because releasing the last reference takes the lock.
         let (subscriptions, wakers) = state.withLock { state -> ([EventSubscription<Element>], [Waker]) in
             guard !state.isFinished else { return ([], []) }
             fold(&state.present, event)
@@ -101,7 +102,7 @@ final class EventSource<Element: Sendable>: Sendable {
         withExtendedLifetime(subscriptions) {}
     }
 
-    /// Ends all iterations after the events that they have not read yet.
+    /// Ends all iterations once they have read the events sent so far.
     func finish() {
         let subscriptions = state.withLock { state in
             state.isFinished = true
@@ -138,7 +139,7 @@ typealias Waker = @Sendable () -> Void
 final class EventSubscription<Element: Sendable>: Sendable {
     private struct State: Sendable {
         var unread: [Element]
-        /// The index of the first unread event; the events before it were read.
+        /// The index of the first unread event; the events before it have been read.
         var first = 0
         var waiting: CheckedContinuation<Element?, Never>?
         var isFinished = false
@@ -160,8 +161,8 @@ final class EventSubscription<Element: Sendable>: Sendable {
 
     /// Adds an event.
     ///
-    /// - Parameter limit: how many unread events may wait.
-    /// - Returns: what to call to wake the consumer; nil if it is not waiting.
+    /// - Parameter limit: the maximum number of unread events.
+    /// - Returns: a closure that wakes the consumer; nil if it is not waiting.
     func append(_ event: Element, limit: Int) -> Waker? {
         state.withLock { state in
             guard !state.isFinished else { return nil }
@@ -208,7 +209,7 @@ final class EventSubscription<Element: Sendable>: Sendable {
                         }
                         return { continuation.resume(returning: event) }
                     }
-                    // A second task that reads the same iterator would wait forever. It gets the end instead.
+                    // Only one task can wait for an iterator. A second one gets the end instead of waiting forever.
                     if state.isFinished || state.waiting != nil { return { continuation.resume(returning: nil) } }
                     state.waiting = continuation
                     return nil

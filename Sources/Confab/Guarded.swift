@@ -1,7 +1,7 @@
 #if canImport(Darwin)
 import os
 
-/// A value behind a lock. `Mutex` would need iOS 18.
+/// A value behind a lock. `Mutex` requires iOS 18.
 final class Guarded<Value: Sendable>: Sendable {
     private let lock: OSAllocatedUnfairLock<Value>
 

@@ -4,7 +4,7 @@ import Wire
 
 /// The id of a session, as text of at most 255 characters of base64url. An application receives it together with a token.
 public typealias SessionID = Wire.SessionID
-/// The id of a client connection. Other clients in a session know a client by this id.
+/// The id of a client connection. It identifies the client to the others in a session.
 public typealias ConnectionID = Wire.ConnectionID
 /// The id of a stream that a connection publishes in a session.
 public typealias StreamID = Wire.StreamID
@@ -16,5 +16,5 @@ public typealias PersonID = Wire.PersonID
 public typealias RoomID = Wire.RoomID
 /// The id of a file in a room's chat.
 public typealias RoomFileID = Wire.RoomFileID
-/// The id of a call from person to person. Both people have the same.
+/// The id of a call between two people. It is the same for both.
 public typealias CallID = Wire.CallID

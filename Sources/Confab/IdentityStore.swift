@@ -4,8 +4,8 @@ import Foundation
 import Security
 #endif
 
-/// Keeps the secret of an anonymous identity between starts of the application. The secret is all that proves it, so keep
-/// it as carefully as a password.
+/// Keeps the secret of an anonymous identity between launches of the application. The secret is the only proof of the
+/// identity, so protect it like a password.
 public protocol IdentityStore: Sendable {
     /// The stored secret; nil if there is none.
     func load() throws -> String?
@@ -13,7 +13,7 @@ public protocol IdentityStore: Sendable {
     func save(_ secret: String) throws
 }
 
-/// Keeps the identity in memory, so that each start of the program is another person. For tests and guests.
+/// Keeps the identity in memory, so that each launch of the program has a new identity. For tests and guests.
 public final class MemoryIdentity: IdentityStore {
     private let secret: Guarded<String?>
 
@@ -44,12 +44,12 @@ public struct FileIdentity: IdentityStore {
     public func save(_ secret: String) throws {
         let part = file.appendingPathExtension("part")
         try? FileManager.default.removeItem(at: part)
-        // Nobody else may read the file at any time, so it gets its permissions before its contents.
+        // Set the permissions before the contents, so that no other user can ever read the file.
         guard
             FileManager.default.createFile(
                 atPath: part.path, contents: Data(secret.utf8), attributes: [.posixPermissions: 0o600])
         else { throw CocoaError(.fileWriteUnknown) }
-        // Replaces the file in one step: a crash leaves the old secret or the new one.
+        // Replace the file atomically: after a crash it holds the old secret or the new one.
         guard rename(part.path, file.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
     }
 }

@@ -1,8 +1,8 @@
 import Confab
 
-/// A video frame or an audio packet, encoded.
+/// An encoded video frame or audio packet.
 public struct EncodedFrame: Hashable, Sendable {
-    /// How a frame is encoded.
+    /// The codec of a frame.
     public enum Codec: String, Hashable, Sendable {
         /// Video (RFC 6386).
         case vp8
@@ -10,7 +10,7 @@ public struct EncodedFrame: Hashable, Sendable {
         case opus
     }
 
-    /// How the frame is encoded.
+    /// The codec of the frame.
     public var codec: Codec
     /// The whole frame.
     public var bytes: [UInt8]

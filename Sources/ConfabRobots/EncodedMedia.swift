@@ -11,9 +11,9 @@ import Synchronization
 /// media.send(EncodedFrame(.vp8, bytes, at: .milliseconds(33), isKeyframe: false))
 /// ```
 public final class EncodedMedia: PeerMedia {
-    /// The number of frames that wait for the engine's thread. Later frames are refused.
+    /// The maximum number of frames that wait for the engine's thread. Further frames are rejected.
     public static let maxWaiting = 256
-    /// The maximum size of a video frame in bytes. A larger one would flood any connection.
+    /// The maximum size of a video frame in bytes. A larger one would overload any connection.
     public static let maxFrame = MediaClip.maxFrame
 
     private struct State {
@@ -21,7 +21,7 @@ public final class EncodedMedia: PeerMedia {
         var isAudioOn = true
         var isVideoOn = true
         var isStopped = false
-        /// Whether the next frame of video must be a keyframe, because frames before it were dropped.
+        /// Whether the next frame of video must be a keyframe, because previous frames were dropped.
         var needsKeyframe = false
         var waiting = 0
     }
@@ -30,8 +30,8 @@ public final class EncodedMedia: PeerMedia {
     public let hasAudio: Bool
     /// The size of the video in pixels; nil without video.
     public let size: VideoSize?
-    /// An element for each time that a receiver needs a keyframe, also when its connection is there. Encode the next frame as
-    /// one. There is one consumer.
+    /// Yields an element whenever a receiver needs a keyframe, including when a connection is established. Encode the
+    /// next frame as one. There is one consumer.
     public let keyframeRequests: AsyncStream<Void>
     private let keyframeRequest: AsyncStream<Void>.Continuation
     private let preview: EncodedSource?
@@ -54,10 +54,11 @@ public final class EncodedMedia: PeerMedia {
     /// The video, an ``EncodedSource`` with the frames of ``send(_:)``; nil without video.
     public var video: (any VideoSource)? { preview }
 
-    /// Sends a frame over all connections that publish this media. Returns at once. Connections that are not there yet drop it.
+    /// Sends a frame over all connections that publish this media. Returns immediately. Connections that are not
+    /// established yet drop it.
     ///
-    /// - Returns: false if the frame is refused: it is empty or too large, of a kind that this media does not have, the media is
-    ///   stopped, or too many frames are waiting.
+    /// - Returns: false if the frame is rejected: it is empty or too large, this media does not have its kind, the
+    ///   media has stopped, or too many frames are waiting.
     @discardableResult
     public func send(_ frame: EncodedFrame) -> Bool {
         let isVideo = frame.codec == .vp8
@@ -93,7 +94,7 @@ public final class EncodedMedia: PeerMedia {
         if isResumed { keyframeRequest.yield() }
     }
 
-    /// Ends the media for good.
+    /// Ends the media permanently.
     public func stop() async {
         state.withLock { $0.isStopped = true }
         keyframeRequest.finish()
@@ -129,8 +130,8 @@ public final class EncodedMedia: PeerMedia {
 
 /// Sends a program's frames over one connection.
 ///
-/// The class is `@unchecked Sendable` because it is used only on the connection's thread. Other threads only pass the reference
-/// on.
+/// The class is `@unchecked Sendable` because it is used only on the connection's thread. Other threads only pass on
+/// the reference.
 private final class EncodedFeed: PeerFeed, @unchecked Sendable {
     private struct Clock {
         let rate: Int64
@@ -164,7 +165,7 @@ private final class EncodedFeed: PeerFeed, @unchecked Sendable {
     }
 
     var media: any PeerMedia { source }
-    // Frames are sent as they come.
+    // Frames are sent as they arrive.
     var nextDue: MediaTime? { nil }
     func produce(over connection: RobotConnection, now: MediaTime) {}
 
@@ -172,7 +173,7 @@ private final class EncodedFeed: PeerFeed, @unchecked Sendable {
         if track.mid == sections.video { source.wantKeyframe() }
     }
 
-    // Frames from before were dropped, and the receiver cannot ask for a keyframe before the first packet has arrived.
+    // Earlier frames were dropped, and the receiver cannot request a keyframe before the first packet has arrived.
     func connected() { if sections.video != nil { source.wantKeyframe() } }
 
     func send(_ frame: EncodedFrame, now: MediaTime) {

@@ -1,42 +1,43 @@
 import Confab
 import Synchronization
 
-/// Encoded video or audio, to be read frame by frame.
+/// A source of encoded video or audio, which is read frame by frame.
 ///
 /// ```swift
 /// guard let source = subscriber.video as? EncodedSource else { return }
 /// for await frame in source.frames { try file.write(frame.bytes) }
 /// ```
 public final class EncodedSource: VideoSource {
-    /// The number of frames that wait for a slow reader, eight seconds of video. Later frames are dropped up to a keyframe.
+    /// The maximum number of frames that wait for a slow reader: eight seconds of video. Later frames are dropped up to
+    /// the next keyframe.
     public static let maxWaiting = 256
-    /// How many frames, and bytes of frames, are kept for the first reader: two seconds of video.
+    /// The maximum numbers of frames, and of their bytes, that are kept for the first reader: two seconds of video.
     private static let (maxKept, maxKeptBytes) = (64, 1 << 20)
 
     private struct Reader {
         let frames: AsyncStream<EncodedFrame>.Continuation
-        /// Whether frames are dropped until the next keyframe, because the reader lacks a frame before them.
+        /// Whether frames are dropped until the next keyframe, because the reader missed an earlier frame.
         var needsKeyframe = true
-        /// The time of the frames at which to ask for a keyframe again, because there was no space for the last one.
+        /// The frame time at which to request a keyframe again, because the last one had to be dropped.
         var asksAt: Duration?
     }
 
-    /// How long to wait for space before another keyframe is requested, in the time of the frames. A reader that has stopped
-    /// would otherwise make each frame a keyframe, for everyone.
+    /// How long to wait for space before requesting another keyframe, in frame time. Otherwise a reader that has
+    /// stopped would turn each frame into a keyframe, for everyone.
     private static let pause = Duration.seconds(1)
 
     private struct State {
         var readers: [Int: Reader] = [:]
         var count = 0
         var isOver = false
-        /// The video since the newest keyframe. The first reader gets it, because a program hears of a source when its frames
-        /// already arrive, and another keyframe takes its time. Nil after the first reader has come.
+        /// The video since the newest keyframe. The first reader gets it, because frames already arrive when a program
+        /// is notified of a source, and another keyframe would take time. Nil after the first reader has started.
         var kept: [EncodedFrame]? = []
         var keptBytes = 0
 
         mutating func keep(_ frame: EncodedFrame) {
             guard var frames = kept, frame.codec == .vp8, frame.isKeyframe || !frames.isEmpty else { return }
-            // Not copied by the change below.
+            // Release the stored array, so that the change below does not copy it.
             kept = []
             if frame.isKeyframe { (frames, keptBytes) = ([], 0) }
             keptBytes += frame.bytes.count
@@ -53,9 +54,9 @@ public final class EncodedSource: VideoSource {
 
     deinit { finish() }
 
-    /// The frames from now on, beginning with a keyframe; the first subscription begins with the newest keyframe that is here
-    /// already. Each reading of this property is a subscription of its own. It ends when the source ends, or when its task is
-    /// cancelled.
+    /// The frames, beginning with the next keyframe. The first subscription begins with the newest keyframe that has
+    /// already arrived. Each access of this property creates its own subscription, which ends when the source ends or
+    /// its task is cancelled.
     public var frames: AsyncStream<EncodedFrame> {
         let (stream, frames) = AsyncStream.makeStream(
             of: EncodedFrame.self, bufferingPolicy: .bufferingOldest(Self.maxWaiting))
@@ -66,7 +67,7 @@ public final class EncodedSource: VideoSource {
             let kept = state.kept ?? []
             begins = !kept.isEmpty
             state.kept = nil
-            // Under the lock, so that no newer frame comes before these. The stream has no termination handler yet.
+            // Yield under the lock, so that no newer frame overtakes these. The stream has no termination handler yet.
             for frame in kept { frames.yield(frame) }
             state.readers[state.count] = Reader(frames: frames, needsKeyframe: !begins)
             return state.count
@@ -105,7 +106,7 @@ public final class EncodedSource: VideoSource {
             return (state.readers.filter { !$0.value.needsKeyframe }, isDue)
         }
         var asks = isDue
-        // Outside of the lock, because a stream calls its termination handler in `yield`'s thread.
+        // Yield outside the lock, because a stream calls its termination handler on the thread of `yield`.
         for (number, reader) in readers {
             guard case .dropped = reader.frames.yield(frame) else { continue }
             let asksAt = frame.isKeyframe ? frame.time + Self.pause : nil
@@ -140,10 +141,10 @@ public final class EncodedTrack: RemoteMedia {
         source = EncodedSource(askForKeyframe: askForKeyframe)
     }
 
-    /// The pictures, an ``EncodedSource``; nil for audio.
+    /// The video, an ``EncodedSource``; nil for audio.
     public var video: (any VideoSource)? { kind == .video ? source : nil }
 
-    /// Delivers frames, or drops them.
+    /// Sets whether frames are delivered or dropped.
     public func setEnabled(_ enabled: Bool) async { isEnabled.withLock { $0 = enabled } }
 
     /// Does nothing, because the engine does not decode. The program that plays the frames sets the volume.

@@ -4,8 +4,8 @@ import Peers
 import RTC
 import Synchronization
 
-/// The media engine for programs on Linux: sends encoded files and frames, and receives encoded frames. It neither encodes nor
-/// decodes.
+/// A media engine for programs on Linux. It sends encoded files and frames, and receives encoded frames. It neither
+/// encodes nor decodes.
 ///
 /// Files are VP8 in IVF and Opus in Ogg. Several VP8 files of different sizes are the simulcast layers of one video. The engine
 /// has one thread, which runs while it has a connection.
@@ -15,8 +15,8 @@ import Synchronization
 /// let client = ConfabClient(server: url, media: engine)
 /// ```
 ///
-/// The engine connects over UDP, without STUN and TURN: the other end must be reachable directly, as a server is, or must be
-/// able to reach this host.
+/// The engine connects over UDP, without STUN and TURN: the other peer must be reachable directly, as a server is, or
+/// must be able to reach this host.
 public final class FileEngine: MediaEngine {
     private struct Shared {
         weak var thread: PeerThread?
@@ -42,13 +42,15 @@ public final class FileEngine: MediaEngine {
         (self.files, self.isIPv6) = (files, isIPv6)
     }
 
-    /// Makes a peer connection with a UDP socket of its own.
+    /// Creates a peer connection with its own UDP socket.
     ///
-    /// - Throws: an error with the code `media_failed` if only TURN is allowed, or if there can be no more sockets.
+    /// - Throws: an error with the code `media_failed` if only TURN is allowed, or if no more sockets can be opened.
     public func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer {
         try await makePeer(configuration, onFailure: { _ in })
     }
 
+    /// Creates a peer connection, and reports its failures.
+    ///
     /// - Parameter onFailure: called on the engine's thread whenever the connection fails.
     package func makePeer(
         _ configuration: PeerConfiguration, onFailure: @escaping @Sendable (TransportFailure) -> Void
@@ -63,13 +65,13 @@ public final class FileEngine: MediaEngine {
 
     /// Reads media for publishing.
     ///
-    /// A camera or a microphone is the engine's own files. A screen is refused.
+    /// For a camera or a microphone, the engine reads its own files. A screen is not supported.
     ///
     /// - Throws: an error with the code `media_failed` if a file cannot be read, or is neither VP8 in IVF nor Opus in Ogg.
     public func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia {
         switch request {
         case .file(let file): return try FileMedia([file])
-        case .screen: throw ConfabError(.mediaFailed, "This engine has no screen. Publish a file instead.")
+        case .screen: throw ConfabError(.mediaFailed, "This engine cannot capture a screen. Publish a file instead.")
         case .camera(_, let withMicrophone):
             guard !files.isEmpty else { throw .noFile }
             return try FileMedia(files, withAudio: withMicrophone)
@@ -93,7 +95,7 @@ public final class FileEngine: MediaEngine {
     }
 }
 
-/// The thread of an engine's connections. It ends when the last connection gives it up.
+/// The thread of an engine's connections. It ends when the last connection releases it.
 final class PeerThread: Sendable {
     let loop: RobotLoop
 
@@ -104,10 +106,10 @@ final class PeerThread: Sendable {
 
 extension ConfabError {
     static let needsTURN = ConfabError(
-        .mediaFailed, "This engine cannot use TURN, but only TURN is allowed. Allow direct connections.")
+        .mediaFailed, "This engine does not support TURN, but only TURN is allowed. Allow direct connections.")
     static let noFile = ConfabError(
         .mediaFailed, "This engine has no file to publish. Create it with FileEngine(publishing:), or capture a file.")
-    static let peerClosed = ConfabError(.mediaFailed, "The peer connection is closed. Make a new one.")
+    static let peerClosed = ConfabError(.mediaFailed, "The peer connection is closed. Create a new one.")
 
     init(ofMedia error: any Error) {
         if let error = error as? ConfabError {

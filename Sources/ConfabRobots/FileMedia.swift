@@ -6,7 +6,8 @@ import Synchronization
 
 /// Files that are published in a loop, in real time: VP8 in IVF, Opus in Ogg, or both.
 ///
-/// If a video and an audio file are about equally long, they begin each round together. Otherwise each repeats by itself.
+/// If a video and an audio file are about equally long, each repetition starts them together. Otherwise each repeats
+/// separately.
 public final class FileMedia: PeerMedia {
     private struct State {
         var isAudioOn = true
@@ -73,7 +74,7 @@ public final class FileMedia: PeerMedia {
         return zip(clip.rids, clip.widths).map { Layer(rid: $0, scale: Double(width) / Double(max($1, 1))) }
     }
 
-    /// Sends audio and video, or pauses them. Paused media continues where it would be without the pause.
+    /// Sends audio and video, or pauses them. Afterwards, playback continues where it would be without the pause.
     public func setEnabled(audio: Bool?, video: Bool?) async {
         state.withLock { state in
             if let audio { state.isAudioOn = audio }
@@ -81,7 +82,7 @@ public final class FileMedia: PeerMedia {
         }
     }
 
-    /// Ends the media for good.
+    /// Ends the media permanently.
     public func stop() async {
         state.withLock { $0.isStopped = true }
         preview?.finish()
@@ -150,7 +151,7 @@ private final class FileFeed: PeerFeed {
     }
 
     func keyframeWanted(of track: RobotTrack) { player.keyframeWanted(of: track) }
-    // Playback begins with a keyframe, and has one in each round.
+    // Playback begins with a keyframe, and has one in each repetition.
     func connected() {}
     func end() { file.ended(self) }
 }

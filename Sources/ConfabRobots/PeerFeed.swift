@@ -7,11 +7,11 @@ protocol PeerMedia: LocalMedia {
     /// Returns the RIDs of the simulcast layers that the media has; empty for one encoding.
     var rids: [String] { get }
     var hasVideo: Bool { get }
-    /// Creates what sends the media over one connection. Called on the connection's thread.
+    /// Creates a feed that sends the media over one connection. Called on the connection's thread.
     func makeFeed(_ start: FeedStart) -> any PeerFeed
 }
 
-/// Where and how a feed begins.
+/// The parameters of a new feed.
 struct FeedStart {
     let connection: RobotConnection
     let thread: PeerThread
@@ -33,7 +33,7 @@ protocol PeerFeed: AnyObject {
     var nextDue: MediaTime? { get }
     func produce(over connection: RobotConnection, now: MediaTime)
     func keyframeWanted(of track: RobotTrack)
-    /// Called when the connection is there, and each time that it is there again.
+    /// Called whenever the connection is established, including after an interruption.
     func connected()
     func end()
 }

@@ -44,7 +44,7 @@ extension RobotPeer {
         !media.isRejected && !transceivers.contains { $0.mid == media.mid }
     }
 
-    /// Applies what was negotiated: reports what the other end sends, and sends what it receives.
+    /// Applies a completed negotiation: reports the tracks that the other peer sends, and sends what it receives.
     func settle(on thread: PeerThread) {
         for media in connection.negotiated where !media.isRejected && media.direction.receives {
             guard let kind = TrackKind(media.kind) else { continue }
@@ -89,7 +89,7 @@ extension RobotPeer {
         }
         for feed in source.feeds where !feeds.contains(where: { $0 === feed }) { feed.end() }
         source.feeds = feeds
-        // Makes the connection read the time of the next frame again.
+        // Setting the source makes the connection read the time of the next frame again.
         connection.source = source
     }
 
@@ -146,7 +146,7 @@ extension RobotPeer: RobotHandler {
         case .connected:
             tell(.connected)
             source.connected()
-        // Before the first connection, it means that DTLS has ended before a path is nominated.
+        // Before the first connection, this means that DTLS completed before a path was nominated.
         case .disconnected: if state != .connecting { tell(.disconnected) }
         case .failed(let failure):
             onFailure(failure)

@@ -3,7 +3,7 @@ import Peers
 import RTC
 
 extension RobotPeer {
-    /// The counters of all tracks, on the connection's thread.
+    /// Returns the counters of all tracks. Call this on the connection's thread.
     func statistics(at now: MediaTime) -> [Statistic] {
         connection.tracks.compactMap { statistic(of: $0, at: now) }
             + connection.receptions.compactMap { statistic(of: $0) }

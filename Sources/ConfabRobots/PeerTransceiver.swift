@@ -13,9 +13,9 @@ struct PeerTransceiver {
     let rids: [String]
     /// The layers to send; nil for all.
     var activeRIDs: Set<String>?
-    /// Whether a description has named the section.
+    /// Whether a description has contained the section.
     var isDescribed = false
-    /// What is sent without layers.
+    /// The source of the single encoding; nil with layers.
     private let source: LocalSource?
 
     init(
@@ -23,7 +23,7 @@ struct PeerTransceiver {
     ) {
         handle = TransceiverHandle(number: number)
         (self.mid, kind, direction, self.media) = (mid, setup.kind, setup.direction, media)
-        // Of the layers that the SDK asks for, only those exist that the files have.
+        // Use only the layers that the SDK requests and the files have.
         let existing = setup.kind == .video ? media?.rids ?? [] : []
         let wanted = setup.layers.map(\.rid).filter(existing.contains)
         rids = wanted.count > 1 ? wanted : []
@@ -40,10 +40,10 @@ struct PeerTransceiver {
 
     var isVideo: Bool { kind == .video }
 
-    /// The section to offer.
+    /// Returns the section to offer.
     ///
-    /// - Parameter known: a negotiated section of the same kind that the other end began, whose payload types and extension
-    ///   ids all sections have to share (RFC 8843 §9.2).
+    /// - Parameter known: a negotiated section of the same kind that the other peer created. All sections must share
+    ///   its payload types and extension ids (RFC 8843 §9.2).
     func section(like known: NegotiatedMedia?) -> OfferedMedia {
         let direction = RTC.MediaDirection(direction)
         var section: OfferedMedia
@@ -74,7 +74,7 @@ extension RTC.MediaDirection {
     }
 }
 
-/// What arrives in one section.
+/// The received media of one section.
 struct PeerArrival {
     let track: EncodedTrack
     var receiver: FrameReceiver

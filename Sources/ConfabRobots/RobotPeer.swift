@@ -5,8 +5,8 @@ import Synchronization
 
 /// A peer connection of a ``FileEngine``.
 ///
-/// If this side makes the first offer, it is the controlling ICE agent and the DTLS client. Otherwise it is ICE-lite and the
-/// DTLS server, unless the other end is ICE-lite. Descriptions contain all candidates.
+/// If this side makes the first offer, it is the controlling ICE agent and the DTLS client. Otherwise it is ICE-lite
+/// and the DTLS server, unless the other peer is ICE-lite. Descriptions contain all candidates.
 ///
 /// The class is `@unchecked Sendable` because everything except `events` and `thread` is used only on the connection's thread.
 final class RobotPeer: MediaPeer, @unchecked Sendable {
@@ -21,14 +21,14 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     var transceivers: [PeerTransceiver] = []
     /// The mids of all negotiated sections, in the order of the descriptions.
     var order: [String] = []
-    /// The sections of the offer that has no answer yet.
+    /// The sections of the pending offer.
     var offered: [String] = []
     /// The remote offer to answer.
     var remoteOffer: String?
-    /// What arrives in each section, by mid.
+    /// The received media of each section, by mid.
     var arrivals: [String: PeerArrival] = [:]
     var state = PeerState.new
-    /// The beginning of this side's mids, which keeps them different from those of the other end.
+    /// The prefix of this side's mids, which makes them different from those of the other peer.
     private let midPrefix: String
     let onFailure: @Sendable (TransportFailure) -> Void
     private var count = 0
@@ -51,7 +51,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         (self.connection, self.onFailure) = (connection, onFailure)
         self.thread = Mutex(thread)
         (events, event) = AsyncStream.makeStream(of: PeerEvent.self)
-        // The loop knows only the host's IPv4 addresses. Over IPv6, this side has to find the other.
+        // The loop has only the host's IPv4 addresses. Over IPv6, this side has to find the other peer.
         candidates = connection.reachesIPv4 ? thread.loop.hostCandidates(of: connection) : []
         midPrefix = String(UInt16.random(in: 0...UInt16.max, using: &connection.random), radix: 36) + "-"
         connection.fullCandidates = candidates
@@ -61,7 +61,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
 
     deinit { end() }
 
-    /// Closes the connection, also if the peer was not closed. The thread ends when its last connection has given it up.
+    /// Closes the connection, even if `close` was not called. The thread ends when its last connection releases it.
     private func end() {
         let last = thread.withLock { thread in
             defer { thread = nil }
@@ -164,7 +164,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         try await onThread { [self] thread in
             switch description.kind {
             case .offer:
-                // Refuses a malformed offer now, and not only when the answer is made.
+                // Reject a malformed offer now, not only when the answer is created.
                 _ = try SessionDescription(parsing: description.sdp)
                 remoteOffer = description.sdp
             case .answer:
@@ -203,7 +203,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
     }
 
     func close() async {
-        // Waits for the thread, so that no event and no packet follows.
+        // Wait for the thread, so that no event and no packet follows.
         try? await onThread { [self] thread in
             source.endAll()
             for mid in arrivals.keys { finish(mid, now: thread.loop.now) }
@@ -220,7 +220,7 @@ final class RobotPeer: MediaPeer, @unchecked Sendable {
         arrival.track.source.finish()
     }
 
-    /// Requests a keyframe for a reader that begins, or that lost frames.
+    /// Requests a keyframe for a new reader, or for one that lost frames.
     func requestKeyframe(_ mid: String) {
         guard let loop else { return }
         loop.perform { [weak self] in

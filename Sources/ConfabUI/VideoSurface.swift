@@ -3,36 +3,37 @@ import Confab
 import Foundation
 import UIKit
 
-/// Pictures that can be shown in a view. The sources of a media engine conform to this protocol, so that ``VideoView`` shows
-/// them without knowing the engine.
+/// A video source that can be shown in a view. The sources of a media engine conform to this protocol, so that
+/// ``VideoView`` does not depend on the engine.
 public protocol SurfaceSource: VideoSource {
-    /// Makes a surface that shows the pictures from now on.
+    /// Creates a surface that shows the video.
     ///
-    /// - Parameter inBackground: whether it has to show them while the app is not on the screen, in Picture in Picture.
+    /// - Parameter inBackground: whether it must also show the video while the app is in the background, in Picture in
+    ///   Picture.
     @MainActor func makeSurface(inBackground: Bool) -> any VideoSurface
 }
 
-/// A view that shows one source. It is closed once and not used afterwards.
+/// A view that shows one video source. It is closed once and not used afterwards.
 @MainActor public protocol VideoSurface: AnyObject {
     /// The view to place on the screen.
     var view: UIView { get }
-    /// How the pictures fill the view.
+    /// How the video fills the view.
     var fit: VideoFit { get set }
-    /// Whether left and right are exchanged, as in a mirror.
+    /// Whether the video is mirrored.
     var isMirrored: Bool { get set }
-    /// Called once, when the first picture is shown.
+    /// Called once, when the first frame is shown.
     var onFirstFrame: (() -> Void)? { get set }
-    /// Called when the size of the pictures changes, in pixels after rotation.
+    /// Called when the size of the frames changes, in pixels after rotation.
     var onSize: ((CGSize) -> Void)? { get set }
-    /// Stops showing pictures, and releases the source.
+    /// Stops showing the video, and releases the source.
     func close()
 }
 
-/// How a picture fills its view.
+/// How a video fills its view.
 public enum VideoFit: Hashable, Sendable {
-    /// The whole picture is visible.
+    /// The whole frame is visible.
     case fit
-    /// The picture fills the view and may be cropped.
+    /// The video fills the view and may be cropped.
     case fill
 }
 #endif

@@ -4,7 +4,7 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// Shows the pictures of a video source, such as a subscriber's or the own preview.
+/// Shows a video source, such as a subscriber's video or the local preview.
 ///
 /// ```swift
 /// VideoView(model.partner)
@@ -22,11 +22,11 @@ public struct VideoView: View {
     /// Creates a view.
     ///
     /// - Parameters:
-    ///   - source: the pictures; nil for none.
-    ///   - fit: how the pictures fill the view.
-    ///   - mirrored: whether left and right are exchanged, as people expect of their own picture.
-    ///   - onFirstFrame: called when the first picture of a source is shown.
-    ///   - onSize: called when the size of the pictures changes, in pixels.
+    ///   - source: the video; nil for none.
+    ///   - fit: how the video fills the view.
+    ///   - mirrored: whether the video is mirrored, as people expect of their own video.
+    ///   - onFirstFrame: called when the first frame of a source is shown.
+    ///   - onSize: called when the size of the frames changes, in pixels.
     public init(
         _ source: (any VideoSource)?, fit: VideoFit = .fill, mirrored: Bool = false,
         onFirstFrame: @escaping @MainActor () -> Void = {}, onSize: @escaping @MainActor (CGSize) -> Void = { _ in }
@@ -35,7 +35,7 @@ public struct VideoView: View {
         (self.onFirstFrame, self.onSize) = (onFirstFrame, onSize)
     }
 
-    /// The pictures, or black.
+    /// The video, or black.
     public var body: some View {
         ZStack {
             Color.black
@@ -47,7 +47,7 @@ public struct VideoView: View {
     }
 }
 
-/// Places a surface in SwiftUI's tree, and exchanges it when the source changes.
+/// Places a surface in SwiftUI's view hierarchy, and replaces it when the source changes.
 struct SurfaceHost: UIViewRepresentable {
     let source: any SurfaceSource
     let fit: VideoFit
@@ -67,17 +67,17 @@ struct SurfaceHost: UIViewRepresentable {
     static func dismantleUIView(_ container: SurfaceContainer, coordinator: Void) { container.show(nil) }
 }
 
-/// A view of UIKit that shows one source: what ``VideoView`` is for SwiftUI. Without a source, or with one
-/// that cannot be shown in a view, it shows nothing.
+/// A UIKit view that shows one source, like ``VideoView`` in SwiftUI. Without a source, or with one that cannot be
+/// shown in a view, it shows nothing.
 public final class SurfaceContainer: UIView {
-    /// How the pictures fill the view.
+    /// How the video fills the view.
     public var fit = VideoFit.fill { didSet { surface?.fit = fit } }
-    /// Whether left and right are exchanged, as in a mirror.
+    /// Whether the video is mirrored.
     public var isMirrored = false { didSet { surface?.isMirrored = isMirrored } }
     private(set) var surface: (any VideoSurface)?
     private var source: (any VideoSource)?
 
-    /// Shows other pictures from now on; nil for none.
+    /// Shows this source instead of the previous one; nil for none.
     public func show(_ source: (any VideoSource)?) {
         guard source !== self.source else { return }
         surface?.close()
@@ -85,7 +85,7 @@ public final class SurfaceContainer: UIView {
         self.source = source
         surface = (source as? any SurfaceSource)?.makeSurface(inBackground: false)
         guard let surface else { return }
-        // Before it is mirrored: a view that is transformed has no frame to set.
+        // Set the frame before mirroring: the frame of a transformed view must not be set.
         surface.view.frame = bounds
         surface.view.autoresizingMask = [.flexibleWidth, .flexibleHeight]
         (surface.fit, surface.isMirrored) = (fit, isMirrored)

@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// The sums of a stream's audio or video.
+/// The summed counters of a stream's audio or video.
 struct Counters: Equatable {
     var lost: Int64 = 0
     var packets: UInt64 = 0
@@ -15,10 +15,10 @@ extension Date {
 }
 
 extension [Statistic] {
-    /// The sum over layers and subscribers; nil if nothing of this kind is sent or received.
+    /// Returns the sum over layers and subscribers; nil if nothing of this kind is sent or received.
     func sum(_ kind: TrackKind) -> Counters? {
         let ours = filter { $0.kind == kind }
-        // A pair of transceivers has both kinds, also for a stream with one.
+        // A pair of transceivers has both kinds, even for a stream with only one.
         guard ours.contains(where: { $0.packets > 0 }) else { return nil }
         return ours.reduce(into: Counters()) { sum, statistic in
             sum.lost &+= statistic.packetsLost
@@ -29,7 +29,7 @@ extension [Statistic] {
 
     var audioLevel: Float? { first { $0.kind == .audio }?.audioLevel.map { Float($0) } }
 
-    /// A JSON array with the names of WebRTC's statistics.
+    /// A JSON array that uses the names of WebRTC's statistics.
     var json: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -70,7 +70,7 @@ extension Duration {
     fileprivate var seconds: Double { self / .seconds(1) }
 }
 
-/// Reads counters once a second while somebody wants them.
+/// Runs a measurement once a second while it is wanted.
 @MainActor final class Meter {
     private var task: Task<Void, Never>?
 

@@ -1,15 +1,17 @@
 import Confab
 
-/// OpenTok's numbers for an error code of Confab. Where a number is nil, the operation decides: a signal that may not be sent is
-/// `sessionUnableToSendSignal`, for example.
+/// OpenTok's error numbers for an error code of Confab. If a number is nil, it depends on the operation: for example, a
+/// rejected signal is `sessionUnableToSendSignal`.
 struct ErrorNumbers {
     var session: OTSessionErrorCode?
     var publisher: OTPublisherErrorCode?
     var subscriber: OTSubscriberErrorCode?
 
-    /// - Returns: nil for a code without numbers of its own.
+    /// Finds the numbers of an error code.
+    ///
+    /// - Returns: nil for a code without specific numbers.
     init?(_ code: ConfabError.Code) {
-        // Whatever is wrong with a token.
+        // All token errors have the same numbers.
         let key = code.rawValue.hasPrefix("token_") ? .tokenExpired : code
         guard let numbers = Self.table[key] else { return nil }
         self = numbers

@@ -5,7 +5,7 @@ import Foundation
 import AVFoundation
 #endif
 
-// The media engine captures and plays audio. These names let code with an audio device of its own compile.
+// The media engine captures and plays audio. These names exist so that code with its own audio device compiles.
 
 /// The format of audio: signed 16-bit samples.
 open class OTAudioFormat: NSObject {
@@ -23,9 +23,10 @@ public protocol OTAudioBus: AnyObject {
     func readRenderData(_ data: UnsafeMutableRawPointer, numberOfSamples count: UInt32) -> UInt32
 }
 
-/// An audio device that the application writes. None of its methods is ever called: the media engine owns the audio.
+/// An audio device that the application implements. Its methods are never called: the media engine captures and plays
+/// the audio.
 public protocol OTAudioDevice: AnyObject {
-    /// Gives the device its bus.
+    /// Sets the bus of the device.
     func setAudioBus(_ audioBus: (any OTAudioBus)?) -> Bool
     /// The format of captured audio.
     func captureFormat() -> OTAudioFormat
@@ -33,17 +34,17 @@ public protocol OTAudioDevice: AnyObject {
     func renderFormat() -> OTAudioFormat
     /// Whether the device can play.
     func renderingIsAvailable() -> Bool
-    /// Prepares playing.
+    /// Prepares playback.
     func initializeRendering() -> Bool
-    /// Whether playing is prepared.
+    /// Whether playback is prepared.
     func renderingIsInitialized() -> Bool
-    /// Starts to play.
+    /// Starts playback.
     func startRendering() -> Bool
-    /// Stops to play.
+    /// Stops playback.
     func stopRendering() -> Bool
-    /// Whether the device plays.
+    /// Whether the device is playing.
     func isRendering() -> Bool
-    /// The delay of playing in milliseconds.
+    /// The delay of playback in milliseconds.
     func estimatedRenderDelay() -> UInt16
     /// Whether the device can capture.
     func captureIsAvailable() -> Bool
@@ -51,17 +52,17 @@ public protocol OTAudioDevice: AnyObject {
     func initializeCapture() -> Bool
     /// Whether capturing is prepared.
     func captureIsInitialized() -> Bool
-    /// Begins to fill the bus.
+    /// Starts filling the bus.
     func startCapture() -> Bool
-    /// Fills the bus no longer.
+    /// Stops filling the bus.
     func stopCapture() -> Bool
-    /// Whether the device captures.
+    /// Whether the device is capturing.
     func isCapturing() -> Bool
     /// The delay of capturing in milliseconds.
     func estimatedCaptureDelay() -> UInt16
 }
 
-/// Hears what CallKit does to the audio session. There is none: the media engine has methods for it.
+/// Is notified of CallKit's changes to the audio session. No such object exists: the media engine has methods for this.
 public protocol OTAudioSessionManager: AnyObject {
     /// Leaves the audio session to CallKit.
     func enableCallingServicesMode()
@@ -75,7 +76,7 @@ public protocol OTAudioSessionManager: AnyObject {
     #endif
 }
 
-/// Chooses the audio device. The media engine owns the audio, so that there is never another device.
+/// Selects the audio device. There is never one, because the media engine captures and plays the audio.
 open class OTAudioDeviceManager: NSObject {
     /// Has no effect: ``currentAudioDevice()`` stays nil.
     public class func setAudioDevice(_ device: (any OTAudioDevice)?) {}
@@ -87,7 +88,7 @@ open class OTAudioDeviceManager: NSObject {
 
 /// Audio for an ``OTCustomAudioTransformer``.
 open class OTAudioData: NSObject {
-    /// Where the audio is, channels interleaved.
+    /// The samples, with interleaved channels.
     public var sampleBuffer: UnsafeMutablePointer<Int16>?
     /// Always 16.
     public var bitsPerSample: UInt32 = 16
@@ -95,20 +96,20 @@ open class OTAudioData: NSObject {
     public var sampleRate: UInt32 = 0
     /// 1 for mono, 2 for stereo.
     public var numberOfChannels: UInt32 = 0
-    /// How many samples each channel has.
+    /// The number of samples of each channel.
     public var numberOfSamples: UInt32 = 0
 }
 
-/// Changes audio before it is sent. It is never called, because there is no ``OTAudioTransformer``.
+/// Transforms audio before it is sent. It is never called, because there is no ``OTAudioTransformer``.
 public protocol OTCustomAudioTransformer: AnyObject {
-    /// Changes audio.
+    /// Transforms audio.
     func transform(_ audioData: OTAudioData)
 }
 
-/// A change of audio before it is sent. There are none: creating one gives nil.
+/// Transforms audio before it is sent. Audio transformers are not supported: the initializers return nil.
 public final class OTAudioTransformer: NSObject {
-    /// Gives nil: there are no transformers.
+    /// Returns nil, because transformers are not supported.
     public init?(name: String, properties: String) { return nil }
-    /// Gives nil: there are no transformers.
+    /// Returns nil, because transformers are not supported.
     public init?(name: String, transformer: any OTCustomAudioTransformer) { return nil }
 }

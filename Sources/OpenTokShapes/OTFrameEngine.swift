@@ -1,7 +1,8 @@
 import Confab
 import Foundation
 
-// What OpenTok's SDK does itself and a media engine does here. An engine that cannot do it does not conform.
+// Features that OpenTok's SDK has itself, and that a media engine may provide here. An engine without them does not
+// conform.
 
 /// A media engine that sends the frames of an ``OTVideoCapture``.
 ///
@@ -9,41 +10,41 @@ import Foundation
 /// OTConfab.frameEngine = engine
 /// ```
 public protocol OTFrameEngine: MediaEngine {
-    /// Makes media that sends the frames that it is given.
+    /// Creates media that sends the frames passed to it.
     ///
     /// - Parameters:
     ///   - isScreen: whether the frames show a screen.
-    ///   - withMicrophone: whether the media has the audio of the microphone.
+    ///   - withMicrophone: whether the media includes the microphone's audio.
     func makeFrameMedia(isScreen: Bool, withMicrophone: Bool) async throws(ConfabError) -> any OTFrameMedia
 }
 
-/// Media whose video is the frames that it is given, on any thread. It copies what it keeps of them.
+/// Media whose video consists of the frames passed to it, on any thread. It copies the data that it keeps.
 public protocol OTFrameMedia: LocalMedia {
     /// Sends a frame.
     func send(_ frame: OTVideoFrame)
-    /// Sends a picture.
+    /// Sends an image buffer.
     ///
     /// - Returns: false if it cannot be sent.
     func send(_ image: OTImageBuffer, orientation: OTVideoOrientation, at time: OTFrameTime) -> Bool
 }
 
-/// Media with a camera that can be changed while it is published.
+/// Media that can switch cameras while it is published.
 public protocol OTSwitchableCamera: LocalMedia {
-    /// Captures with the camera at this position from now on. It begins with the front camera.
+    /// Switches to the camera at this position. Capturing begins with the front camera.
     func use(_ position: OTCameraPosition) async throws(ConfabError)
 }
 
 extension ConfabError {
     static let noFrameEngine = ConfabError(
-        .mediaFailed, "Nothing sends the frames of this capturer. Set OTConfab.frameEngine, or remove videoCapture.")
+        .mediaFailed, "No engine sends this capturer's frames. Set OTConfab.frameEngine, or remove videoCapture.")
     static let capturerFailed = ConfabError(
         .mediaFailed, "The capturer did not start. Return 0 from its start method when it has started.")
     static let noCamera = ConfabError(
-        .mediaFailed, "This media has no camera that can be changed. Make it an OTSwitchableCamera.")
+        .mediaFailed, "This media cannot switch cameras. Make it conform to OTSwitchableCamera.")
     static let noLight = ConfabError(
-        .mediaFailed, "The torch and the zoom belong to the media engine. Change them there.")
+        .mediaFailed, "The media engine controls the torch and the zoom. Change them there.")
     static let noRender = ConfabError(
-        .mediaFailed, "A videoRender gets no frames. Remove it and show the view, or draw in the media engine.")
+        .mediaFailed, "videoRender is not supported. Remove it and show the view, or draw in the media engine.")
 }
 
 /// An application's capturer, while its frames are published.

@@ -8,9 +8,9 @@ import AVFoundation
 import UIKit
 #endif
 
-/// A stream of this client, with a view of the own picture.
+/// A stream of this client, with a view of the local video.
 @preconcurrency @MainActor open class OTPublisher: OTPublisherKit {
-    /// The camera that captures, and the one that the application wants.
+    /// The position of the camera that is capturing, and the position that the application requested.
     private var position = (is: OTCameraPosition.front, wanted: OTCameraPosition.front)
 
     /// Creates a publisher. Capturing begins when it is published, and stops at the end of the stream.
@@ -18,8 +18,8 @@ import UIKit
         super.init(delegate: delegate, settings: settings)
     }
 
-    /// The camera to use, now and in the next stream. The delegate hears when it is used. If the media has no camera that can be
-    /// changed, it hears 1610, and the property is the former camera again.
+    /// The camera to use, now and in the next stream. The delegate is notified when it is in use. If the media cannot
+    /// switch cameras, the delegate receives error 1610, and the property returns to the previous camera.
     public var cameraPosition: OTCameraPosition {
         get { position.wanted }
         set {
@@ -29,13 +29,13 @@ import UIKit
         }
     }
 
-    /// Whether the torch is on: never. Turning it on reports 1610 to the delegate.
+    /// Whether the torch is on. Always false; turning it on reports error 1610 to the delegate.
     public var cameraTorch: Bool {
         get { false }
         set { if newValue { report(.noLight) } }
     }
 
-    /// The zoom of the camera: always 1. Another value reports 1610 to the delegate.
+    /// The zoom factor of the camera. Always 1; another value reports error 1610 to the delegate.
     public var cameraZoomFactor: Float {
         get { 1 }
         set { if newValue != 1 { report(.noLight) } }
@@ -66,9 +66,9 @@ import UIKit
     #if canImport(UIKit)
     private let picture = VideoPicture()
 
-    /// The own picture, black while nothing is captured.
+    /// The local video, black while nothing is captured.
     public var view: UIView? { picture.view }
-    /// How the picture fills the view.
+    /// How the video fills the view.
     public var viewScaleBehavior: OTVideoViewScaleBehavior {
         get { picture.behavior }
         set { picture.behavior = newValue }

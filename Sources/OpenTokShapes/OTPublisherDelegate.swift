@@ -1,4 +1,4 @@
-/// Hears what happens to a published stream, on the main thread.
+/// Receives the events of a published stream, on the main thread.
 @preconcurrency @MainActor public protocol OTPublisherKitDelegate: AnyObject {
     /// Media could not be captured or published, or the media engine reported an error.
     func publisher(_ publisher: OTPublisherKit, didFailWithError error: OTError)
@@ -8,14 +8,14 @@
     func publisher(_ publisher: OTPublisherKit, streamDestroyed stream: OTStream)
     /// A moderator muted the stream. `publishAudio` unmutes it. Optional.
     func muteForced(_ publisher: OTPublisherKit)
-    /// No video is sent for now. Optional.
+    /// The video is no longer sent. Optional.
     func publisherVideoDisabled(_ publisher: OTPublisherKit, reason: OTPublisherVideoEventReason)
     /// Video is sent again. Optional.
     func publisherVideoEnabled(_ publisher: OTPublisherKit, reason: OTPublisherVideoEventReason)
-    /// The video will stop if the network stays as it is. Only with ``OTPublisherKitSettings/publisherAudioFallbackEnabled``.
-    /// Optional.
+    /// The video will stop unless the network improves. Only with
+    /// ``OTPublisherKitSettings/publisherAudioFallbackEnabled``. Optional.
     func publisherVideoDisableWarning(_ publisher: OTPublisherKit)
-    /// The network is better. Optional.
+    /// The network has improved. Optional.
     func publisherVideoDisableWarningLifted(_ publisher: OTPublisherKit)
 }
 
@@ -40,13 +40,14 @@ extension OTPublisherKitDelegate {
 public enum OTPublisherVideoEventReason: Int, Sendable {
     /// The application set `publishVideo`.
     case publisherPropertyChanged = 1
-    /// The network of this device. Only with ``OTPublisherKitSettings/publisherAudioFallbackEnabled``.
+    /// The quality of this device's network changed. Only with
+    /// ``OTPublisherKitSettings/publisherAudioFallbackEnabled``.
     case qualityChanged = 3
 }
 
-/// Hears what happens to an ``OTPublisher``.
+/// Receives the events of an ``OTPublisher``.
 @preconcurrency @MainActor public protocol OTPublisherDelegate: OTPublisherKitDelegate {
-    /// Another camera is used. Optional.
+    /// Another camera is in use. Optional.
     func publisher(_ publisher: OTPublisher, didChangeCameraPosition position: OTCameraPosition)
 }
 

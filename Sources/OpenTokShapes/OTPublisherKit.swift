@@ -3,13 +3,13 @@ import Foundation
 
 /// A stream of this client, without a view.
 @preconcurrency @MainActor open class OTPublisherKit: NSObject {
-    /// Hears what happens to the stream.
+    /// Receives the events of the stream.
     public weak var delegate: (any OTPublisherKitDelegate)?
-    /// Hears how loud the own audio is, about once a second, if the media engine knows it.
+    /// Receives the level of the local audio, about once a second, if the media engine measures it.
     public weak var audioLevelDelegate: (any OTPublisherKitAudioLevelDelegate)? { didSet { meter() } }
-    /// Hears what was sent, about once a second.
+    /// Receives counters of the sent media, about once a second.
     public weak var networkStatsDelegate: (any OTPublisherKitNetworkStatsDelegate)? { didSet { meter() } }
-    /// Hears the answers of ``getRtcStatsReport()``.
+    /// Receives the results of ``getRtcStatsReport()``.
     public weak var rtcStatsReportDelegate: (any OTPublisherKitRtcStatsReportDelegate)?
     /// The stream; nil unless it is published.
     public private(set) var stream: OTStream?
@@ -17,20 +17,21 @@ import Foundation
     public private(set) weak var session: OTSession?
     /// The name of the stream; nil if there is none.
     public let name: String?
-    /// What the video shows. Set it before publishing. Without ``videoCapture``, the media engine captures a screen.
+    /// What the video shows. Set it before publishing. For a screen without a ``videoCapture``, the media engine
+    /// captures it.
     public var videoType = OTPublisherKitVideoType.camera
-    /// What gives the frames instead of a camera. Set it before publishing; nil for the camera of the media engine, which has
-    /// no object of this type. A capturer needs an ``OTFrameEngine``.
+    /// The capturer that provides the frames instead of a camera. Set it before publishing; nil for the camera of the
+    /// media engine, which has no object of this type. A capturer requires an ``OTFrameEngine``.
     public var videoCapture: (any OTVideoCapture)?
-    /// Gets no frames: publishing with it reports 1610, and goes on.
+    /// Receives no frames: publishing with it reports error 1610, but continues.
     public var videoRender: (any OTVideoRender)?
-    /// Has no effect: the server decides whether subscribers get no video while their network does not carry it.
+    /// Has no effect: the server decides whether to stop the video of subscribers whose network cannot carry it.
     public var audioFallbackEnabled = true
-    /// Has no effect: there are no captions.
+    /// Has no effect: captions are not supported.
     public var publishCaptions: Bool
-    /// Always empty: there are no transformers.
+    /// Always empty: transformers are not supported.
     public var videoTransformers: [OTVideoTransformer] = []
-    /// Always empty: there are no transformers.
+    /// Always empty: transformers are not supported.
     public var audioTransformers: [OTAudioTransformer] = []
 
     private let request: CaptureRequest
@@ -41,7 +42,7 @@ import Foundation
     private var life: Task<Void, Never>?
     private let counters = Meter()
     let requests = Requests()
-    /// What is published, from the beginning of capturing to the end.
+    /// The published media, from the beginning of capturing to the end.
     private(set) var media: (any LocalMedia)?
 
     /// Creates a publisher. Capturing begins when it is published, and stops at the end of the stream.
@@ -92,7 +93,7 @@ import Foundation
         }
     }
 
-    // MARK: Life
+    // MARK: Life cycle
 
     func begin(in owner: OTSession, _ session: Session, _ client: ConfabClient) {
         self.session = owner
@@ -110,7 +111,7 @@ import Foundation
                 media = captured
                 if let options = self?.start(captured), !Task.isCancelled {
                     let live = try await session.publish(captured, as: options)
-                    // The application may have ended the stream, or the session, since the server's answer.
+                    // The application may have ended the stream or the session after the server's answer.
                     if Task.isCancelled || self?.session?.connection == nil {
                         Task { await live.unpublish() }
                     } else {
@@ -129,7 +130,7 @@ import Foundation
         }
     }
 
-    /// Capturing has begun.
+    /// Prepares publishing after capturing has begun, and returns the options.
     private final func start(_ media: any LocalMedia) -> Session.PublishOptions {
         self.media = media
         captured(media)
@@ -138,13 +139,15 @@ import Foundation
         return options
     }
 
-    /// How to publish.
+    /// The options for publishing.
     var options: Session.PublishOptions {
         Session.PublishOptions(
             name: name ?? "", videoKind: videoType == .screen ? .screen : .camera,
             audio: tracks.audio && sends.audio, video: tracks.video && sends.video, audioFallback: stopsVideo)
     }
 
+    /// Handles the server's answer.
+    ///
     /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
     private final func published(_ live: MediaPublisher, with sent: Session.PublishOptions) {
         guard let session, let connection = session.connection else { return }
@@ -169,7 +172,7 @@ import Foundation
         }
     }
 
-    /// A moderator muted the stream, or had muted everyone before it was published.
+    /// Handles a muted stream: a moderator muted it, or had muted everyone before it was published.
     private final func muted() {
         sends.audio = false
         delegate?.muteForced(self)
@@ -194,9 +197,9 @@ import Foundation
         if let ended { delegate?.publisher(self, streamDestroyed: ended) }
     }
 
-    /// Capturing has begun.
+    /// Called when capturing has begun.
     func captured(_ media: any LocalMedia) {}
-    /// Shows the own picture.
+    /// Shows the local video.
     func show(_ source: (any VideoSource)?) {}
 
     // MARK: Counters
@@ -222,7 +225,7 @@ import Foundation
         }
     }
 
-    /// Asks for all counters. ``rtcStatsReportDelegate`` hears them, unless the stream is not published.
+    /// Requests all counters. ``rtcStatsReportDelegate`` receives them, unless the stream is not published.
     public func getRtcStatsReport() {
         guard let live, let connection = stream?.connection.connectionId else { return }
         Task { [weak self] in

@@ -1,7 +1,8 @@
 import Confab
 import Foundation
 
-/// How to publish without a camera of its own. Settings that say so have no effect: the media engine and the server decide.
+/// Settings of a publisher without a camera. A setting that is documented to have no effect is decided by the media
+/// engine or the server.
 @preconcurrency @MainActor open class OTPublisherKitSettings: NSObject {
     /// The name of the stream, at most 256 bytes; nil for none.
     public var name: String?
@@ -9,28 +10,28 @@ import Foundation
     public var audioTrack = true
     /// Whether the stream has video.
     public var videoTrack = true
-    /// Bits of audio per second. It has no effect.
+    /// The bitrate of the audio in bits per second. Has no effect.
     public var audioBitrate: Int32 = 40_000
-    /// Whether silence is not sent. It has no effect.
+    /// Whether sending stops during silence. Has no effect.
     public var enableOpusDtx = false
-    /// Whether a screen is sent in several sizes. It has no effect: one size is sent.
+    /// Whether a screen is sent in several sizes. Has no effect: one size is sent.
     public var scalableScreenshare = false
-    /// Whether the video stops while this device's network does not carry it, so that the audio goes on. Only in routed
+    /// Whether the video stops while this device's network cannot carry it, so that the audio continues. Only in routed
     /// sessions.
     public var publisherAudioFallbackEnabled = false
-    /// Whether subscribers get no video while their network does not carry it. It has no effect: the server decides.
+    /// Whether the video of subscribers stops while their network cannot carry it. Has no effect: the server decides.
     public var subscriberAudioFallbackEnabled = true
-    /// Whether there are captions. It has no effect: there are none.
+    /// Whether captions are published. Has no effect: captions are not supported.
     public var publishCaptions = false
-    /// What gives the frames instead of a camera; nil for the camera of the media engine.
+    /// The capturer that provides the frames instead of a camera; nil for the camera of the media engine.
     fileprivate(set) var capturer: (any OTVideoCapture)?
-    /// What to capture.
+    /// The size and frame rate to capture.
     fileprivate(set) var preset = CapturePreset.standard
 }
 
-/// How to publish. Media is captured by the media engine of the session's client.
+/// Settings of a publisher. The media engine of the session's client captures the media.
 @preconcurrency @MainActor open class OTPublisherSettings: OTPublisherKitSettings {
-    /// What gives the frames instead of a camera; nil for the camera of the media engine.
+    /// The capturer that provides the frames instead of a camera; nil for the camera of the media engine.
     public var videoCapture: (any OTVideoCapture)? {
         get { capturer }
         set { capturer = newValue }
@@ -80,8 +81,8 @@ public enum OTCameraCaptureFrameRate: Int, Sendable {
 
 /// What a publisher's video shows.
 public enum OTPublisherKitVideoType: Int, Sendable {
-    /// What a camera sees.
+    /// The video of a camera.
     case camera = 1
-    /// What a screen shows; the media engine decides which.
+    /// A screen; the media engine decides which.
     case screen = 2
 }

@@ -1,6 +1,6 @@
 import Confab
 
-// What the SDK tells of a session, as calls of the delegate.
+// Turns the SDK's events of a session into calls of the delegate.
 extension OTSession {
     func hear(_ event: Session.Event) {
         switch event {
@@ -15,15 +15,16 @@ extension OTSession {
         case .muted(let isActive, nil): delegate?.session(self, muteForced: OTMuteForcedInfo(active: isActive))
         case .failed(let error): refused(error, .connectionDropped)
         case .disconnected: ended()
-        // A muted stream is told to its publisher. OpenTok has no words for the others.
+        // The publisher reports a muted stream. OpenTok has no delegate methods for the others.
         case .muted, .connectionReconnecting, .connectionReconnected, .mediaModeChanged, .speaking, .streamQuality:
             break
         }
     }
 
-    /// The events came faster than the delegate took them, so some are lost. What is there now is told instead.
+    /// Recovers from an overflow of unread events, some of which are lost. Reports the differences to the current state
+    /// instead.
     ///
-    /// - Returns: the events from now on; nil if the session has ended.
+    /// - Returns: the following events; nil if the session has ended.
     func resume(after error: ConfabError) -> Events<Session.Event>.Iterator? {
         guard isConnected, let live else { return nil }
         refused(error, .sessionInternalError)

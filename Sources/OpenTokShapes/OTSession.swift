@@ -1,14 +1,15 @@
 import Confab
 import Foundation
 
-/// A session, with the methods of OpenTok's class. Each call is one of `Session` in the SDK `Confab`, whose answer the delegate
-/// hears. An `error` parameter is set only by what is wrong at once, such as a session that is not connected.
+/// A session, with the methods of OpenTok's class. Each method calls `Session` of the SDK `Confab`, and the delegate
+/// receives the result. An `error` parameter is set only by errors that are detected immediately, such as a session
+/// that is not connected.
 @preconcurrency @MainActor open class OTSession: NSObject {
-    /// The id, as given when the object was created.
+    /// The id of the session, as passed to the initializer.
     public let sessionId: String
-    /// The key of the project. Confab finds the project in the id of the session.
+    /// The key of the project. It is not used, because the id of the session identifies the project.
     public let apiKey: String
-    /// Hears what happens in the session.
+    /// Receives the events of the session.
     public weak var delegate: (any OTSessionDelegate)?
     /// This client's connection; nil unless the session is connected.
     public private(set) var connection: OTConnection?
@@ -16,11 +17,12 @@ import Foundation
     let settings: OTSessionSettings
     /// The SDK's session; nil before the first attempt to connect and after the end.
     var live: Session?
-    /// From `connect` to the end of the session.
+    /// Runs from `connect` to the end of the session.
     var life: Task<Void, Never>?
     private var watching: Task<Void, Never>?
     var isConnected = false
-    /// Whether the application asked for end-to-end encryption. Its media is not sent without.
+    /// Whether the application requested end-to-end encryption. Its media is then not sent, because it would be
+    /// unencrypted.
     var wantsEncryption = false
     var connectionsByID: [ConnectionID: OTConnection] = [:]
     var streamsByID: [StreamID: OTStream] = [:]
@@ -32,8 +34,8 @@ import Foundation
     /// - Parameters:
     ///   - apiKey: the key of the project.
     ///   - sessionId: the id of the session, from your own server.
-    ///   - delegate: hears what happens. The session does not keep it.
-    ///   - settings: settings of this session; nil for the default ones.
+    ///   - delegate: receives the events. The session holds it weakly.
+    ///   - settings: settings of this session; nil for the defaults.
     public init?(
         apiKey: String, sessionId: String, delegate: (any OTSessionDelegate)?, settings: OTSessionSettings?
     ) {
@@ -64,15 +66,15 @@ import Foundation
         return live.flatMap { OTSessionConnectionStatus(rawValue: $0.status.rawValue) } ?? .notConnected
     }
 
-    /// What the token allows; nil unless the session is connected.
+    /// The capabilities that the token grants; nil unless the session is connected.
     public var capabilities: OTSessionCapabilities? {
         guard isConnected, let allowed = live?.capabilities else { return nil }
         return OTSessionCapabilities(allowed)
     }
 
-    // MARK: Life
+    // MARK: Life cycle
 
-    /// Connects the session, and its client if necessary. The delegate hears the result.
+    /// Connects the session, and its client if necessary. The delegate receives the result.
     public func connect(withToken token: String, error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             guard life == nil else {
@@ -84,14 +86,14 @@ import Foundation
                     .sessionIllegalState, "There is no client. Set OTConfab.client before you connect a session.")
             }
             guard let id = SessionID(text: sessionId) else {
-                throw OTError(.errorInvalidSession, "This is not a session id. Use the one that your server created.")
+                throw OTError(.errorInvalidSession, "Invalid session id. Use the one that your server created.")
             }
             guard !token.isEmpty else {
-                throw OTError(.nullOrInvalidParameter, "The token is empty. Ask your server for one.")
+                throw OTError(.nullOrInvalidParameter, "The token is empty. Get one from your server.")
             }
             life = Task { [weak self] in
                 let session = await client.session(id, token: token)
-                // Before connecting, so that no event is missed.
+                // Subscribe before connecting, so that no event is missed.
                 let events = session.events.makeAsyncIterator()
                 var failure: ConfabError?
                 do throws(ConfabError) {
@@ -112,7 +114,7 @@ import Foundation
         }
     }
 
-    /// Hears events until the session has ended, and does not keep its object.
+    /// Handles events until the session has ended, without holding the session's object.
     private static func live(_ first: Events<Session.Event>.Iterator, _ session: () -> OTSession?) async {
         var events = first
         while true {
@@ -125,7 +127,7 @@ import Foundation
         }
     }
 
-    /// Leaves the session. The delegate hears when that has happened.
+    /// Leaves the session. The delegate is notified when it has been left.
     public func disconnect(_ error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             guard let life else { throw .notConnected }
@@ -159,7 +161,9 @@ import Foundation
     private func reconnecting() { delegate?.sessionDidBeginReconnecting(self) }
     private func reconnected() { delegate?.sessionDidReconnect(self) }
 
-    /// - Parameter error: why; nil if `disconnect` was called.
+    /// Handles a failed or cancelled attempt to connect.
+    ///
+    /// - Parameter error: the reason; nil if `disconnect` was called.
     private func neverConnected(_ error: ConfabError?) {
         reset()
         if let error {
@@ -182,22 +186,22 @@ import Foundation
 
     // MARK: Requests
 
-    /// The SDK's session.
+    /// Returns the SDK's session.
     ///
-    /// - Throws: 1010 unless the session is connected.
+    /// - Throws: error 1010 unless the session is connected.
     func demand() throws(OTError) -> Session {
         guard isConnected, let live else { throw .notConnected }
         return live
     }
 
-    /// Reports a request that was refused, unless it was cancelled.
+    /// Reports a rejected request, unless it was cancelled.
     func refused(_ error: ConfabError, _ fallback: OTSessionErrorCode) {
         if error.code == .cancelled { return }
         delegate?.session(self, didFailWithError: OTError(session: error, otherwise: fallback))
     }
 
-    /// Sends a signal to one client, or to everyone including this client. Signals are sent in the order of the calls, after an
-    /// outage too.
+    /// Sends a signal to one client, or to everyone including this client. Signals are sent in the order of the calls,
+    /// also after an outage.
     public func signal(
         withType type: String?, string: String?, connection: OTConnection?, error: UnsafeMutablePointer<OTError?>?
     ) {
@@ -206,7 +210,8 @@ import Foundation
 
     /// Sends a signal like `signal(withType:string:connection:error:)`.
     ///
-    /// - Parameter retryAfterReconnect: during an outage, whether to send the signal afterwards. Otherwise `error` is 1550.
+    /// - Parameter retryAfterReconnect: during an outage, whether to send the signal afterwards. Otherwise `error` is
+    ///   set to 1550.
     public func signal(
         withType type: String?, string: String?, connection: OTConnection?, retryAfterReconnect: Bool,
         error: UnsafeMutablePointer<OTError?>?
@@ -215,7 +220,7 @@ import Foundation
             let session = try demand()
             if session.status == .reconnecting, !retryAfterReconnect {
                 throw OTError(
-                    .sessionUnableToSendSignal, "The connection is being restored. Send the signal again when it is.")
+                    .sessionUnableToSendSignal, "The connection is being restored. Send the signal again afterwards.")
             }
             session.post(type, string, to: connection?.id) { [weak self] refusal in
                 guard let refusal else { return }
@@ -238,7 +243,7 @@ import Foundation
         ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in try await session.forceMute(id) }
     }
 
-    /// Mutes all streams, and those that are published until `disableForceMute`. Moderators only.
+    /// Mutes all streams, including those that are published before `disableForceMute`. Moderators only.
     public func forceMuteAll(_ excludedStreams: [OTStream]?, error: UnsafeMutablePointer<OTError?>?) {
         let excluded = (excludedStreams ?? []).map(\.media.id)
         ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in
@@ -246,7 +251,7 @@ import Foundation
         }
     }
 
-    /// Ends the muting of all streams. Moderators only.
+    /// Stops muting new streams. Moderators only.
     public func disableForceMute(_ error: UnsafeMutablePointer<OTError?>?) {
         ask(.sessionUnableToForceMute, error) { (session) async throws(ConfabError) in
             try await session.disableForceMute()
@@ -268,12 +273,12 @@ import Foundation
 
 // Publishers and subscribers.
 extension OTSession {
-    /// Publishes. The delegate of the publisher hears the result.
+    /// Publishes a stream. The delegate of the publisher receives the result.
     public func publish(_ publisher: OTPublisherKit, error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             let session = try demand()
             guard publisher.session == nil else {
-                throw OTError(.sessionIllegalState, "This publisher is published already. Unpublish it first.")
+                throw OTError(.sessionIllegalState, "This publisher is already published. Unpublish it first.")
             }
             guard !wantsEncryption else {
                 throw OTError(OTPublisherErrorCode.publisherEncryptionInternalError, Self.noEncryption)
@@ -295,13 +300,13 @@ extension OTSession {
         }
     }
 
-    /// Receives a stream. The delegate of the subscriber hears when media arrives.
+    /// Receives a stream. The delegate of the subscriber is notified when media arrives.
     public func subscribe(_ subscriber: OTSubscriberKit, error: UnsafeMutablePointer<OTError?>?) {
         reporting(to: error) { () throws(OTError) in
             let session = try demand()
             guard subscriber.session == nil else {
                 throw OTError(
-                    .sessionIllegalState, "This subscriber receives its stream already. Unsubscribe it first.")
+                    .sessionIllegalState, "This subscriber already receives its stream. Unsubscribe it first.")
             }
             guard !wantsEncryption else {
                 throw OTError(OTSubscriberErrorCode.subscriberDecryptionInternalError, Self.noEncryption)

@@ -1,13 +1,13 @@
 import Confab
 import Foundation
 
-/// Hears what happens in a session, on the main thread.
+/// Receives the events of a session, on the main thread.
 @preconcurrency @MainActor public protocol OTSessionDelegate: AnyObject {
     /// The session is connected.
     func sessionDidConnect(_ session: OTSession)
-    /// The session is not connected any longer. After a failure, `session(_:didFailWithError:)` was called before.
+    /// The session is no longer connected. After a failure, `session(_:didFailWithError:)` is called first.
     func sessionDidDisconnect(_ session: OTSession)
-    /// The session could not be connected, its connection is lost, or a signal or a moderator's request was refused.
+    /// The session could not be connected, its connection was lost, or a signal or a moderator's request was rejected.
     func session(_ session: OTSession, didFailWithError error: OTError)
     /// Another client publishes a stream.
     func session(_ session: OTSession, streamCreated stream: OTStream)
@@ -20,15 +20,15 @@ import Foundation
     /// A signal arrived. `connection` is nil if the server sent it. Optional.
     func session(
         _ session: OTSession, receivedSignalType type: String?, from connection: OTConnection?, with string: String?)
-    /// A recording began. It is never called: there are no archives yet. Optional.
+    /// A recording began. Never called: archives are not supported. Optional.
     func session(_ session: OTSession, archiveStartedWithId archiveId: String, name: String?)
-    /// A recording ended. It is never called: there are no archives yet. Optional.
+    /// A recording ended. Never called: archives are not supported. Optional.
     func session(_ session: OTSession, archiveStoppedWithId archiveId: String)
     /// The connection dropped, and is being restored. Optional.
     func sessionDidBeginReconnecting(_ session: OTSession)
-    /// The connection is back. Optional.
+    /// The connection was restored. Optional.
     func sessionDidReconnect(_ session: OTSession)
-    /// A moderator muted everyone, or ended the muting. Optional.
+    /// A moderator muted everyone, or stopped muting. Optional.
     func session(_ session: OTSession, muteForced info: OTMuteForcedInfo)
 }
 
@@ -55,7 +55,7 @@ extension OTSessionDelegate {
 
 /// Whether everyone is muted.
 public final class OTMuteForcedInfo: NSObject, Sendable {
-    /// False when the muting has ended.
+    /// False when a moderator has stopped muting.
     public let active: Bool
 
     init(active: Bool) { self.active = active }
@@ -63,7 +63,7 @@ public final class OTMuteForcedInfo: NSObject, Sendable {
 
 /// The state of a session, with OpenTok's numbers.
 public enum OTSessionConnectionStatus: Int, Sendable {
-    /// Not connected yet, or not any longer.
+    /// Not connected yet, or no longer connected.
     case notConnected = 0
     /// In the session.
     case connected = 1
@@ -77,7 +77,7 @@ public enum OTSessionConnectionStatus: Int, Sendable {
     case failed = 5
 }
 
-/// What the token allows.
+/// The capabilities that the token grants.
 public final class OTSessionCapabilities: NSObject, Sendable {
     /// Whether this client may publish.
     public let canPublish: Bool

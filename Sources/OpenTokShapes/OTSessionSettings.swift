@@ -5,28 +5,30 @@ import Foundation
 @preconcurrency @MainActor open class OTSessionSettings: NSObject {
     /// The client of the session; nil for ``OTConfab/client``. OpenTok does not have this setting.
     public var client: ConfabClient?
-    /// What sends the frames of capturers; nil for ``OTConfab/frameEngine``. OpenTok does not have this setting.
+    /// The engine that sends the frames of capturers; nil for ``OTConfab/frameEngine``. OpenTok does not have this
+    /// setting.
     public var frameEngine: (any OTFrameEngine)?
-    /// Whether the delegate is not told of connections that come and go.
+    /// Whether the delegate is not notified when connections are created or destroyed.
     public var connectionEventsSuppressed = false
-    /// The server tells clients its ICE servers. With a configuration that demands others, connecting reports 1011.
+    /// Has no effect, because the server chooses the ICE servers. With a configuration that requires others, connecting
+    /// reports error 1011.
     public var iceConfig: OTSessionICEConfig?
-    /// Has no effect, as in OpenTok's SDK: the client knows its server.
+    /// Has no effect, as in OpenTok's SDK: the client already has the server's address.
     public var apiURL: URL?
-    /// Connecting with a proxy reports 1011: the system's settings decide.
+    /// The URL of a proxy. Connecting with one reports error 1011, because the system's settings choose the proxy.
     public var proxyURL: String?
     /// Has no effect: a Confab server has one address.
     public var ipWhitelist = false
-    /// Has no effect: a client has one peer connection in each direction for all its streams anyway.
+    /// Has no effect: a client always has one peer connection in each direction for all its streams.
     public var singlePeerConnection = false
     /// Has no effect: sessions do not move to another server.
     public var sessionMigration = false
 
-    /// Why a session with these settings would not be what the application asked for; nil if it would.
+    /// The error for settings that are not supported; nil if there is none.
     var refusal: OTError? {
         if proxyURL != nil {
             return OTError(
-                .nullOrInvalidParameter, "A session has no proxy of its own. Remove proxyURL, and set it in the system."
+                .nullOrInvalidParameter, "Sessions have no proxy setting. Remove proxyURL, and set it in the system."
             )
         }
         guard let iceConfig, iceConfig.transportPolicy == .relay || iceConfig.includeServers == .custom else {
@@ -45,7 +47,7 @@ public enum OTSessionICEIncludeServers: Int32, Sendable {
     case custom
 }
 
-/// Which ways media may go.
+/// Which paths media may take.
 public enum OTSessionICETransportPolicy: Int32, Sendable {
     /// Any.
     case all
@@ -53,18 +55,18 @@ public enum OTSessionICETransportPolicy: Int32, Sendable {
     case relay
 }
 
-/// ICE servers of the application. There are none: the server's configuration has them.
+/// ICE servers of the application. They are not supported: the server's configuration contains the ICE servers.
 @preconcurrency @MainActor open class OTSessionICEConfig: NSObject {
-    /// Which servers to use. `custom` cannot be connected.
+    /// Which servers to use. Connecting with `custom` reports error 1011.
     public var includeServers = OTSessionICEIncludeServers.all
-    /// Which ways media may go. `relay` cannot be connected.
+    /// Which paths media may take. Connecting with `relay` reports error 1011.
     public var transportPolicy = OTSessionICETransportPolicy.all
     /// Always empty.
     public var customIceServers: [Any]? { [] }
     /// The number of servers that can be added: none.
     public class func maxTURNServersLimit() -> Int { 0 }
 
-    /// Always reports 1011 and adds nothing.
+    /// Always reports error 1011 and adds nothing.
     public func addICEServer(
         withURL url: String, userName: String, credential: String, error: UnsafeMutablePointer<NSError?>?
     ) {

@@ -1,21 +1,21 @@
 import Confab
 import Foundation
 
-/// Hears how loud a publisher's audio is.
+/// Receives the audio level of a publisher.
 @preconcurrency @MainActor public protocol OTPublisherKitAudioLevelDelegate: AnyObject {
-    /// The loudness from 0 to 1.
+    /// The level, from 0 to 1.
     func publisher(_ publisher: OTPublisherKit, audioLevelUpdated audioLevel: Float)
 }
 
-/// Hears how loud a subscriber's audio is.
+/// Receives the audio level of a subscriber.
 @preconcurrency @MainActor public protocol OTSubscriberKitAudioLevelDelegate: AnyObject {
-    /// The loudness from 0 to 1.
+    /// The level, from 0 to 1.
     func subscriber(_ subscriber: OTSubscriberKit, audioLevelUpdated audioLevel: Float)
 }
 
-/// Hears captions.
+/// Receives captions.
 @preconcurrency @MainActor public protocol OTSubscriberKitCaptionsDelegate: AnyObject {
-    /// Somebody said this. It is never called: there are no captions. Optional.
+    /// A caption arrived. Never called: captions are not supported. Optional.
     func subscriber(_ subscriber: OTSubscriberKit, caption text: String, isFinal: Bool)
 }
 
@@ -24,12 +24,12 @@ extension OTSubscriberKitCaptionsDelegate {
     public func subscriber(_ subscriber: OTSubscriberKit, caption text: String, isFinal: Bool) {}
 }
 
-/// Hears what a publisher has sent. There is one element, the sum for all subscribers.
+/// Receives counters of what a publisher has sent. There is one element, the sum for all subscribers.
 @preconcurrency @MainActor public protocol OTPublisherKitNetworkStatsDelegate: AnyObject {
-    /// The video since the beginning. Optional.
+    /// The counters of the video since the beginning. Optional.
     func publisher(
         _ publisher: OTPublisherKit, videoNetworkStatsUpdated stats: [OTPublisherKitVideoNetworkStats])
-    /// The audio since the beginning. Optional.
+    /// The counters of the audio since the beginning. Optional.
     func publisher(
         _ publisher: OTPublisherKit, audioNetworkStatsUpdated stats: [OTPublisherKitAudioNetworkStats])
 }
@@ -45,12 +45,12 @@ extension OTPublisherKitNetworkStatsDelegate {
     ) {}
 }
 
-/// Hears what a subscriber has received.
+/// Receives counters of what a subscriber has received.
 @preconcurrency @MainActor public protocol OTSubscriberKitNetworkStatsDelegate: AnyObject {
-    /// The video since the beginning. Optional.
+    /// The counters of the video since the beginning. Optional.
     func subscriber(
         _ subscriber: OTSubscriberKit, videoNetworkStatsUpdated stats: OTSubscriberKitVideoNetworkStats)
-    /// The audio since the beginning. Optional.
+    /// The counters of the audio since the beginning. Optional.
     func subscriber(
         _ subscriber: OTSubscriberKit, audioNetworkStatsUpdated stats: OTSubscriberKitAudioNetworkStats)
 }
@@ -66,9 +66,9 @@ extension OTSubscriberKitNetworkStatsDelegate {
     ) {}
 }
 
-/// Hears all counters of a publisher.
+/// Receives all counters of a publisher.
 @preconcurrency @MainActor public protocol OTPublisherKitRtcStatsReportDelegate: AnyObject {
-    /// The counters, as `getRtcStatsReport` asked for them. There is one element. Optional.
+    /// The counters that `getRtcStatsReport` requested. There is one element. Optional.
     func publisher(_ publisher: OTPublisherKit, rtcStatsReport stats: [OTPublisherRtcStats])
 }
 
@@ -77,9 +77,9 @@ extension OTPublisherKitRtcStatsReportDelegate {
     public func publisher(_ publisher: OTPublisherKit, rtcStatsReport stats: [OTPublisherRtcStats]) {}
 }
 
-/// Hears all counters of a subscriber.
+/// Receives all counters of a subscriber.
 @preconcurrency @MainActor public protocol OTSubscriberKitRtcStatsReportDelegate: AnyObject {
-    /// The counters, as `getRtcStatsReport` asked for them: a JSON array with names of the W3C's. Optional.
+    /// The counters that `getRtcStatsReport` requested: a JSON array that uses the names of the W3C. Optional.
     func subscriber(_ subscriber: OTSubscriberKit, rtcStatsReport jsonArrayOfReports: String)
 }
 
@@ -88,7 +88,7 @@ extension OTSubscriberKitRtcStatsReportDelegate {
     public func subscriber(_ subscriber: OTSubscriberKit, rtcStatsReport jsonArrayOfReports: String) {}
 }
 
-/// Video that a publisher has sent.
+/// Counters of the video that a publisher has sent.
 public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
     /// Always empty: these are the sums for all subscribers.
     public let connectionId = ""
@@ -100,7 +100,7 @@ public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
     public let videoPacketsSent: Int64
     /// Payload bytes.
     public let videoBytesSent: Int64
-    /// When this was counted, in milliseconds since 1970.
+    /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double
     /// When the stream was published, in milliseconds since 1970.
     public let startTime: Double
@@ -111,7 +111,7 @@ public final class OTPublisherKitVideoNetworkStats: NSObject, Sendable {
     }
 }
 
-/// Audio that a publisher has sent.
+/// Counters of the audio that a publisher has sent.
 public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
     /// Always empty: these are the sums for all subscribers.
     public let connectionId = ""
@@ -123,7 +123,7 @@ public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
     public let audioPacketsSent: Int64
     /// Payload bytes.
     public let audioBytesSent: Int64
-    /// When this was counted, in milliseconds since 1970.
+    /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double
     /// When the stream was published, in milliseconds since 1970.
     public let startTime: Double
@@ -134,7 +134,7 @@ public final class OTPublisherKitAudioNetworkStats: NSObject, Sendable {
     }
 }
 
-/// Video that a subscriber has received.
+/// Counters of the video that a subscriber has received.
 public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
     /// Packets that did not arrive.
     public let videoPacketsLost: UInt64
@@ -142,7 +142,7 @@ public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
     public let videoPacketsReceived: UInt64
     /// Payload bytes.
     public let videoBytesReceived: UInt64
-    /// When this was counted, in milliseconds since 1970.
+    /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double
 
     init(_ received: Counters) {
@@ -151,7 +151,7 @@ public final class OTSubscriberKitVideoNetworkStats: NSObject, Sendable {
     }
 }
 
-/// Audio that a subscriber has received.
+/// Counters of the audio that a subscriber has received.
 public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
     /// Packets that did not arrive.
     public let audioPacketsLost: UInt64
@@ -159,7 +159,7 @@ public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
     public let audioPacketsReceived: UInt64
     /// Payload bytes.
     public let audioBytesReceived: UInt64
-    /// When this was counted, in milliseconds since 1970.
+    /// When the counters were read, in milliseconds since 1970.
     public let timestamp: Double
 
     init(_ received: Counters) {
@@ -170,9 +170,9 @@ public final class OTSubscriberKitAudioNetworkStats: NSObject, Sendable {
 
 /// All counters of a publisher.
 public final class OTPublisherRtcStats: NSObject, Sendable {
-    /// The own connection: one peer connection serves all subscribers.
+    /// The id of this client's connection: one peer connection serves all subscribers.
     public let connectionId: String
-    /// The counters: a JSON array with names of the W3C's.
+    /// The counters: a JSON array that uses the names of the W3C.
     public let jsonArrayOfReports: String
 
     init(_ connectionId: String, _ json: String) { (self.connectionId, jsonArrayOfReports) = (connectionId, json) }

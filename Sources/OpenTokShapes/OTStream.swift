@@ -1,7 +1,7 @@
 import Confab
 import Foundation
 
-/// A client in a session. There is one object for each connection, as long as it is in the session.
+/// A client in a session. Each connection has one object while it is in the session.
 @preconcurrency @MainActor open class OTConnection: NSObject {
     /// Identifies the connection in its session.
     public let connectionId: String
@@ -16,14 +16,14 @@ import Foundation
         data = connection.data.isEmpty ? nil : connection.data
     }
 
-    /// The connection of a stream, if it is not known otherwise.
+    /// Creates the connection of a stream whose connection was not reported.
     init(of stream: MediaStream) {
         (id, connectionId) = (stream.connection, "\(stream.connection)")
         (creationTime, data) = (stream.createdAt, nil)
     }
 }
 
-/// A stream in a session. There is one object for each stream; its properties are the present ones.
+/// A stream in a session. Each stream has one object, with the current properties.
 @preconcurrency @MainActor open class OTStream: NSObject {
     /// Identifies the stream in its session.
     public let streamId: String
@@ -43,13 +43,13 @@ import Foundation
     public var creationTime: Date { media.createdAt }
     /// The name that the publisher gave the stream; nil if there is none.
     public var name: String? { media.name.isEmpty ? nil : media.name }
-    /// Whether the stream has audio now.
+    /// Whether the stream currently has audio.
     public var hasAudio: Bool { media.hasAudio }
-    /// Whether the stream has video now.
+    /// Whether the stream currently has video.
     public var hasVideo: Bool { media.hasVideo }
-    /// Always false: there are no captions.
+    /// Always false: captions are not supported.
     public var hasCaptions: Bool { false }
-    /// The size of the video in pixels; zero if the publisher did not say.
+    /// The size of the video in pixels; zero if the publisher did not specify it.
     public var videoDimensions: CGSize {
         media.size.map { CGSize(width: $0.width, height: $0.height) } ?? .zero
     }
@@ -65,7 +65,7 @@ import Foundation
 
 /// What a stream's video shows.
 public enum OTStreamVideoType: Int, Sendable {
-    /// What a camera sees.
+    /// The video of a camera.
     case camera = 1
     /// A shared screen or window.
     case screen = 2
@@ -73,17 +73,17 @@ public enum OTStreamVideoType: Int, Sendable {
     case custom = 3
 }
 
-/// How a picture fills its view.
+/// How a video fills its view.
 public enum OTVideoViewScaleBehavior: Int, Sendable {
-    /// The picture fills the view and may be cropped.
+    /// The video fills the view and may be cropped.
     case fill
-    /// The whole picture is visible.
+    /// The whole frame is visible.
     case fit
 }
 
-/// Runs the body of a call with an error parameter.
+/// Runs the body of a method with an error parameter.
 ///
-/// - Parameter pointer: where the caller wants the error; nil if it does not want it.
+/// - Parameter pointer: receives the error; nil if the caller does not need it.
 @MainActor func reporting(to pointer: UnsafeMutablePointer<OTError?>?, _ body: () throws(OTError) -> Void) {
     do throws(OTError) {
         try body()
@@ -93,7 +93,7 @@ public enum OTVideoViewScaleBehavior: Int, Sendable {
     }
 }
 
-/// Carries out requests one after the other, so that the last one wins.
+/// Runs requests one after the other, so that the last one takes effect.
 @MainActor final class Requests {
     private var last: Task<Void, Never>?
 
@@ -105,7 +105,8 @@ public enum OTVideoViewScaleBehavior: Int, Sendable {
         }
     }
 
-    /// Changes a stream that is published or received. Its end, which is told by itself, is no failure.
+    /// Changes a published or received stream. That the stream has ended is not reported as a failure, because it is
+    /// reported separately.
     func change(
         _ change: @escaping @Sendable () async throws(ConfabError) -> Void,
         onFailure report: @escaping @MainActor @Sendable (ConfabError) -> Void

@@ -4,16 +4,16 @@ import Confab
 import UIKit
 #endif
 
-/// A stream of another client, with a view of its pictures.
+/// A stream of another client, with a view of its video.
 @preconcurrency @MainActor open class OTSubscriber: OTSubscriberKit {
     override func arrived() { (delegate as? any OTSubscriberDelegate)?.subscriberVideoDataReceived(self) }
 
     #if canImport(UIKit)
     private let picture = VideoPicture()
 
-    /// The pictures, black while there are none.
+    /// The video, black while there is none.
     public var view: UIView? { picture.view }
-    /// How the pictures fill the view.
+    /// How the video fills the view.
     public var viewScaleBehavior: OTVideoViewScaleBehavior {
         get { picture.behavior }
         set { picture.behavior = newValue }

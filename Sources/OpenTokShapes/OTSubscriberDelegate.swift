@@ -1,20 +1,20 @@
-/// Hears what happens to a stream that is received, on the main thread.
+/// Receives the events of a received stream, on the main thread.
 @preconcurrency @MainActor public protocol OTSubscriberKitDelegate: AnyObject {
-    /// Media arrives.
+    /// Media has started to arrive.
     func subscriberDidConnect(toStream subscriber: OTSubscriberKit)
     /// The stream could not be received, or the media engine reported an error.
     func subscriber(_ subscriber: OTSubscriberKit, didFailWithError error: OTError)
-    /// Media no longer arrives. The SDK restores it by itself. Optional.
+    /// Media no longer arrives. The SDK restores it automatically. Optional.
     func subscriberDidDisconnect(fromStream subscriber: OTSubscriberKit)
     /// Media arrives again. Optional.
     func subscriberDidReconnect(toStream subscriber: OTSubscriberKit)
-    /// No video arrives for now. Optional.
+    /// Video no longer arrives. Optional.
     func subscriberVideoDisabled(_ subscriber: OTSubscriberKit, reason: OTSubscriberVideoEventReason)
     /// Video arrives again. Optional.
     func subscriberVideoEnabled(_ subscriber: OTSubscriberKit, reason: OTSubscriberVideoEventReason)
     /// The video will be disabled if the network gets worse. Optional.
     func subscriberVideoDisableWarning(_ subscriber: OTSubscriberKit)
-    /// The network is better. Optional.
+    /// The network has improved. Optional.
     func subscriberVideoDisableWarningLifted(_ subscriber: OTSubscriberKit)
 }
 
@@ -33,9 +33,9 @@ extension OTSubscriberKitDelegate {
     public func subscriberVideoDisableWarningLifted(_ subscriber: OTSubscriberKit) {}
 }
 
-/// Hears what happens to an ``OTSubscriber``.
+/// Receives the events of an ``OTSubscriber``.
 @preconcurrency @MainActor public protocol OTSubscriberDelegate: OTSubscriberKitDelegate {
-    /// The first picture arrived. Optional.
+    /// The first frame arrived. Optional.
     func subscriberVideoDataReceived(_ subscriber: OTSubscriber)
 }
 
@@ -50,7 +50,7 @@ public enum OTSubscriberVideoEventReason: Int, Sendable {
     case publisherPropertyChanged = 1
     /// The application set `subscribeToVideo`.
     case subscriberPropertyChanged = 2
-    /// The network of this device.
+    /// The quality of this device's network changed.
     case qualityChanged = 3
     /// This device cannot decode the codec.
     case codecNotSupported = 4

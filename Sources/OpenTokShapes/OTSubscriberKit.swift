@@ -3,21 +3,21 @@ import Foundation
 
 /// A stream of another client, without a view.
 @preconcurrency @MainActor open class OTSubscriberKit: NSObject {
-    /// Hears what happens to the stream.
+    /// Receives the events of the stream.
     public weak var delegate: (any OTSubscriberKitDelegate)?
-    /// Hears how loud the audio is, about once a second, if the media engine knows it.
+    /// Receives the level of the audio, about once a second, if the media engine measures it.
     public weak var audioLevelDelegate: (any OTSubscriberKitAudioLevelDelegate)? { didSet { meter() } }
-    /// Hears what was received, about once a second.
+    /// Receives counters of the received media, about once a second.
     public weak var networkStatsDelegate: (any OTSubscriberKitNetworkStatsDelegate)? { didSet { meter() } }
-    /// Hears the answers of ``getRtcStatsReport()``.
+    /// Receives the results of ``getRtcStatsReport()``.
     public weak var rtcStatsReportDelegate: (any OTSubscriberKitRtcStatsReportDelegate)?
-    /// Hears captions: never, there are none.
+    /// Receives captions. Never called: captions are not supported.
     public weak var captionsDelegate: (any OTSubscriberKitCaptionsDelegate)?
-    /// Has no effect: there are no captions.
+    /// Has no effect: captions are not supported.
     public var subscribeToCaptions = false
-    /// Gets no frames: receiving video with it reports 1600, and goes on.
+    /// Receives no frames: receiving video with it reports error 1600, but continues.
     public var videoRender: (any OTVideoRender)?
-    /// What is received.
+    /// The received stream.
     public let stream: OTStream?
     /// The session; nil unless the stream is received or is about to be.
     public private(set) weak var session: OTSession?
@@ -91,13 +91,13 @@ import Foundation
     }
 
     private final func prefer() {
-        /// The protocol has the exact limits; these keep the conversion from trapping.
+        /// The protocol enforces the exact limits. These keep the conversion from trapping.
         func whole(_ value: Double) -> Int? { value >= 1 ? Int(min(value, 1_000_000).rounded()) : nil }
         options.frameRate = whole(Double(frameRate))
         options.size = whole(Double(resolution.width)).flatMap { width in
             whole(Double(resolution.height)).map { VideoSize(width: width, height: $0) }
         }
-        // The SDK has no way back to no size, but no video is larger than this.
+        // The SDK cannot reset the size to none, but no video is larger than this.
         let (size, rate) = (options.size ?? VideoSize(width: 16384, height: 16384), options.frameRate)
         change { (live) async throws(ConfabError) in
             try await live.prefer(width: size.width, height: size.height, frameRate: rate)
@@ -114,7 +114,7 @@ import Foundation
         }
     }
 
-    // MARK: Life
+    // MARK: Life cycle
 
     func begin(in owner: OTSession, _ session: Session) {
         guard let media = stream?.media else { return }
@@ -137,6 +137,8 @@ import Foundation
         }
     }
 
+    /// Handles the server's answer.
+    ///
     /// - Parameter sent: the options of the request. Some may have been changed meanwhile.
     private final func subscribed(_ live: MediaSubscriber, with sent: Session.SubscribeOptions) async {
         self.live = live
@@ -160,7 +162,7 @@ import Foundation
             isReceiving = true
             if hasPicture { arrived() }
         case .firstFrame:
-            // It may come before audio, and so before `connected`. OpenTok tells it afterwards.
+            // It may arrive before audio, and so before `connected`. OpenTok reports it afterwards.
             if isReceiving { arrived() }
             hasPicture = true
         case .dropped: delegate?.subscriberDidDisconnect(fromStream: self)
@@ -180,7 +182,7 @@ import Foundation
         }
     }
 
-    /// The stream's video was turned on or off by its publisher.
+    /// Reports that the publisher turned the stream's video on or off.
     func publisherChangedVideo() { tellVideo(stream?.hasVideo ?? false, .publisherPropertyChanged) }
 
     private final func tellVideo(_ isOn: Bool, _ reason: OTSubscriberVideoEventReason) {
@@ -208,9 +210,9 @@ import Foundation
         show(nil)
     }
 
-    /// The first picture arrived.
+    /// Called when the first frame has arrived.
     func arrived() {}
-    /// Shows the pictures.
+    /// Shows the video.
     func show(_ source: (any VideoSource)?) {}
 
     // MARK: Counters
@@ -233,7 +235,7 @@ import Foundation
         }
     }
 
-    /// Asks for all counters. ``rtcStatsReportDelegate`` hears them, unless the stream is not received.
+    /// Requests all counters. ``rtcStatsReportDelegate`` receives them, unless the stream is not received.
     public func getRtcStatsReport() {
         guard let live else { return }
         Task { [weak self] in

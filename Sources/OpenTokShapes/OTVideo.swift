@@ -4,22 +4,22 @@ import Foundation
 import CoreMedia
 #endif
 
-// Nothing here is on the main actor: capturers have threads of their own.
+// These types are not on the main actor, because capturers have their own threads.
 
 /// How the pixels of a frame are stored, with OpenTok's numbers.
 public enum OTPixelFormat: Int32, Sendable {
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// Three planes: brightness, and two of color in half the width and height.
+    /// Three planes: luma, and two chroma planes with half the width and height.
     case I420 = 0x4934_3230
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// One plane with four bytes for each pixel: blue, green, red, alpha.
+    /// One plane with four bytes per pixel: blue, green, red, alpha.
     case ARGB = 0x4152_4742
     // swift-format-ignore: AlwaysUseLowerCamelCase
-    /// Two planes: brightness, and color in half the width and height.
+    /// Two planes: luma, and chroma with half the width and height.
     case NV12 = 0x4e56_3132
 }
 
-/// Which side of a picture is up.
+/// The orientation of a frame.
 public enum OTVideoOrientation: Int32, Sendable {
     /// The first row is at the top.
     case up = 1
@@ -31,13 +31,13 @@ public enum OTVideoOrientation: Int32, Sendable {
     case right = 4
 }
 
-/// What matters in a video when the network is slow.
+/// What to preserve in a video when the network is slow.
 public enum OTVideoContentHint: Int, Sendable {
     /// Nothing in particular.
     case none
     /// Smooth motion.
     case motion
-    /// Fine structure, at the cost of motion.
+    /// Fine detail, at the cost of motion.
     case detail
     /// Sharp text.
     case text
@@ -45,33 +45,33 @@ public enum OTVideoContentHint: Int, Sendable {
 
 /// The format of frames.
 open class OTVideoFormat: NSObject {
-    /// A name of your own.
+    /// A name that the application chooses.
     public var name = ""
     /// How the pixels are stored.
     public var pixelFormat = OTPixelFormat.I420
-    /// The bytes of a row, for each plane.
+    /// The bytes per row of each plane.
     public var bytesPerRow = NSMutableArray()
     /// The width in pixels.
     public var imageWidth: UInt32 = 0
     /// The height in pixels.
     public var imageHeight: UInt32 = 0
-    /// How often frames come; 0 if it is not known.
+    /// The expected frames per second; 0 if unknown.
     public var estimatedFramesPerSecond = 0.0
-    /// The time between capturing and consuming a frame in milliseconds.
+    /// The time between capturing and consuming a frame, in milliseconds.
     public var estimatedCaptureDelay = 0.0
 
-    /// The format of ``OTPixelFormat/I420`` frames without padding.
+    /// Creates the format of ``OTPixelFormat/I420`` frames without padding.
     public convenience init(i420WithWidth width: UInt32, height: UInt32) {
         let half = (Int(width) + 1) / 2
         self.init(.I420, width, height, rows: [Int(width), half, half])
     }
 
-    /// The format of ``OTPixelFormat/NV12`` frames without padding.
+    /// Creates the format of ``OTPixelFormat/NV12`` frames without padding.
     public convenience init(nv12WithWidth width: UInt32, height: UInt32) {
         self.init(.NV12, width, height, rows: [Int(width), (Int(width) + 1) / 2 * 2])
     }
 
-    /// The format of ``OTPixelFormat/ARGB`` frames without padding.
+    /// Creates the format of ``OTPixelFormat/ARGB`` frames without padding.
     public convenience init(argbWithWidth width: UInt32, height: UInt32) {
         self.init(.ARGB, width, height, rows: [Int(width) * 4])
     }
@@ -83,17 +83,17 @@ open class OTVideoFormat: NSObject {
     }
 }
 
-/// A picture of a capturer. It owns neither its planes nor their memory, which must be valid while it is consumed.
+/// A captured frame. It owns neither its planes nor their memory, which must be valid while the frame is consumed.
 open class OTVideoFrame: NSObject {
     /// The addresses of the planes.
     public var planes: OTPointerArray? = .empty
     /// When the frame was captured.
     public var timestamp = OTFrameTime.zero
-    /// Which side is up.
+    /// The orientation of the frame.
     public var orientation = OTVideoOrientation.up
-    /// How the planes are laid out; nil if it is not known.
+    /// The layout of the planes; nil if unknown.
     public var format: OTVideoFormat?
-    /// Always nil: frames travel without metadata.
+    /// Always nil: metadata is not supported.
     public var metadata: Data? { nil }
 
     /// Creates a frame without planes.
@@ -122,58 +122,59 @@ open class OTVideoFrame: NSObject {
     /// Always reports 1011: frames travel without metadata.
     public func setMetadata(_ data: Data, error: UnsafeMutablePointer<OTError?>?) {
         error?.pointee = OTError(
-            .nullOrInvalidParameter, "Frames travel without metadata. Send a signal or put it into the picture.")
+            .nullOrInvalidParameter, "Frame metadata is not supported. Send a signal, or put the data into the image.")
     }
 }
 
-/// Takes the frames of an ``OTVideoCapture``, on any thread.
+/// Receives the frames of an ``OTVideoCapture``, on any thread.
 public protocol OTVideoCaptureConsumer: AnyObject {
     /// Sends a frame.
     func consumeFrame(_ frame: OTVideoFrame)
-    /// Sends a picture.
+    /// Sends an image buffer.
     ///
-    /// - Returns: false if the picture is not sent, for example because there is metadata, which cannot travel.
+    /// - Returns: false if it is not sent, for example because it has metadata, which is not supported.
     func consumeImageBuffer(
         _ frame: OTImageBuffer, orientation: OTVideoOrientation, timestamp ts: OTFrameTime, metadata: Data?
     ) -> Bool
 }
 
-/// A source of frames that the application writes. A publisher calls it on the main thread. It needs an ``OTFrameEngine``.
+/// A source of frames that the application implements. A publisher calls it on the main thread. It requires an
+/// ``OTFrameEngine``.
 public protocol OTVideoCapture: AnyObject {
-    /// Takes the frames; nil while nothing is published.
+    /// Receives the frames; nil while nothing is published.
     var videoCaptureConsumer: (any OTVideoCaptureConsumer)? { get set }
-    /// What matters in the video. The media engine may use it.
+    /// What to preserve in the video. The media engine may use it.
     var videoContentHint: OTVideoContentHint { get set }
     /// Prepares capturing.
     func initCapture()
-    /// Gives up what `initCapture` prepared.
+    /// Releases what `initCapture` prepared.
     func releaseCapture()
-    /// Starts to capture. Another result than 0 fails the publisher.
+    /// Starts capturing. With a result other than 0, publishing fails.
     func start() -> Int32
-    /// Stops to capture. The result does not matter.
+    /// Stops capturing. The result is ignored.
     func stop() -> Int32
-    /// Whether frames are captured.
+    /// Whether frames are being captured.
     func isCaptureStarted() -> Bool
-    /// Fills in the format of the frames. The result does not matter.
+    /// Fills in the format of the frames. The result is ignored.
     func captureSettings(_ videoFormat: OTVideoFormat) -> Int32
 }
 
-/// Draws frames. It gets none: the media engine draws the pictures, in the `view` of a publisher or subscriber.
+/// Draws frames. It receives none: the media engine draws the video, in the `view` of a publisher or subscriber.
 public protocol OTVideoRender: AnyObject {
     /// Draws a frame.
     func renderVideoFrame(_ frame: OTVideoFrame)
 }
 
-/// Changes frames before they are sent. It is never called, because there is no ``OTVideoTransformer``.
+/// Transforms frames before they are sent. It is never called, because there is no ``OTVideoTransformer``.
 public protocol OTCustomVideoTransformer: AnyObject {
-    /// Changes a frame.
+    /// Transforms a frame.
     func transform(_ videoFrame: OTVideoFrame)
 }
 
-/// A change of video before it is sent. There are none: creating one gives nil.
+/// Transforms video before it is sent. Video transformers are not supported: the initializers return nil.
 public final class OTVideoTransformer: NSObject {
-    /// Gives nil: there are no transformers.
+    /// Returns nil, because transformers are not supported.
     public init?(name: String, properties: String) { return nil }
-    /// Gives nil: there are no transformers.
+    /// Returns nil, because transformers are not supported.
     public init?(name: String, transformer: any OTCustomVideoTransformer) { return nil }
 }

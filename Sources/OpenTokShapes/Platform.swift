@@ -1,16 +1,17 @@
 import Foundation
 
-// Types of Apple's frameworks that OpenTok's declarations mention, and what stands for them on Linux, where this module is tested.
+// Types of Apple's frameworks that OpenTok's declarations use, and their substitutes on Linux, where this module is
+// tested.
 #if canImport(CoreMedia)
 import AVFoundation
 import CoreMedia
 import CoreVideo
 
-/// On which side of the device a camera is.
+/// The position of a camera on the device.
 public typealias OTCameraPosition = AVCaptureDevice.Position
-/// When a frame was captured.
+/// The capture time of a frame.
 public typealias OTFrameTime = CMTime
-/// A picture in the system's memory.
+/// An image buffer of the system.
 public typealias OTImageBuffer = CVImageBuffer
 /// The addresses of a frame's planes.
 public typealias OTPointerArray = NSPointerArray
@@ -19,7 +20,7 @@ extension OTPointerArray {
     static var empty: OTPointerArray { OTPointerArray(options: .opaqueMemory) }
 }
 #else
-/// On which side of the device a camera is.
+/// The position of a camera on the device.
 public enum OTCameraPosition: Int, Sendable {
     /// Not known.
     case unspecified = 0
@@ -29,9 +30,9 @@ public enum OTCameraPosition: Int, Sendable {
     case front = 2
 }
 
-/// When a frame was captured.
+/// The capture time of a frame.
 public typealias OTFrameTime = Duration
-/// A picture in the system's memory.
+/// An image buffer of the system.
 public typealias OTImageBuffer = AnyObject
 
 /// The addresses of a frame's planes.

@@ -4,7 +4,7 @@ import ConfabUI
 import Foundation
 import UIKit
 
-/// A view of a publisher or subscriber, and how its pictures fill it.
+/// The view of a publisher or subscriber, and how the video fills it.
 @MainActor final class VideoPicture {
     let view = SurfaceContainer(frame: .zero)
     var behavior = OTVideoViewScaleBehavior.fill {

@@ -1,22 +1,24 @@
 import Wire
 
-/// A call, as it is now.
+/// A snapshot of a call.
 public struct Call: Hashable, Sendable, Identifiable {
-    /// What a call does. `ringing` or `incoming` → `joining` → `active`; it is gone from ``Calls/all`` when it has ended.
+    /// The state of a call. `ringing` or `incoming` → `joining` → `active`; when the call has ended, it is no longer in
+    /// ``Calls/all``.
     public enum State: String, Hashable, Sendable, CaseIterable {
-        /// This person placed it, and it rings at the other person's devices.
+        /// This person placed it, and it rings on the other person's devices.
         case ringing
         /// It rings on this device.
         case incoming
-        /// It was accepted, and this device joins its session.
+        /// It was accepted, and this device is joining its session.
         case joining
-        /// Both people are there.
+        /// Both people have joined.
         case active
     }
 
     /// The id of the call. It changes if the two people called each other: see ``formerID``.
     public internal(set) var id: CallID
-    /// The id of this person's own call that continues under ``id``, because the two people called each other; nil otherwise.
+    /// The previous id of this call, if the two people called each other and this person's call continues under ``id``;
+    /// nil otherwise.
     public internal(set) var formerID: CallID?
     /// Whether this person placed it.
     public let isOutgoing: Bool
@@ -24,11 +26,11 @@ public struct Call: Hashable, Sendable, Identifiable {
     public internal(set) var person: Person
     /// Whether it was placed as a video call.
     public internal(set) var isVideo: Bool
-    /// What it does now.
+    /// Its current state.
     public internal(set) var state: State
-    /// On how many devices it rings; 0 if only a push was sent, nil if unknown.
+    /// The number of devices on which it rings; 0 if only a push notification was sent, nil if unknown.
     public internal(set) var devices: Int?
-    /// Whether accepting it ends another call.
+    /// Whether it is waiting: accepting it ends another call.
     public internal(set) var isWaiting = false
     /// Whether this device sends video.
     public internal(set) var sendsVideo: Bool
@@ -38,10 +40,10 @@ public struct Call: Hashable, Sendable, Identifiable {
     public internal(set) var isPartnerConnected = true
     var acceptedAt: Timestamp?
     var ringDeadline: Timestamp?
-    /// When to stop waiting for the server to tell how the call ended.
+    /// When to stop waiting for the server to report how the call ended.
     var endDeadline: Timestamp?
     var session: SessionID?
-    /// What the other end was told about ``sendsVideo``.
+    /// The value of ``sendsVideo`` that was last reported to the other person.
     var toldVideo: Bool?
 }
 
@@ -56,17 +58,17 @@ public struct CallEnding: Hashable, Sendable {
 
         /// The other person ended it.
         public static let hungUp = Self(CallOutcome.hungUp)
-        /// You ended it.
+        /// This person ended it.
         public static let ended = Self(CallOutcome.ended)
         /// The callee declined.
         public static let declined = Self(CallOutcome.declined)
-        /// The caller canceled it.
+        /// The caller cancelled it.
         public static let cancelled = Self(CallOutcome.cancelled)
-        /// Nobody answered your device.
+        /// It rang on this person's devices and was not answered.
         public static let missed = Self(CallOutcome.missed)
         /// The callee did not answer.
         public static let unanswered = Self(CallOutcome.unanswered)
-        /// The callee is in another call, or does not want to be disturbed.
+        /// The callee is in another call, or has do-not-disturb on.
         public static let busy = Self(CallOutcome.busy)
         /// No device of the callee could ring.
         public static let unreachable = Self(CallOutcome.unreachable)
@@ -74,9 +76,9 @@ public struct CallEnding: Hashable, Sendable {
         public static let failed = Self(CallOutcome.failed)
         /// A connection was lost for too long.
         public static let connectionLost = Self(CallOutcome.connectionLost)
-        /// Another device of yours accepted it.
+        /// Another device of this person accepted it.
         public static let answeredElsewhere = Self(CallOutcome.answeredElsewhere)
-        /// Another device of yours declined it.
+        /// Another device of this person declined it.
         public static let declinedElsewhere = Self(CallOutcome.declinedElsewhere)
         /// The two people called each other, and the other call continues.
         public static let merged = Self(CallOutcome.merged)
@@ -84,14 +86,14 @@ public struct CallEnding: Hashable, Sendable {
 
     /// The call that ended.
     public let id: CallID
-    /// Why.
+    /// Why it ended.
     public let outcome: Outcome
     /// The other person.
     public let person: Person
     /// Whether this person placed it.
     public let isOutgoing: Bool
-    /// How long it lasted since it was accepted; nil if it was not.
+    /// The time from its acceptance to its end; nil if it was not accepted.
     public let duration: Duration?
-    /// The error that ended it; nil if none did.
+    /// The error that ended it; nil if there was none.
     public let error: ConfabError?
 }

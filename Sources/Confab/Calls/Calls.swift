@@ -1,7 +1,7 @@
 import Foundation
 import Wire
 
-/// Calls from person to person. They ring on all devices of the callee.
+/// Calls between two people. They ring on all devices of the callee.
 ///
 /// ```swift
 /// try await client.presence.appear()
@@ -10,22 +10,23 @@ import Wire
 /// }
 /// ```
 ///
-/// After a restart of the connection, the calls of this device are joined again.
+/// After the connection has been replaced, the SDK rejoins the calls of this device.
 public actor Calls {
     /// Something that happened to a call.
     public enum Event: Sendable {
         /// A call rings on this device.
         case incoming(Call)
-        /// A call changed. Compare with the call before.
+        /// A call changed. Compare it with its previous value.
         case changed(Call)
-        /// What the other person sends arrives. It is told again when a source has changed.
+        /// Media from the other person has started to arrive. Sent again whenever its source changes.
         case receiving(CallID, MediaSubscriber)
-        /// The other person's picture is here. It is told again when the source has changed.
+        /// The other person's video has arrived. Sent again whenever its source changes.
         case video(CallID, any VideoSource)
-        /// The other person's sound is here, and they send no picture now. ``video(_:_:)`` follows if that changes.
+        /// The other person's audio has arrived, and they are not sending video. ``video(_:_:)`` follows if that
+        /// changes.
         case audioOnly(CallID)
-        /// A call ended. A call that was missed while this device was offline is told again by each process, until
-        /// ``Calls/seen(_:)``.
+        /// A call ended. If it was missed while this device was offline, each launch of the application receives this
+        /// event again until ``Calls/seen(_:)`` is called.
         case ended(CallEnding)
         /// Audio or video of a call failed; the call continues.
         case failed(CallID, ConfabError)
@@ -37,7 +38,7 @@ public actor Calls {
         public let id: CallID
         /// Whether this person placed it.
         public let isOutgoing: Bool
-        /// How it ended.
+        /// Why it ended.
         public let outcome: CallEnding.Outcome
         /// The other person, with their name at that time.
         public let person: Person
@@ -45,9 +46,9 @@ public actor Calls {
         public let isVideo: Bool
         /// When it was placed.
         public let placedAt: Date
-        /// How long it lasted since it was accepted; nil if it was not.
+        /// The time from its acceptance to its end; nil if it was not accepted.
         public let duration: Duration?
-        /// Whether a device has shown how it ended.
+        /// Whether a device has shown the end of the call.
         public let isSeen: Bool
 
         init(_ call: LoggedCall) {
@@ -73,16 +74,16 @@ public actor Calls {
         }
     }
 
-    /// What happens to calls.
+    /// The events of all calls.
     nonisolated public var events: Events<Event> { source.events }
     /// The calls that are not over.
     nonisolated public var all: [Call] { way.read(\.calls) }
 
-    /// Publishes this media in calls from now on. The media belongs to the application. Without it, a call that is placed or
-    /// accepted captures a camera, or only a microphone for a call without video.
+    /// Publishes this media in calls, including the current one. The media belongs to the application. Without it,
+    /// placing or accepting a call captures a camera, or only a microphone for a call without video.
     public func use(_ own: (any LocalMedia)?) { media.use(own) }
 
-    /// Calls a person. If the callee is busy or cannot be reached, the call's end follows.
+    /// Calls a person. If the callee is busy or cannot be reached, the event `ended` follows.
     ///
     /// - Throws: `not_present` before ``Presence/appear(_:)``, `not_found`, `call_not_allowed`, `elsewhere`, `rate_limited`.
     @discardableResult
@@ -91,12 +92,12 @@ public actor Calls {
         defer { media.releaseIfUnused() }
         guard case .call(.placed(let placed)) = try await way.ask(.start(person, video: video)) else { throw .noAnswer }
         guard let call = way.read({ $0.call(placed.call) }) else {
-            throw ConfabError(.callState, "The call ended while it was placed. Its end is an event.")
+            throw ConfabError(.callState, "The call ended while it was being placed. The event `ended` says why.")
         }
         return call
     }
 
-    /// Accepts a call that rings here, and ends any other call.
+    /// Accepts a call that rings on this device, and ends any other call.
     ///
     /// - Throws: `call_state` if it no longer rings.
     public func accept(_ id: CallID, video: Bool = true) async throws(ConfabError) {
@@ -105,10 +106,10 @@ public actor Calls {
         try await way.ask(.accept(id, video: video))
     }
 
-    /// Declines a call that rings here.
+    /// Declines a call that rings on this device.
     public func decline(_ id: CallID) async throws(ConfabError) { try await way.ask(.decline(id)) }
 
-    /// Ends a call in any state. It ends here at once.
+    /// Ends a call in any state. On this device it ends immediately.
     public func end(_ id: CallID) async throws(ConfabError) { try await way.ask(.end(id)) }
 
     /// Turns this device's video in a call on or off.
@@ -119,19 +120,20 @@ public actor Calls {
         media.setVideo(video, in: id)
     }
 
-    /// Sends sound in a call or stops to send it, and tells the other person. Also before the call is accepted.
+    /// Starts or stops sending audio in a call, and notifies the other person. May be called before the call is
+    /// accepted.
     public func setAudio(_ isOn: Bool, in id: CallID) { media.setAudio(isOn, in: id) }
 
-    /// Returns to a call that this device placed or was in, after the application was started again. Calls that this object
-    /// knows are rejoined without it.
+    /// Rejoins a call that this device placed or joined before the application was restarted. Calls in ``all`` are
+    /// rejoined automatically.
     ///
-    /// - Throws: `not_found` if it has ended, `elsewhere` while another device has it.
+    /// - Throws: `not_found` if it has ended, `elsewhere` if it is on another device.
     public func rejoin(_ id: CallID) async throws(ConfabError) { try await way.ask(.rejoin(id)) }
 
-    /// A page of the call log, newest first.
+    /// Returns a page of the call log, newest first.
     ///
     /// - Parameters:
-    ///   - before: `next` of the page before; nil for the newest calls.
+    ///   - before: `next` of the previous page; nil for the newest calls.
     ///   - limit: 1 to 50.
     public func log(before: String? = nil, limit: Int = 50) async throws(ConfabError) -> (
         calls: [Logged], next: String?
@@ -144,6 +146,6 @@ public actor Calls {
     /// Deletes a call from the log; nil deletes all.
     public func forget(_ id: CallID?) async throws(ConfabError) { try await way.ask(.forget(id)) }
 
-    /// Tells the server that the person knows how a call ended.
+    /// Notifies the server that the person has seen how a call ended.
     public func seen(_ id: CallID) async throws(ConfabError) { try await way.ask(.seen(id)) }
 }

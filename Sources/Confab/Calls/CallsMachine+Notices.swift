@@ -1,6 +1,6 @@
 import Wire
 
-// What the server tells about calls.
+// Messages from the server about calls.
 
 extension CallsMachine {
     mutating func receive(_ notice: CallNotice, _ now: Timestamp) -> [Effect] {
@@ -26,7 +26,7 @@ extension CallsMachine {
             }
         }
         guard let placing else { return [] }
-        // Both people called each other, and the other call was accepted already.
+        // The two people called each other, and the other call has already been accepted.
         guard !isOver(placed.call) else { return [] }
         self.placing = nil
         var call = Call(
@@ -34,7 +34,7 @@ extension CallsMachine {
             sendsVideo: placing.video)
         (call.ringDeadline, call.toldVideo) = (deadline, placing.video)
         calls.append(call)
-        // The media may send video, although this call is without.
+        // The media may be sending video, although this call has none.
         return [.perform(.sendVideo(call.id, placing.video)), .tell(.changed(call))]
     }
 
@@ -49,7 +49,7 @@ extension CallsMachine {
                 if call.state == .incoming { (call.ringDeadline, call.receivesVideo) = (deadline, incoming.video) }
             }
         }
-        // The call ended here, but the server does not know that yet.
+        // The call ended on this device, but the server has not been notified yet.
         if isOver(incoming.call) { return send(.end(.init(call: incoming.call))) }
         guard calls.count < Self.maxRinging else { return [] }
         var call = Call(
@@ -60,7 +60,7 @@ extension CallsMachine {
         return [.tell(.incoming(call))]
     }
 
-    /// Makes a record for a call that the application asked to rejoin, of which this process does not know.
+    /// Creates a record for a call that the application rejoins and that this process does not have yet.
     mutating func adopt(_ id: CallID, _ notice: CallNotice) {
         guard call(id) == nil else { return }
         let (person, video): (PersonInfo, Bool)
@@ -80,11 +80,12 @@ extension CallsMachine {
         if isOver(id) { return send(.end(.init(call: id))) }
         var effects: [Effect] = []
         if call(id).map({ $0.state == .incoming }) ?? true {
-            // No device answered this call. Both people called each other, and this is the call that continues.
+            // This device did not answer this call. The two people called each other, and this is the call that
+            // continues.
             guard let merged = merge(into: id, with: accepted.person.id, now) else { return [] }
             effects = merged
         } else if call(id)?.isOutgoing == true {
-            // Both people called each other, and ours continues.
+            // The two people called each other, and the outgoing call continues.
             let theirs = calls.filter { $0.state == .incoming && $0.person.id == accepted.person.id }
             effects = theirs.flatMap { end($0.id, .merged, now: now) }
         }
@@ -98,7 +99,7 @@ extension CallsMachine {
         return effects + endOthers(id, now) + join(id, accepted.admission)
     }
 
-    /// Only one call can be active. The server ends the others, too.
+    /// Ends all other calls that do not ring here, because only one call can be active. The server does the same.
     private mutating func endOthers(_ id: CallID, _ now: Timestamp) -> [Effect] {
         let others = calls.filter { $0.id != id && $0.state != .incoming }
         let ended = others.flatMap { end($0.id, .ended, now: now) }
@@ -107,7 +108,7 @@ extension CallsMachine {
     }
 
     private mutating func join(_ id: CallID, _ admission: Admission) -> [Effect] {
-        // The server sends this twice if this device accepted and then asked about the call.
+        // The server sends this twice if this device accepted the call and then requested its state.
         guard let call = call(id), call.session != admission.session else { return [] }
         let left: [Effect] = call.session == nil ? [] : [.perform(.leave(id, isLost: false))]
         _ = change(id) { ($0.session, $0.toldVideo) = (admission.session, call.sendsVideo) }
@@ -116,15 +117,15 @@ extension CallsMachine {
         return left + joined + send(.update(.init(call: id, video: call.sendsVideo)))
     }
 
-    /// Continues our own call to a person under the id of their call to us.
+    /// Continues the outgoing call to a person under the id of that person's call to this device.
     ///
-    /// - Returns: nil if there is no call of ours.
+    /// - Returns: the effects; nil if there is no outgoing call.
     private mutating func merge(into id: CallID, with person: PersonID, _ now: Timestamp) -> [Effect]? {
         if let mine = calls.first(where: { $0.isOutgoing && $0.person.id == person && $0.state == .ringing }) {
             return merge(mine, into: id, now)
         }
         guard let placing, placing.person == person, let theirs = call(id) else { return nil }
-        // Ours has no id yet. Its answer, or its end as merged, comes later.
+        // The outgoing call has no id yet. The answer, or its end with the reason `merged`, comes later.
         self.placing = nil
         let effects = end(id, .merged, now: now)
         forgetEnd(of: id)
@@ -162,15 +163,15 @@ extension CallsMachine {
         return [.tell(.ended(ending))]
     }
 
-    /// The other person joined the call's session.
+    /// Handles that the other person joined the call's session.
     mutating func partnerJoined(_ id: CallID) -> [Effect] {
         change(id) { ($0.state, $0.isPartnerConnected) = (.active, true) }
     }
 
-    /// This device could not join the call's session.
+    /// Handles that this device could not join the call's session.
     mutating func mediaFailed(_ id: CallID, _ error: ConfabError, now: Timestamp) -> [Effect] {
         guard call(id)?.session != nil else { return [] }
-        // Lost with the connection. What becomes of that, which is told next, decides about the call.
+        // The request was lost with the connection. The outcome of reconnecting, which follows, decides about the call.
         if Self.lostWithConnection.contains(error.code) {
             return change(id) { $0.endDeadline = now + Self.endingGrace }
         }

@@ -1,7 +1,7 @@
 import Wire
 
-/// The rules of calls. Each call has one record while it is not over, and each end is told once, no matter how often the
-/// server sends it.
+/// The state machine of calls. Each call has one record until it ends, and each end is reported once, no matter how
+/// often the server sends it.
 ///
 /// Invariant: each `join` is followed by exactly one `leave` of the same call.
 struct CallsMachine: WayMachine, Equatable {
@@ -14,7 +14,7 @@ struct CallsMachine: WayMachine, Equatable {
     enum Deed: Equatable, Sendable {
         /// Join the session of an accepted call.
         case join(CallID, Admission)
-        /// Leave it. `isLost`: the server has already forgotten it.
+        /// Leave it. `isLost`: the server no longer keeps it.
         case leave(CallID, isLost: Bool)
         /// Turn this device's video on or off.
         case sendVideo(CallID, Bool)
@@ -39,7 +39,7 @@ struct CallsMachine: WayMachine, Equatable {
         case rejoin(WayCaller?, CallID)
         case ask(WayCaller)
         case quiet
-        /// The log tells how the calls ended that do not ring any longer after a restart.
+        /// A request for the log, which shows how calls ended that no longer ring after a restart.
         case unrung(generation: Int)
     }
 
@@ -48,23 +48,23 @@ struct CallsMachine: WayMachine, Equatable {
         var video: Bool
     }
 
-    /// How long to wait for the server to tell how a call ended, beyond the time for which it rings.
+    /// How long to wait for the server to report how a call ended, beyond the time for which it rings.
     static let endingGrace = Duration.seconds(5)
     /// Errors of requests that were lost with their connection.
     static let lostWithConnection: Set<ConfabError.Code> = [
         .connectionRestarted, .connectionLost, .connectFailed, .left, .notConnected,
     ]
-    /// How many ended calls are remembered. The server repeats only ends of the last few minutes.
+    /// The maximum number of ended calls to remember. The server repeats only ends of the last few minutes.
     private static let maxRemembered = 500
-    /// How many calls ring at a time. The server lets far fewer ring.
+    /// The maximum number of calls that ring at a time. The server allows far fewer.
     static let maxRinging = 50
 
-    /// The calls that are not over, in the order in which they began.
+    /// The calls that have not ended, in the order in which they began.
     var calls: [Call] = []
     var placing: Placing?
     var requests = Requests<Purpose>()
     private var over: [CallID] = []
-    /// Calls that ended without a record here. The application says when it has shown them.
+    /// Calls that ended without a record on this device. The application confirms when it has shown them.
     var missed: Set<CallID> = []
     private var unrung: Set<CallID> = []
     private var generation = 0
@@ -72,7 +72,7 @@ struct CallsMachine: WayMachine, Equatable {
     func call(_ id: CallID) -> Call? { calls.first { $0.id == id } }
     func isOver(_ id: CallID) -> Bool { over.contains(id) }
 
-    // MARK: Wishes
+    // MARK: Commands
 
     mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
         switch wish {
@@ -95,7 +95,7 @@ struct CallsMachine: WayMachine, Equatable {
         requests.effects(of: .call(verb), for: purpose, caller, repeats: repeats)
     }
 
-    /// Sends a request whose answer nobody waits for.
+    /// Sends a request for which no caller waits.
     mutating func send(_ verb: CallVerb, for purpose: Purpose = .quiet) -> [Effect] {
         guard let request = try? requests.send(.call(verb), for: purpose) else { return [] }
         return [.send(request.id, request.message)]
@@ -118,7 +118,7 @@ struct CallsMachine: WayMachine, Equatable {
             + send(.accept(.init(call: id, video: video)), for: .accept(caller, id), caller, repeats: false)
     }
 
-    /// Ends a call here at once, whatever the server answers.
+    /// Ends a call on this device immediately, whatever the server answers.
     private mutating func finish(_ id: CallID, _ caller: WayCaller, _ now: Timestamp) -> [Effect] {
         guard let call = call(id) else { return [.finish(caller, isOver(id) ? .success(nil) : .failure(.noSuchCall))] }
         let reference = CallVerb.CallReference(call: id)
@@ -134,7 +134,7 @@ struct CallsMachine: WayMachine, Equatable {
     private mutating func update(_ id: CallID, _ video: Bool, _ caller: WayCaller) -> [Effect] {
         guard let call = call(id) else { return [.finish(caller, .failure(.noSuchCall))] }
         let told = change(id) { $0.sendsVideo = video } + [.perform(.sendVideo(id, video))]
-        // Before the call is accepted, the other end need not know.
+        // Before the call is accepted, the other person need not be notified.
         guard call.acceptedAt != nil, call.toldVideo != video else { return told + [.finish(caller, .success(nil))] }
         _ = change(id) { $0.toldVideo = video }
         return told + send(.update(.init(call: id, video: video)), for: .ask(caller), caller)
@@ -161,7 +161,7 @@ struct CallsMachine: WayMachine, Equatable {
         }
     }
 
-    /// The sessions are lost; the calls may continue.
+    /// Leaves the sessions, which are lost. The calls may continue.
     private mutating func lost() -> [Effect] {
         calls.flatMap { call -> [Effect] in
             guard call.acceptedAt != nil else { return [] }
@@ -173,8 +173,9 @@ struct CallsMachine: WayMachine, Equatable {
         }
     }
 
-    /// Asks the server about calls that this device placed or joined, but not about calls that only rang here: such a call may
-    /// be active on another device by now, and asking would move it here. If it still rings, the server announces it again.
+    /// Requests the state of calls that this device placed or joined, but not of calls that only rang here: such a call
+    /// may be active on another device by now, and the request would move it here. If it still rings, the server
+    /// announces it again.
     private mutating func beginAnew() -> [Effect] {
         var effects: [Effect] = []
         for call in calls where call.state != .incoming {
@@ -185,7 +186,7 @@ struct CallsMachine: WayMachine, Equatable {
         unrung = Set(calls.filter { $0.state == .incoming }.map(\.id))
         generation += 1
         guard !unrung.isEmpty else { return effects }
-        // Requested after `presence.appear`, so the answer comes after all `call.incoming`.
+        // Sent after `presence.appear`, so the answer arrives after all `call.incoming` messages.
         let request = requests.sendFirst(.call(.log(.init())), for: .unrung(generation: generation))
         return effects + [.send(request.id, request.message)]
     }
@@ -223,7 +224,7 @@ struct CallsMachine: WayMachine, Equatable {
             placing = nil
             return [.finish(caller, result)]
         case .finish(let caller):
-            // The call ended in the meantime, or the connection did, which ends every call.
+            // The call has ended meanwhile, or the connection has, which ends every call.
             let harmless: [ConfabError.Code] = [.notFound, .callState, .notConnected, .left]
             let isHarmless = result.failureCode.map(harmless.contains) ?? false
             return [.finish(caller, isHarmless ? .success(nil) : result)]
@@ -242,9 +243,9 @@ struct CallsMachine: WayMachine, Equatable {
         let finish = { (result: WayResult) -> [Effect] in caller.map { [.finish($0, result)] } ?? [] }
         guard case .failure(let error) = result else { return finish(result) }
         switch error.code {
-        // `rejoin` asks the server how it went.
+        // `rejoin` requests the outcome from the server.
         case .connectionRestarted: return finish(.success(nil))
-        // The end of the call, which is on its way, tells the outcome.
+        // The server is about to send the end of the call, with the outcome.
         case .callState, .notFound: return change(id) { $0.endDeadline = now + Self.endingGrace } + finish(result)
         default:
             return send(.end(.init(call: id))) + end(id, .failed, error: error, now: now) + finish(result)
@@ -257,7 +258,7 @@ struct CallsMachine: WayMachine, Equatable {
         let finish: [Effect] = caller.map { [.finish($0, result)] } ?? []
         switch result {
         case .success(.call(.incoming)):
-            // The server did not receive our acceptance.
+            // The server did not receive the acceptance. Send it again.
             guard let call = call(id), call.state == .joining,
                 let request = try? requests.send(
                     .call(.accept(.init(call: id, video: call.sendsVideo))), for: .accept(nil, id), repeats: false)
@@ -265,7 +266,7 @@ struct CallsMachine: WayMachine, Equatable {
             return [.send(request.id, request.message)] + finish
         case .success: return finish
         case .failure(let error):
-            // With another restart, it is asked again.
+            // After another restart, the request is sent again.
             if error.code == .connectionRestarted { return finish }
             if error.code == .callState {
                 return change(id) { $0.endDeadline = now + Self.endingGrace } + finish
@@ -277,7 +278,7 @@ struct CallsMachine: WayMachine, Equatable {
 
     // MARK: Records
 
-    /// Changes a call, and tells the application if it can see the change.
+    /// Changes a call, and notifies the application of a visible change.
     mutating func change(_ id: CallID, _ body: (inout Call) -> Void) -> [Effect] {
         guard let index = calls.firstIndex(where: { $0.id == id }) else { return [] }
         let former = calls[index]
@@ -321,7 +322,7 @@ struct CallsMachine: WayMachine, Equatable {
 }
 
 extension Call {
-    /// Whether an application sees no difference between this and another record of the same call.
+    /// Whether this and another record of the same call look the same to an application.
     fileprivate func isSeen(as other: Call) -> Bool {
         var (one, two) = (self, other)
         for path in [\Call.acceptedAt, \.ringDeadline, \.endDeadline] {

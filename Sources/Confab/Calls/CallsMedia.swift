@@ -1,17 +1,18 @@
 import Wire
 
-/// The sessions of accepted calls, and the own media. Turns what the machine tells into events.
+/// The sessions of accepted calls, and the local media. Turns events of the state machine into events for the
+/// application.
 final class CallsMedia: Sendable {
     private struct State: Sendable {
         var own: (any LocalMedia)?
-        /// Whether the SDK captured `own`, and so stops it after the last call.
+        /// Whether the SDK captured `own`, and therefore stops it after the last call.
         var isCaptured = false
         /// The calls in which no audio is sent.
         var muted: Set<CallID> = []
         var stays: [CallID: (number: Int, stay: Stay)] = [:]
-        /// Counts stays, because what happens in one may be told late.
+        /// Counts session memberships, because their events may arrive late.
         var stayCount = 0
-        /// Turns the own video on or off, after the changes before.
+        /// Turns the local video on or off, after earlier changes.
         var switching: Task<Void, Never>?
     }
 
@@ -42,7 +43,7 @@ final class CallsMedia: Sendable {
         if let captured { Task { await captured.stop() } }
     }
 
-    /// Captures media, unless there is some that fits.
+    /// Captures media, unless suitable media exists.
     func capture(video: Bool) async throws(ConfabError) {
         let isEnough = state.withLock { state in
             guard let own = state.own else { return false }
@@ -51,7 +52,7 @@ final class CallsMedia: Sendable {
         guard let engine = core.media, !isEnough else { return }
         let media = try await engine.capture(video ? .camera() : .microphone)
         let (obsolete, stays) = state.withLock { state -> ((any LocalMedia)?, [Stay]) in
-            // Meanwhile the application has given its own media.
+            // The application has supplied its own media meanwhile.
             if state.own != nil, !state.isCaptured { return (media, []) }
             defer { (state.own, state.isCaptured) = (media, true) }
             return (state.own, state.stays.values.map(\.stay))
@@ -102,11 +103,11 @@ final class CallsMedia: Sendable {
         stay?.setSending(audio: isOn)
     }
 
-    /// Tells the session, too, whether there is video.
+    /// Starts or stops sending video in the session of a call.
     func setVideo(_ isOn: Bool, in id: CallID) { state.withLock { $0.stays[id] }?.stay.setSending(video: isOn) }
 
     private func heard(_ news: StayNews, in id: CallID, stay number: Int) {
-        // In the mailbox, in which stays begin and end.
+        // Evaluated in the mailbox, in which session memberships begin and end.
         let isCurrent = { @Sendable [weak self] in self?.state.withLock { $0.stays[id]?.number } == number }
         switch news {
         case .there: way?.post { machine, _ in isCurrent() ? machine.partnerJoined(id) : [] }
@@ -130,7 +131,7 @@ final class CallsMedia: Sendable {
         }
     }
 
-    /// The camera is off after the last call, and if a call could not be placed or accepted.
+    /// Stops captured media after the last call, and if a call could not be placed or accepted.
     func releaseIfUnused() { if way?.read({ $0.calls.isEmpty && $0.placing == nil }) == true { release() } }
 
     private func release() {

@@ -6,12 +6,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Owns the client's machine, its sockets and its timer. All parts of the client (sessions, roulette, calls …) share one core.
+/// Owns the client's state machine, its sockets and its timer. All features of the client (sessions, roulette, calls …)
+/// share one core.
 ///
-/// Inputs are processed in the order of the calls, and their effects in the order of the machine. If an effect causes another
-/// input, that input waits until the present effects are done. No call waits for another thread.
+/// Inputs are processed in the order of the calls, and effects in the order in which the machine returns them. If an
+/// effect causes another input, the effects of that input wait until the current ones are done. No call blocks on
+/// another thread.
 ///
-/// The core is released with the last part of the client that the application holds: sockets and timers hold it weakly.
+/// The core is released with the last feature that the application holds: sockets and timers hold it weakly.
 final class ClientCore: Sendable {
     typealias Completion = @Sendable (Result<ServerMessage, ConfabError>) -> Void
     typealias Listener = @Sendable (LineEvent) -> Void
@@ -25,10 +27,10 @@ final class ClientCore: Sendable {
         var listeners: [(id: UInt64, listener: Listener)] = []
         var listenerCount: UInt64 = 0
         var sockets: [ClientMachine.Socket: any TransportSocket] = [:]
-        /// The socket that is being opened; nil also if it has closed before the transport returned it.
+        /// The socket that is being opened; also nil if it closed before the transport returned it.
         var opening: ClientMachine.Socket?
         var timer: (at: Timestamp, cancel: @Sendable () -> Void)?
-        /// The calls of `connect` that wait.
+        /// Pending calls of `connect`.
         var greetings: [UInt64: Greeting] = [:]
         var greetingCount: UInt64 = 0
     }
@@ -38,16 +40,17 @@ final class ClientCore: Sendable {
         let cancelTimer: @Sendable () -> Void
     }
 
-    /// A first connection ends with the reason at its own timeout, which comes a little earlier.
+    /// How much longer `connect` waits than `connectTimeout`. A first connection fails at `connectTimeout` and reports
+    /// the reason, which must come first.
     private static let greetingGrace = Duration.milliseconds(100)
 
-    /// Where the socket is, below the server's address.
+    /// The path of the WebSocket below the server's address.
     static let socketPath = "/v1/socket"
 
     private let state: Guarded<State>
     private let connectTimeout: Duration
     let surroundings: Surroundings
-    /// The address of the socket; nil if the server's address is unusable.
+    /// The URL of the WebSocket; nil if the server's address is unusable.
     let url: URL?
     let credential: ConfabClient.Credential
     let log: @Sendable (LogEntry) -> Void
@@ -80,9 +83,9 @@ final class ClientCore: Sendable {
         for socket in sockets.values { socket.close(.normal) }
     }
 
-    // MARK: For the parts of the client
+    // MARK: For the client's features
 
-    /// How many sockets are kept.
+    /// The number of open sockets.
     var socketCount: Int { state.withLock { $0.sockets.count } }
 
     /// The most recent welcome; nil before the first.
@@ -91,12 +94,12 @@ final class ClientCore: Sendable {
     /// The state of the connection.
     var connectionState: ConfabClient.State { state.withLock { $0.machine.state } }
 
-    /// The secret of this person's identity; nil before the server created one, and with a user token.
+    /// The secret of this person's identity; nil until the server has created one, and with a user token.
     var identity: String? { state.withLock { $0.machine.identity } }
 
-    /// Sends a request. Requests arrive in the order of the calls.
+    /// Sends a request. Requests are sent in the order of the calls.
     ///
-    /// - Parameter completion: called once, in order with all ``LineEvent``s.
+    /// - Parameter completion: called once, in sequence with all ``LineEvent``s.
     func send(_ message: ClientMessage, _ completion: @escaping Completion = { _ in }) {
         update { state, now in
             state.requestCount += 1
@@ -106,8 +109,7 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Sends a request and waits for its answer. If the task is cancelled, the request still counts, but its answer is not
-    /// awaited.
+    /// Sends a request and waits for its answer. Cancelling the task ends the wait, but does not revoke the request.
     ///
     /// - Throws: the server's error, or an error of the connection.
     @discardableResult
@@ -115,8 +117,8 @@ final class ClientCore: Sendable {
         try await awaitResult { self.send(message, $0) }
     }
 
-    /// Calls a listener with each event from now on, until the returned token is released. Listeners are called in order and
-    /// must not wait. Hold the owner of a listener weakly.
+    /// Calls a listener with each event until the returned token is released. Listeners are called in order and must
+    /// not block. A listener must hold its owner weakly.
     func listen(_ listener: @escaping Listener) -> Listening {
         state.withLock { state in
             state.listenerCount += 1
@@ -126,7 +128,7 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// The client's routed media. It exists as long as a part of the client holds it.
+    /// Returns the client's media connections to the SFU. They exist as long as a feature holds them.
     ///
     /// - Throws: `no_media_engine`.
     func mediaLink() throws(ConfabError) -> MediaLink {
@@ -149,7 +151,7 @@ final class ClientCore: Sendable {
             update { state, now in
                 state.greetingCount += 1
                 let number = state.greetingCount
-                // A client that was connected before keeps trying, but a call ends.
+                // A client that was connected before keeps trying, but each call of `connect` times out.
                 let time = now + connectTimeout + Self.greetingGrace
                 let cancel = surroundings.clock.schedule(at: time) { [weak self] in self?.giveUp(number) }
                 state.greetings[number] = Greeting(answer: answer, cancelTimer: cancel)
@@ -166,7 +168,7 @@ final class ClientCore: Sendable {
     /// Connects without waiting for the result.
     func connectNow() { post(.connect) }
 
-    /// Reads the identity from its store, unless it is known.
+    /// Reads the identity from its store, unless it is already loaded.
     func load(_ store: any IdentityStore) throws(ConfabError) {
         guard state.withLock({ $0.machine.identity == nil }) else { return }
         do {
@@ -179,7 +181,7 @@ final class ClientCore: Sendable {
         }
     }
 
-    /// Answers the calls of `connect` if the state decides them.
+    /// Completes the pending calls of `connect` if the state determines their result.
     private func settleGreetings() {
         let result = state.withLock { state -> Result<Void, ConfabError>? in
             switch state.machine.state {
@@ -263,7 +265,7 @@ final class ClientCore: Sendable {
             }
         case .notice(let notice): notices.send(notice)
         case .line(let event):
-            // The client does not try any longer.
+            // The client has stopped trying to connect.
             if case .ended(let error) = event { endGreetings(.failure(error ?? .closed)) }
             for (_, listener) in state.withLock({ $0.listeners }) { listener(event) }
         case .log(let entry): log(entry)
@@ -274,7 +276,7 @@ final class ClientCore: Sendable {
         guard let url else { return }
         state.withLock { $0.opening = socket }
         let opened = surroundings.transport.open(url) { [weak self] event in self?.report(event, on: socket) }
-        // Otherwise a socket that closes at once would be kept forever.
+        // Do not keep a socket that has already closed: it would never be removed.
         state.withLock { if $0.opening == socket { $0.sockets[socket] = opened } }
     }
 
@@ -311,11 +313,11 @@ final class ClientCore: Sendable {
         do {
             try store.save(secret)
         } catch {
-            log(LogEntry(.error, "The identity could not be saved, so the next start has a new one: \(error)"))
+            log(LogEntry(.error, "The identity could not be saved, so the next launch gets a new one: \(error)"))
         }
     }
 
-    /// Arms the timer for the machine's next timeout. A timer that runs too early arms the next one.
+    /// Schedules the timer for the machine's next timeout. A timer that fires too early schedules the next one.
     private func schedule() {
         let obsolete = state.withLock { state -> (@Sendable () -> Void)? in
             guard let next = state.machine.nextTimeout else {
@@ -341,14 +343,14 @@ private struct WeakLink: Sendable {
     weak let link: MediaLink?
 }
 
-/// Ends with its release what it stands for, such as a listener.
+/// A token that ends something, such as a listener, when it is released.
 final class Listening: Sendable {
     private let end: @Sendable () -> Void
     init(_ end: @escaping @Sendable () -> Void) { self.end = end }
     deinit { end() }
 }
 
-/// Starts something that calls back once, and waits for that call or for the cancellation of the task.
+/// Starts an operation that calls back once, and waits until it does or the task is cancelled.
 func awaitResult<Value: Sendable>(
     _ start: @Sendable (@escaping @Sendable (Result<Value, ConfabError>) -> Void) -> Void
 ) async throws(ConfabError) -> Value {
@@ -388,5 +390,5 @@ extension Guarded {
 
 extension ConfabError {
     static let cancelled = ConfabError(
-        .cancelled, "The task was cancelled before the answer came. The server may have done what was asked.")
+        .cancelled, "The task was cancelled before the server answered. The request may still have been carried out.")
 }

@@ -1,12 +1,12 @@
 import Foundation
 import Wire
 
-/// The rules of a ``ConfabClient``: the state that the application sees, new client lines after refusals, credentials, and which
-/// sessions are lost by a restart. A client line does the rest.
+/// The state machine of a ``ConfabClient``: the state that the application sees, new signal clients after rejections,
+/// credentials, and which sessions a restart has ended. A ``ClientLine`` does the rest.
 ///
-/// Invariant: the state changes only along the edges that ``ConfabClient/State`` lists.
+/// Invariant: the state changes only along the transitions that ``ConfabClient/State`` lists.
 struct ClientMachine: Sendable {
-    /// A socket of one of the client's lines. A new line counts its sockets from 1 again.
+    /// A socket of one of the client's signal clients, each of which numbers its sockets from 1.
     struct Socket: Hashable, Sendable {
         let line: Int
         let socket: ClientLine.Socket
@@ -38,7 +38,7 @@ struct ClientMachine: Sendable {
     }
 
     private(set) var state = ConfabClient.State.idle
-    /// The identity's secret; nil before the server created one, and with a user token.
+    /// The identity's secret; nil until the server has created one, and with a user token.
     var identity: String?
     private let usesToken: Bool
     private let hello: Hello
@@ -49,13 +49,15 @@ struct ClientMachine: Sendable {
     private var attempt = 0
     private var droppedAt: Timestamp?
     private var hasNetwork = true
-    /// Whether this line has had a welcome, so that a token that has expired since is replaced without asking.
+    /// Whether this signal client was welcomed. If so, a rejected token has expired since, and is replaced
+    /// automatically.
     private var wasWelcomed = false
-    /// The socket that is opened when the application has returned a token.
+    /// The socket to open when the application has returned a token.
     private var awaitingToken: Socket?
-    /// Why the most recent token could not be had.
+    /// Why the most recent token could not be fetched.
     private var credentialError: ConfabError?
-    /// Whether this device belongs to another person now, so that the server's next close begins a new line.
+    /// Whether this device now belongs to another person. A new signal client then starts after the server's next
+    /// close.
     private var isAnotherPerson = false
     /// The sessions that this client is in.
     private(set) var sessions: Set<SessionID> = []
@@ -105,7 +107,7 @@ struct ClientMachine: Sendable {
         }
     }
 
-    /// Tries again now, rather than at the end of the pause.
+    /// Tries again now instead of at the end of the pause.
     private mutating func retry(_ now: Timestamp, _ effects: inout [Effect]) {
         translate(line.handle(.networkChanged, now: now), now, &effects)
     }
@@ -115,7 +117,7 @@ struct ClientMachine: Sendable {
         (attempt, droppedAt, wasWelcomed, credentialError) = (0, nil, false, nil)
         var hello = hello
         if !usesToken { hello.identity = identity }
-        // Each line gets another generator, so that two lines do not have the same delays.
+        // Each signal client gets its own generator, so that no two have the same delays.
         let seed = random.next()
         line = ClientLine(hello: hello, options: options, random: SplitMix(seed: seed))
         translate(line.handle(.connect, now: now), now, &effects)
@@ -126,7 +128,7 @@ struct ClientMachine: Sendable {
     ) {
         guard socket.line == lineNumber else { return }
         translate(line.handle(event, now: now), now, &effects)
-        // If an attempt fails, the line has no effect. The application sees when the next one begins.
+        // A failed attempt has no effect of its own, so report here when the next one begins.
         if line.nextAttempt != nil { dropped(&effects) }
     }
 
@@ -141,7 +143,7 @@ struct ClientMachine: Sendable {
     private mutating func received(
         _ token: Result<String, ConfabError>, for socket: Socket, _ now: Timestamp, _ effects: inout [Effect]
     ) {
-        // The line may have given up the socket while the application fetched the token.
+        // The signal client may have abandoned the socket while the application fetched the token.
         guard socket == awaitingToken else { return }
         awaitingToken = nil
         switch token {
@@ -150,7 +152,7 @@ struct ClientMachine: Sendable {
             effects.append(.open(socket))
         case .failure(let error):
             credentialError = error
-            effects.append(.log(LogEntry(.error, "The application gave no user token: \(error.message)")))
+            effects.append(.log(LogEntry(.error, "The application returned no user token: \(error.message)")))
             feed(socket, .closed(socket.socket, .abnormal), now, &effects)
         }
     }
@@ -167,7 +169,7 @@ struct ClientMachine: Sendable {
         if line.ending == nil { translate(line.handle(.leave, now: now), now, &effects) } else { close(nil, &effects) }
     }
 
-    // MARK: The line's effects
+    // MARK: Effects of the signal client
 
     private mutating func translate(_ lineEffects: [ClientLine.Effect], _ now: Timestamp, _ effects: inout [Effect]) {
         for effect in lineEffects { translate(effect, now, &effects) }
@@ -198,7 +200,7 @@ struct ClientMachine: Sendable {
             note(message)
             effects.append(.line(.message(message)))
         case .unreadable(let message):
-            effects.append(.log(LogEntry(.warning, "A message was not understood: \(message.error.message)")))
+            effects.append(.log(LogEntry(.warning, "A message could not be decoded: \(message.error.message)")))
         case .ended(let ending): ended(ending, now, &effects)
         }
     }
@@ -216,13 +218,13 @@ struct ClientMachine: Sendable {
         effects.append(usesToken ? .askToken(socket) : .open(socket))
     }
 
-    /// Shows when the next attempt begins, or that there is nothing to resume any longer.
+    /// Reports when the next attempt begins, or that nothing is left to resume.
     private mutating func dropped(_ effects: inout [Effect]) {
         if let droppedAt {
             let nextTry = line.nextAttempt.map(\.date)
             enter(.reconnecting(since: droppedAt.date, attempt: attempt, nextTry: nextTry), &effects)
         } else if case .connecting = state, wasWelcomed, line.nextAttempt != nil {
-            // Not `connecting`, because `connect` ends this pause.
+            // Not `connecting`: in the state `offline`, a call of `connect` ends this pause.
             offline(&effects)
         }
     }
@@ -264,14 +266,15 @@ struct ClientMachine: Sendable {
         }
     }
 
-    /// Notes what concerns this machine. Not the part that asked, because the server may close before that part acts.
+    /// Updates the sessions and the identity from a message. The feature that sent the request does not do this,
+    /// because the server may close the connection before the feature handles the answer.
     private mutating func note(_ message: ServerMessage) {
         switch message {
         case .session(.left(let left)): sessions.remove(left.session)
         case .presence(.linked), .presence(.unlinked): isAnotherPerson = true
         case .presence(.deleted):
             isAnotherPerson = true
-            // The server refuses the secret of a deleted person, and creates a new identity for a hello without one.
+            // The server rejects the secret of a deleted person, and creates a new identity for a hello without one.
             if !usesToken { (identity, line.hello.identity) = (nil, nil) }
         default: break
         }
@@ -279,9 +282,9 @@ struct ClientMachine: Sendable {
 
     // MARK: Losing and ending
 
-    /// Sessions that a restart has ended, until the next welcome names them.
+    /// Sessions that a restart has ended. They are reported with the next welcome.
     private var lost: [SessionID] = []
-    /// Whether a line with a connection has ended, so that the first welcome of the next line is a restart.
+    /// Whether a signal client has ended that was connected, so that the first welcome of the next one is a restart.
     private var wasLost = false
 
     private mutating func takeLost() -> [SessionID] {
@@ -299,7 +302,7 @@ struct ClientMachine: Sendable {
         if line.nextAttempt != nil {
             offline(&effects)
         } else {
-            // An attempt is in progress, and its welcome leads from `connecting` to `online`.
+            // An attempt is in progress. Its welcome changes the state from `connecting` to `online`.
             droppedAt = nil
             enter(.connecting(attempt: attempt), &effects)
         }
@@ -356,7 +359,7 @@ struct ClientMachine: Sendable {
 }
 
 extension ConfabClient.State {
-    /// Whether the documentation of this type lists the transition.
+    /// True if the documentation of this type lists the transition.
     func canBecome(_ next: Self) -> Bool {
         switch (self, next) {
         case (.closed, _): false
@@ -369,7 +372,7 @@ extension ConfabClient.State {
         }
     }
 
-    /// The state for the log, without the reason.
+    /// The name of the state for the log.
     var word: String {
         switch self {
         case .idle: "idle"
@@ -386,7 +389,7 @@ extension Timestamp {
     var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }
 
-/// A small random number generator (SplitMix64), so that each line has its own.
+/// A small random number generator (SplitMix64). Each signal client has its own.
 struct SplitMix: RandomNumberGenerator, Sendable {
     private var state: UInt64
     init(seed: UInt64) { state = seed }

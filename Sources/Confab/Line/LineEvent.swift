@@ -1,7 +1,7 @@
 import Wire
 
-/// What a part of the client, such as a session or the roulette, hears from the connection. Listeners hear all events in the
-/// order in which they happen.
+/// An event of the connection, for the client's features, such as a session or the roulette. Listeners receive all
+/// events in the order in which they happen.
 enum LineEvent: Sendable {
     /// How a connection relates to the previous one.
     enum Start: Sendable {
@@ -9,18 +9,18 @@ enum LineEvent: Sendable {
         case first
         /// The connection continues, and nothing is lost.
         case resumed
-        /// The server has forgotten the previous connection and all that belonged to it.
+        /// The server has discarded the previous connection and everything that belonged to it.
         case restarted
     }
 
-    /// A message that answers no request.
+    /// A message that is not an answer to a request.
     case message(ServerMessage)
     /// The server sent its welcome.
     case connected(Welcome, Start)
-    /// The connection dropped. Requests wait.
+    /// The connection dropped. Requests are queued.
     case reconnecting
-    /// The server has forgotten the connection. The client still tries to connect.
+    /// The server has discarded the connection. The client keeps trying to connect.
     case expired
-    /// The client is closed or offline, and does not try to connect by itself. Nil: the application closed it.
+    /// The client is closed or offline, and does not reconnect automatically. Nil: the application closed it.
     case ended(ConfabError?)
 }

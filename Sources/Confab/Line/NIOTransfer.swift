@@ -29,12 +29,12 @@ extension NIOTransport {
     }
 }
 
-/// Where a URL points.
+/// The host, port and path of a URL.
 struct NIOPlace: Sendable {
     let host: String
     let port: Int
     let isSecure: Bool
-    /// The path and the host for the head of a request.
+    /// The path for the request line.
     let path: String
     var authority: String { URLAuthority(host: host, port: port).description }
 
@@ -48,15 +48,15 @@ struct NIOPlace: Sendable {
 
     func addTLS(to channel: any Channel) throws {
         let context = try NIOSSLContext(configuration: .makeClientConfiguration())
-        // SNI does not allow addresses.
+        // SNI does not allow IP addresses.
         let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
         let handler = try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
         try channel.pipeline.syncOperations.addHandler(handler)
     }
 }
 
-/// Sends one request and collects its answer. The promise is kept exactly once: a second result has no effect. It is
-/// `@unchecked Sendable` because everything is used on the event loop only.
+/// Sends one request and collects its response. The promise is completed exactly once: a second result has no effect.
+/// The class is `@unchecked Sendable` because it is used only on the event loop.
 private final class NIOTransfer: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -89,9 +89,9 @@ private final class NIOTransfer: ChannelInboundHandler, @unchecked Sendable {
         send()
     }
 
-    /// Sends the next part of the file when the one before was written, so that memory holds one part.
+    /// Sends the next part of the file when the previous one has been written, so that memory holds only one part.
     ///
-    /// Files are read and written on the event loop: a part takes less time than to encrypt it.
+    /// Files are read and written on the event loop, because that takes less time than encrypting the same bytes.
     private func send() {
         guard let context, promise != nil else { return }
         guard let file = transfer.upload, sent < file.size else {
@@ -115,7 +115,7 @@ private final class NIOTransfer: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Restarts the time without progress. A document has one time for all.
+    /// Restarts the timeout after progress. A document has a single timeout for the whole request.
     private func progressed() {
         guard let context, timeout == nil || transfer.isFile else { return }
         timeout?.cancel()
@@ -132,7 +132,7 @@ private final class NIOTransfer: ChannelInboundHandler, @unchecked Sendable {
             case .body(let part):
                 progressed()
                 try receiver.take(part.readableBytesView)
-            // An interim answer, such as 103, has an end of its own.
+            // An interim response, such as 103, has its own end, which is ignored.
             case .end: if receiver.answer.status >= 200 { end(.success(try receiver.end())) }
             }
         } catch {

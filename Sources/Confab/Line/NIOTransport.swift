@@ -21,7 +21,7 @@ struct NIOTransport: Transport {
     }
 }
 
-/// The application's end of a socket. The channel lives as long as this handle.
+/// The application's handle to a socket. The channel closes when the handle is released.
 private final class NIOSocketHandle: TransportSocket {
     let socket: NIOSocket
     init(_ socket: NIOSocket) { self.socket = socket }
@@ -128,7 +128,7 @@ private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
         switch frame.opcode {
         case .text, .continuation: received(frame)
         case .ping:
-            // A server that reads nothing gets no more of them.
+            // Do not queue pongs for a server that does not read.
             if context.channel.isWritable { write(.pong, frame.unmaskedData) }
             report(.heard)
         case .connectionClose:
@@ -140,7 +140,7 @@ private final class NIOSocket: ChannelInboundHandler, @unchecked Sendable {
 
     private func received(_ frame: WebSocketFrame) {
         var text = frame.opcode == .text ? [] : fragments ?? []
-        // Otherwise each of many small fragments would copy all of them.
+        // Release the stored array first. Otherwise each of many small fragments would copy it.
         fragments = nil
         text += frame.unmaskedData.readableBytesView
         guard text.count <= NIOTransport.maxFrame else { return end(.abnormal) }

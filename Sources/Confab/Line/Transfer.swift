@@ -1,9 +1,9 @@
 import Foundation
 import Wire
 
-/// A request over HTTP: GET of a document or a file, or PUT of a file.
+/// An HTTP request: a GET request for a document or a file, or a PUT request with a file.
 struct HTTPTransfer: Sendable {
-    /// A file on this device.
+    /// A file on this device to upload, or to download into.
     struct File: Sendable {
         var handle: FileHandle
         /// The exact number of bytes to send, or the largest number to receive.
@@ -13,25 +13,25 @@ struct HTTPTransfer: Sendable {
     var url: URL
     /// The secret or token for the header `Authorization`.
     var bearer: String
-    /// What to send; nil for a GET request.
+    /// The file to send; nil for a GET request.
     var upload: File?
-    /// Where a successful answer goes; nil for memory.
+    /// The file that receives the body of a successful response; nil to keep the body in memory.
     var download: File?
-    /// Called with the number of bytes of the file so far, in order.
+    /// Called in order with the number of bytes of the file transferred so far.
     var progress: @Sendable (Int) -> Void = { _ in }
 
-    /// Bytes of a file that are read and sent at a time.
+    /// The number of bytes of a file that are read and sent at a time.
     static let partSize = 64 << 10
 
-    /// Whether the request may take as long as it progresses.
+    /// Whether the request transfers a file. It may then take any time, as long as it makes progress.
     var isFile: Bool { upload != nil || download != nil }
 }
 
-/// The answer to a request over HTTP.
+/// The response to an HTTP request.
 struct HTTPAnswer: Sendable {
-    /// The longest body in memory. A person's export has at most a few thousand short entries.
+    /// The largest body that is kept in memory. A person's export has at most a few thousand short entries.
     static let maxBody = 16 << 20
-    /// How long a document may take, and a file may make no progress.
+    /// The time limit of a document, and of a period without progress in a file transfer.
     static let timeout = Duration.seconds(30)
 
     var status: Int
@@ -53,13 +53,13 @@ struct HTTPAnswer: Sendable {
     }
 }
 
-/// Takes the parts of an answer, and keeps them within their limits. The transports share it.
+/// Collects the body of a response, and enforces its size limit. All transports use it.
 struct HTTPReceiver {
     struct Failure: Error, CustomStringConvertible {
         let description: String
-        static let tooLarge = Failure(description: "the answer is too large")
-        static let ended = Failure(description: "the connection ended before the answer")
-        static let otherSize = Failure(description: "the file has another size than announced")
+        static let tooLarge = Failure(description: "the response is too large")
+        static let ended = Failure(description: "the connection ended before the response was complete")
+        static let otherSize = Failure(description: "the size of the file differs from the announced size")
     }
 
     private let transfer: HTTPTransfer
@@ -82,7 +82,9 @@ struct HTTPReceiver {
         transfer.progress(written)
     }
 
-    /// - Throws: if the file is incomplete.
+    /// Returns the complete response.
+    ///
+    /// - Throws: an error if the file is incomplete.
     func end() throws -> HTTPAnswer {
         if answer.isSuccess, let file = transfer.download, written != file.size { throw Failure.otherSize }
         return answer
@@ -90,7 +92,7 @@ struct HTTPReceiver {
 }
 
 extension ConfabClient.Credential {
-    /// Asks for a user token. The thrown error has the code `credential_failed`.
+    /// Fetches a user token from the application. The thrown error has the code `credential_failed`.
     static func token(
         from ask: @Sendable () async throws -> String
     ) async throws(ConfabError) -> String {
@@ -104,7 +106,7 @@ extension ConfabClient.Credential {
 }
 
 extension ClientCore {
-    /// Downloads a document about this person, with the credential that the connection has too.
+    /// Downloads a document about this person, with the same credential as the connection.
     ///
     /// - Parameter path: the path below the server's address, such as `/v1/person`.
     /// - Throws: the server's error, or `connect_failed`.
@@ -113,7 +115,8 @@ extension ClientCore {
         return try await run(HTTPTransfer(url: url, bearer: try await bearer()))
     }
 
-    /// Carries out a request. It ends with the task. When this returns, the transport no longer uses the file.
+    /// Carries out a request. Cancelling the task cancels it. When this method returns, the transport no longer uses
+    /// the file.
     ///
     /// - Throws: the server's error, or `connect_failed`.
     @discardableResult
@@ -140,17 +143,18 @@ extension ClientCore {
         return try answer.mapError { .unreachable($0) }.flatMap(\.document).get()
     }
 
-    /// An address below the server's, as that of the socket is.
+    /// Returns a URL below the server's address, like that of the WebSocket.
     ///
-    /// - Parameter path: an encoded path. The server chooses some, so it may be anything.
-    /// - Throws: `server_url_invalid` for the address of the application, `unexpected_answer` for a path of the server.
+    /// - Parameter path: a percent-encoded path. Some paths come from the server, so any text is possible.
+    /// - Throws: `server_url_invalid` if the application's address is unusable, `unexpected_answer` if the server's
+    ///   path is.
     func address(of path: String) throws(ConfabError) -> URL {
         guard let url, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
             throw .invalidServerURL
         }
         parts.scheme = parts.scheme == "wss" ? "https" : "http"
         parts.path = String(parts.path.dropLast(Self.socketPath.count))
-        // Joined as text, because the setter for an encoded path stops the program if it is not one.
+        // Joined as text, because the setter of `percentEncodedPath` traps if the path is not valid.
         let isPlain = path.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         guard isPlain, path.hasPrefix("/"), let base = parts.string, let address = URL(string: base + path),
             address.host == parts.host, address.port == parts.port
@@ -158,14 +162,14 @@ extension ClientCore {
         return address
     }
 
-    /// The secret or token for a request.
+    /// Returns the secret or token for a request.
     private func bearer() async throws(ConfabError) -> String {
         switch credential {
         case .userToken(let ask): return try await ConfabClient.Credential.token(from: ask)
         case .anonymous(let store):
             try load(store)
             guard let identity else {
-                throw ConfabError(.notConnected, "The server does not know this device yet. Connect first.")
+                throw ConfabError(.notConnected, "This device has no identity on the server yet. Connect first.")
             }
             return identity
         }
@@ -174,11 +178,11 @@ extension ClientCore {
 
 extension ConfabError {
     fileprivate static let unusablePath = ConfabError(
-        .unexpectedAnswer, "The server named an address that cannot be used. Update the client or the server.")
+        .unexpectedAnswer, "The server sent an unusable path. Update the client or the server.")
 
     fileprivate static func unexpectedStatus(_ status: Int) -> ConfabError {
         ConfabError(
-            .unexpectedAnswer, "The server answered with the HTTP status \(status). Check the server's address.")
+            .unexpectedAnswer, "The server answered with HTTP status \(status). Check the server's address.")
     }
 
     static func unreachable(_ cause: (any Error)? = nil) -> ConfabError {

@@ -6,21 +6,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Opens WebSockets, and sends requests over HTTP: with `URLSession` on Apple platforms, with NIO on Linux, and with simulations in
-/// tests.
+/// Opens WebSockets and sends HTTP requests. The implementations use `URLSession` on Apple platforms, NIO on Linux, and
+/// simulations in tests.
 protocol Transport: Sendable {
-    /// Opens a WebSocket with the subprotocol `confab.v1`. Does not wait.
+    /// Opens a WebSocket with the subprotocol `confab.v1`. Returns immediately.
     ///
     /// - Parameters:
-    ///   - url: the address of the socket, with the scheme `ws` or `wss`.
+    ///   - url: the URL of the socket, with the scheme `ws` or `wss`.
     ///   - report: called in order, from one thread at a time. The last event is `closed`.
     func open(_ url: URL, _ report: @escaping @Sendable (SocketEvent) -> Void) -> any TransportSocket
 
-    /// Sends a request over HTTP. Does not wait.
+    /// Sends an HTTP request. Returns immediately.
     ///
-    /// - Parameter done: called once, at the latest when there was no progress for ``HTTPAnswer/timeout``, or soon after the
-    ///   request was ended. The file is not used afterwards.
-    /// - Returns: ends the request.
+    /// - Parameter done: called once: with the response, after ``HTTPAnswer/timeout`` without progress, or soon after
+    ///   the request was cancelled. The file is not used afterwards.
+    /// - Returns: a closure that cancels the request.
     func run(
         _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
     ) -> @Sendable () -> Void
@@ -28,34 +28,35 @@ protocol Transport: Sendable {
 
 /// A WebSocket. It closes when it is released.
 protocol TransportSocket: Sendable {
-    /// Sends a text message. Messages arrive in the order of the calls.
+    /// Sends a text message. Messages are sent in the order of the calls.
     func send(_ text: [UInt8])
-    /// Closes the socket. There are no more events afterwards, or only `closed`.
+    /// Closes the socket. No event follows, except perhaps `closed`.
     func close(_ code: CloseCode)
 }
 
-/// What happens on a WebSocket.
+/// An event of a WebSocket.
 enum SocketEvent: Sendable {
     /// The handshake is complete.
     case opened
     /// A text message arrived.
     case received([UInt8])
-    /// Something else arrived.
+    /// Something other than a complete text message arrived. It shows that the connection is alive.
     case heard
-    /// The socket ended or could not be opened. 1006 without a close frame, 1005 for one without a code.
+    /// The socket ended or could not be opened. The code is 1006 without a close frame, and 1005 for a close frame
+    /// without a code.
     case closed(CloseCode)
 }
 
-/// Tells the time, and calls back at a time.
+/// Returns the current time, and schedules callbacks.
 protocol LineClock: Sendable {
     var now: Timestamp { get }
-    /// Calls `body` at a time or later, once, and never before this method has returned.
+    /// Calls `body` once, at the given time or later, and never before this method has returned.
     ///
     /// - Returns: a function that cancels the call.
     func schedule(at time: Timestamp, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 }
 
-/// Wall-clock time that never goes back.
+/// Wall-clock time that never goes backward.
 struct SystemClock: LineClock {
     private let start = ContinuousClock.now
     private let epoch = Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
@@ -63,7 +64,7 @@ struct SystemClock: LineClock {
     var now: Timestamp { epoch + (ContinuousClock.now - start) }
 
     func schedule(at time: Timestamp, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
-        // Not below zero: a time that has passed is due at once.
+        // A time in the past is due immediately.
         let instant = start.advanced(by: time - epoch)
         let task = Task {
             do { try await Task.sleep(until: instant, tolerance: .milliseconds(1), clock: .continuous) } catch {
@@ -75,7 +76,7 @@ struct SystemClock: LineClock {
     }
 }
 
-/// What a client needs from outside.
+/// The external services that a client uses.
 struct Surroundings: Sendable {
     var transport: any Transport
     var clock: any LineClock

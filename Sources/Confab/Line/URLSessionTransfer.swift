@@ -1,7 +1,7 @@
 #if canImport(Darwin)
 import Foundation
 
-/// A request over HTTP with `URLSession`. Its queue is serial, so it is `@unchecked Sendable`.
+/// An HTTP request with `URLSession`. It is `@unchecked Sendable` because its queue is serial.
 final class URLSessionTransfer: NSObject, @unchecked Sendable {
     private let transfer: HTTPTransfer
     private var receiver: HTTPReceiver
@@ -14,7 +14,9 @@ final class URLSessionTransfer: NSObject, @unchecked Sendable {
         (self.transfer, receiver, self.done) = (transfer, HTTPReceiver(transfer), done)
     }
 
-    /// - Returns: ends the request.
+    /// Sends a request.
+    ///
+    /// - Returns: a closure that cancels the request.
     static func run(
         _ transfer: HTTPTransfer, _ done: @escaping @Sendable (Result<HTTPAnswer, any Error>) -> Void
     ) -> @Sendable () -> Void {
@@ -46,7 +48,7 @@ extension URLSessionTransfer: URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
     ) {
-        // The stream reads the open file itself, which may have been replaced under its name.
+        // Read through the descriptor of the open file, because another file may have replaced it at its path.
         let descriptor = transfer.upload.map { "/dev/fd/\($0.handle.fileDescriptor)" }
         completionHandler(descriptor.flatMap { InputStream(fileAtPath: $0) })
     }
@@ -62,7 +64,7 @@ extension URLSessionTransfer: URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        // The secret is for this server only.
+        // Do not follow redirects: the secret is meant for this server only.
         completionHandler(nil)
     }
 

@@ -4,7 +4,7 @@ import Wire
 
 func systemTransport() -> any Transport { URLSessionTransport() }
 
-/// WebSockets over `URLSession`, which follows the device's proxies and VPNs.
+/// WebSockets over `URLSession`, which respects the device's proxy and VPN settings.
 struct URLSessionTransport: Transport {
     /// Larger than the longest message from the server, an answer with 256 KiB of SDP.
     static let maxFrame = 1 << 20

@@ -1,20 +1,22 @@
 import Wire
 
-/// OpenTok's audio fallback of a publisher: when it stops its video, so that its network carries the audio, and when it tries
-/// again. The rules are those of the browser SDK, `web/lib/media/audio-fallback.js`.
+/// OpenTok's audio fallback of a publisher: decides when to stop the video, so that the network can carry the audio,
+/// and when to resume it. The rules are those of the browser SDK, `web/lib/media/audio-fallback.js`.
 struct AudioFallback: Equatable, Sendable {
     /// `sending` ⇄ `warned` → `stopped` → `sending`.
     enum Phase: Equatable, Sendable {
         case sending
         case warned(stopAt: Timestamp)
-        /// The video returns at `resumeAt` if the network stays good enough; nil while it is too slow even for the audio.
+        /// The video resumes at `resumeAt` if the network stays good enough; nil while it is too slow even for the
+        /// audio.
         case stopped(resumeAt: Timestamp?)
     }
 
     enum Input: Equatable, Sendable {
-        /// Whether the network does not carry what is sent.
+        /// Whether the network is too slow for the sent media.
         case judged(isTooSlow: Bool)
-        /// The application turned the video on or off. The rules start over. Only the judgment of a video that is on is kept.
+        /// The application turned the video on or off. The state is reset, except for the judgment of a video that is
+        /// on.
         case videoTurned(isOn: Bool)
     }
 
@@ -27,24 +29,25 @@ struct AudioFallback: Equatable, Sendable {
         case forgotten
     }
 
-    /// How long the network must stay too slow after the warning before the video stops. Congestion control may still find a
-    /// way.
+    /// How long the network must stay too slow after the warning before the video stops. Meanwhile, congestion control
+    /// may adapt.
     static let warning = Duration.seconds(5)
-    /// How long the network must be good enough before the video returns.
+    /// How long the network must be good enough before the video resumes.
     static let shortestPause = Duration.seconds(5)
-    /// A video that stops within this time after its return came too early, so the next pause is twice as long.
+    /// A video that stops within this time after resuming came back too early, so the next pause is twice as long.
     static let trial = Duration.seconds(30)
-    /// Without this, a network that carries just the audio would be tried less and less often, and a better one found too late.
+    /// The longest pause. Without it, a network that carries just the audio would be tested less and less often, and an
+    /// improvement would be noticed too late.
     static let longestPause = Duration.seconds(60)
 
     private(set) var phase = Phase.sending
-    /// How long the latest pause lasts at least.
+    /// The minimum length of the latest pause.
     private(set) var pause = Self.shortestPause
-    /// When the video last returned; nil if it never stopped.
+    /// When the video last resumed; nil if it never stopped.
     private var resumedAt: Timestamp?
     private var isTooSlow = false
 
-    /// When ``handleTimeout(now:)`` is due; nil if nothing changes before the judgment does.
+    /// When ``handleTimeout(now:)`` is due; nil if nothing changes before the next judgment.
     var nextTimeout: Timestamp? {
         switch phase {
         case .sending: nil
@@ -62,7 +65,8 @@ struct AudioFallback: Equatable, Sendable {
             let before = self
             self = Self()
             if case .stopped = before.phase { return [isOn ? .resumed : .forgotten] }
-            // The server tells its judgment only when it changes. It is about the video, unless that was off or withheld.
+            // The server reports its judgment only when it changes. It is about the video, unless that was off or
+            // withheld.
             isTooSlow = isOn && before.isTooSlow
             return (before.phase == .sending ? [] : [.warningLifted]) + advance(now)
         }

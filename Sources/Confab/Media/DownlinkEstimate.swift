@@ -1,6 +1,7 @@
 import Wire
 
-/// The bitrate that the connection from the server carries, as the server estimates it. Clients know only what they send.
+/// The bitrate that the connection from the server can carry, as estimated by the server. Clients can estimate only
+/// what they send.
 final class DownlinkEstimate: Sendable {
     private struct State: Sendable {
         var askedAt: Timestamp?
@@ -10,7 +11,7 @@ final class DownlinkEstimate: Sendable {
         var number = 0
     }
 
-    /// How long an answer counts, so that the statistics of many subscribers cost one request.
+    /// How long an answer is reused, so that the statistics of many subscribers cost one request.
     static let freshFor = Duration.seconds(1)
     /// How long statistics wait for the answer, which may take longer while the connection is interrupted.
     static let maxWait = Duration.seconds(1)
@@ -20,7 +21,8 @@ final class DownlinkEstimate: Sendable {
 
     init(_ core: ClientCore) { self.core = core }
 
-    /// The bitrate in bits per second; nil while nothing limits the connection, or if the server does not say.
+    /// Returns the bitrate in bits per second; nil if nothing limits the connection, or if the server does not report
+    /// it.
     func read() async -> Int? {
         guard core.connectionState == .online else { return nil }
         let known = try? await awaitResult { (answer: @escaping @Sendable (Result<Int?, ConfabError>) -> Void) in
@@ -47,7 +49,7 @@ final class DownlinkEstimate: Sendable {
         }
         core.send(.media(.estimate)) { [weak self] result in
             cancel()
-            // A server that is older than this SDK refuses the request.
+            // A server that is older than this SDK rejects the request.
             if case .success(.media(.estimate(let estimate))) = result {
                 self?.end(number, estimate.bitrate)
             } else {
@@ -67,10 +69,10 @@ final class DownlinkEstimate: Sendable {
 }
 
 extension ConfabClient {
-    /// Asks what the connection over which this device receives routed media carries.
+    /// Requests the server's estimate of the bitrate at which this device can receive routed media.
     ///
-    /// - Returns: bits per second for everything that the server sends to this device; nil if nothing limits it, or if the
-    ///   server does not know.
+    /// - Returns: bits per second for everything that the server sends to this device; nil if nothing limits it, or if
+    ///   the server has no estimate.
     /// - Throws: an error of the connection.
     public func estimate() async throws(ConfabError) -> Int? {
         let answer = try await core.request(.media(.estimate))

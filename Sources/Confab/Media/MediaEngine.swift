@@ -4,35 +4,36 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Captures media and makes peer connections. The SDK contains no WebRTC: an application passes an engine to
-/// ``ConfabClient``, such as one on WebRTC's framework on Apple platforms, or `FileEngine` of `ConfabRobots` on Linux.
+/// Captures media and creates peer connections. The SDK contains no WebRTC: an application passes an engine to
+/// ``ConfabClient``, such as one based on WebRTC's framework on Apple platforms, or `FileEngine` of `ConfabRobots` on
+/// Linux.
 ///
-/// An engine does what an `RTCPeerConnection` and `getUserMedia` do, and no more. The rules of negotiation are in the SDK.
+/// An engine does only what `RTCPeerConnection` and `getUserMedia` do. The SDK itself handles negotiation.
 ///
 /// ```swift
 /// let client = ConfabClient(server: url, media: FileEngine(publishing: film))
 /// ```
 public protocol MediaEngine: Sendable {
-    /// Makes a peer connection.
+    /// Creates a peer connection.
     ///
-    /// - Throws: an error with the code `media_failed` if there can be no more connections.
+    /// - Throws: an error with the code `media_failed` if no more connections can be created.
     func makePeer(_ configuration: PeerConfiguration) async throws(ConfabError) -> any MediaPeer
 
-    /// Starts to capture or to read media for publishing.
+    /// Starts capturing or reading media for publishing.
     ///
     /// - Throws: an error with the code `media_failed` if the device or file is missing, in use or not permitted.
     func capture(_ request: CaptureRequest) async throws(ConfabError) -> any LocalMedia
 }
 
-/// What a ``MediaEngine`` is asked to capture.
+/// The media that a ``MediaEngine`` captures.
 public enum CaptureRequest: Hashable, Sendable {
     /// A camera and a microphone.
     case camera(CapturePreset = .standard, withMicrophone: Bool = true)
     /// A microphone without video.
     case microphone
-    /// The screen, or what of it the person chooses.
+    /// The screen, or the part of it that the person chooses.
     case screen
-    /// A file, in a format that the engine reads.
+    /// A file, in a format that the engine supports.
     case file(URL)
 }
 
@@ -63,26 +64,26 @@ public struct VideoSize: Hashable, Sendable {
     public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
 }
 
-/// Moving pictures, local or remote. The protocol has no members: a view or a program asks the engine's own type for pictures,
-/// such as `EncodedSource` of `ConfabRobots`.
+/// Video frames, local or remote. The protocol has no members: a view or a program gets frames from the engine's own
+/// type, such as `EncodedSource` of `ConfabRobots`.
 public protocol VideoSource: AnyObject, Sendable {}
 
-/// Media of this device: a camera, a file, or anything else that an engine can send. A custom source is a type of your own that
-/// your engine understands.
+/// Media of this device: a camera, a file, or anything else that an engine can send. For a custom source, define a type
+/// of your own that your engine supports.
 public protocol LocalMedia: AnyObject, Sendable {
     /// Whether there is audio.
     var hasAudio: Bool { get }
-    /// The pictures, for the own preview; nil if there is no video.
+    /// The video, for the local preview; nil if there is none.
     var video: (any VideoSource)? { get }
     /// The size of the video in pixels; nil if unknown or without video.
     var size: VideoSize? { get }
-    /// The layers in which the video is encoded already, the largest first; nil if the engine encodes it.
+    /// The layers in which the video is already encoded, largest first; nil if the engine encodes it.
     var layers: [Layer]? { get }
-    /// What the video shows. Calls, rooms and the roulette tell it to the others.
+    /// What the video shows. Calls, rooms and the roulette report it to the others.
     var videoKind: MediaStream.VideoKind { get }
     /// Enables or disables audio and video. Disabled audio is silent, disabled video is black or stops. Nil changes nothing.
     func setEnabled(audio: Bool?, video: Bool?) async
-    /// Stops for good, and releases the device or file.
+    /// Stops permanently, and releases the device or file.
     func stop() async
 }
 
@@ -97,11 +98,11 @@ extension LocalMedia {
 public protocol RemoteMedia: AnyObject, Sendable {
     /// Whether this is audio or video.
     var kind: TrackKind { get }
-    /// The pictures; nil for audio.
+    /// The video; nil for audio.
     var video: (any VideoSource)? { get }
-    /// Plays or shows the media, or does not. The media still arrives.
+    /// Sets whether to play or show the media. It arrives in either case.
     func setEnabled(_ enabled: Bool) async
-    /// Sets the volume of audio from 0, silent, to 1, unchanged. Without effect for video.
+    /// Sets the volume of audio from 0, silent, to 1, unchanged. Has no effect on video.
     func setVolume(_ volume: Double) async
 }
 
@@ -109,7 +110,7 @@ public protocol RemoteMedia: AnyObject, Sendable {
 public enum TrackKind: String, Hashable, Sendable, CaseIterable {
     /// Sound.
     case audio
-    /// Pictures.
+    /// Video frames.
     case video
 }
 
@@ -117,7 +118,7 @@ public enum TrackKind: String, Hashable, Sendable, CaseIterable {
 public struct Layer: Hashable, Sendable {
     /// The restriction identifier, such as `f`, `h` or `q` (RFC 8851).
     public var rid: String
-    /// By what to divide width and height, at least 1.
+    /// The divisor of width and height, at least 1.
     public var scale: Double
     /// The maximum bitrate in bits per second; nil for no maximum.
     public var maxBitrate: Int?

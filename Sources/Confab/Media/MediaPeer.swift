@@ -4,26 +4,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A peer connection, as in WebRTC's `RTCPeerConnection`. The SDK calls one method at a time and waits for its end, except for
-/// `statistics` and `close`.
+/// A peer connection, as in WebRTC's `RTCPeerConnection`. The SDK calls one method at a time and waits until it
+/// returns, except for `statistics` and `close`.
 public protocol MediaPeer: AnyObject, Sendable {
-    /// What happens on the connection, in order. There is one consumer. The sequence ends after `close`.
+    /// The events of the connection, in order. There is one consumer. The sequence ends after `close`.
     var events: AsyncStream<PeerEvent> { get }
 
     /// Adds a transceiver.
     ///
     /// - Throws: an error with the code `media_failed` if the source cannot be sent.
     func add(_ transceiver: TransceiverSetup) async throws(ConfabError) -> TransceiverHandle
-    /// Sends other media over a transceiver, or none, without a new negotiation.
+    /// Sends other media over a transceiver, or none, without renegotiation.
     ///
-    /// - Throws: an error with the code `media_failed` if the source cannot be sent. The SDK then replaces the former source by none.
+    /// - Throws: an error with the code `media_failed` if the source cannot be sent. The SDK then sets no source
+    ///   instead.
     func replace(_ transceiver: TransceiverHandle, with source: (any LocalMedia)?) async throws(ConfabError)
     /// Changes the direction of a transceiver. It takes effect with the next negotiation.
     func setDirection(_ direction: MediaDirection, of transceiver: TransceiverHandle) async
-    /// Sends exactly the layers with these RIDs, without a new negotiation; nil for all. None at all stops the video, also one
-    /// without layers.
+    /// Sends exactly the layers with these RIDs, without renegotiation; nil for all. An empty array stops the video,
+    /// even one without layers.
     func activate(_ rids: [String]?, on transceiver: TransceiverHandle) async
-    /// The `mid` of a transceiver (RFC 8829 §5.2.1); nil before the first description.
+    /// Returns the `mid` of a transceiver (RFC 8829 §5.2.1); nil before the first description.
     func mid(of transceiver: TransceiverHandle) async -> String?
 
     /// Creates an offer and sets it as the local description.
@@ -36,25 +37,25 @@ public protocol MediaPeer: AnyObject, Sendable {
     ///
     /// - Throws: an error with the code `media_failed` if the description cannot be used.
     func accept(_ description: PeerDescription) async throws(ConfabError)
-    /// Takes back the local offer.
+    /// Rolls back the local offer.
     func rollback() async throws(ConfabError)
-    /// Adds a candidate of the other end; nil for the end of its candidates. A candidate that cannot be used is ignored.
+    /// Adds a remote candidate; nil for the end of candidates. A candidate that cannot be used is ignored.
     func addCandidate(_ candidate: PeerCandidate?) async
-    /// Uses other ICE servers from the next ICE restart.
+    /// Replaces the ICE servers. The new ones are used from the next ICE restart.
     func setServers(_ servers: [PeerConfiguration.Server], relayOnly: Bool) async
 
-    /// What arrives over the transceiver with this `mid`; nil if there is none.
+    /// Returns the media that arrives over the transceiver with this `mid`; nil if there is none.
     func remote(_ mid: String) async -> (any RemoteMedia)?
-    /// Reports ``PeerEvent/firstFrame(mid:)`` again, for the next frame, because another stream is about to arrive over this
-    /// transceiver.
+    /// Reports ``PeerEvent/firstFrame(mid:)`` again for the next frame, because another stream is about to arrive over
+    /// this transceiver.
     func expectFrame(_ mid: String) async
-    /// Counters of everything that is sent and received.
+    /// Returns the counters of all sent and received media.
     func statistics() async -> [Statistic]
-    /// Closes the connection. It stays closed.
+    /// Closes the connection permanently.
     func close() async
 }
 
-/// How to make a peer connection.
+/// The configuration of a peer connection.
 public struct PeerConfiguration: Hashable, Sendable {
     /// A STUN or TURN server, with the members of `RTCIceServer`.
     public struct Server: Hashable, Sendable {
@@ -72,7 +73,7 @@ public struct PeerConfiguration: Hashable, Sendable {
 
     /// The ICE servers.
     public var servers: [Server]
-    /// Whether to use only TURN, so that the other end does not learn this device's address.
+    /// Whether to use only TURN, which hides this device's IP address from the other peer.
     public var relayOnly: Bool
     /// Creates a configuration.
     public init(servers: [Server] = [], relayOnly: Bool = false) {
@@ -86,14 +87,14 @@ public struct TransceiverSetup: Sendable {
     public var kind: TrackKind
     /// Whether it sends, receives or both.
     public var direction: MediaDirection
-    /// What to send: the audio or the video of this media; nil for nothing.
+    /// The media whose audio or video is sent; nil for none.
     public var source: (any LocalMedia)?
     /// The simulcast layers to send, from the largest to the smallest; empty for one encoding without RID.
     public var layers: [Layer]
     /// The id of the `MediaStream` in the description (`a=msid`); nil for none.
     public var streamID: String?
 
-    /// Creates a setup that sends and receives nothing more than the direction says.
+    /// Creates a setup without layers and without a stream id.
     public init(_ kind: TrackKind, _ direction: MediaDirection, source: (any LocalMedia)? = nil) {
         (self.kind, self.direction, self.source) = (kind, direction, source)
         (layers, streamID) = ([], nil)
@@ -110,13 +111,13 @@ public struct TransceiverHandle: Hashable, Sendable {
 
 /// The direction of a transceiver (RFC 8829 §4.2.4).
 public enum MediaDirection: String, Hashable, Sendable {
-    /// Media goes from this device to the other end.
+    /// This device sends media.
     case sendOnly = "sendonly"
-    /// Media comes from the other end.
+    /// This device receives media.
     case receiveOnly = "recvonly"
-    /// Media goes both ways.
+    /// This device sends and receives media.
     case sendAndReceive = "sendrecv"
-    /// Neither.
+    /// This device neither sends nor receives media.
     case inactive
 }
 
@@ -132,7 +133,7 @@ public struct PeerDescription: Hashable, Sendable {
 
     /// Whether this is an offer or an answer.
     public var kind: Kind
-    /// The text, at most 256 KiB.
+    /// The SDP, at most 256 KiB.
     public var sdp: String
     /// Creates a description.
     public init(_ kind: Kind, sdp: String) { (self.kind, self.sdp) = (kind, sdp) }
@@ -161,9 +162,10 @@ public enum PeerEvent: Hashable, Sendable {
     case state(PeerState)
     /// A local candidate was found; nil at the end of candidates. Not needed if the descriptions contain all candidates.
     case candidate(PeerCandidate?)
-    /// Something changed that needs an offer. The SDK offers by itself after its own changes, so this is only a hint.
+    /// A change requires an offer. The SDK makes offers after its own changes anyway, so this is only a hint.
     case negotiationNeeded
-    /// The other end sends a track. The stream id is the `MediaStream` id of the description; nil if there is none.
+    /// The other peer sends a track. The stream id is the id of the `MediaStream` in the description; nil if there is
+    /// none.
     case track(mid: String, TrackKind, streamID: String?)
     /// The first packet arrived over this transceiver since its last negotiation.
     case firstPacket(mid: String)
@@ -178,13 +180,13 @@ public enum PeerState: String, Hashable, Sendable {
     case new
     /// ICE or DTLS is in progress.
     case connecting
-    /// Media flows.
+    /// Media can flow.
     case connected
-    /// No answer from the other end for a short time. It may come back by itself.
+    /// The other peer has not responded for a short time. The connection may recover without a restart.
     case disconnected
     /// An ICE restart is needed.
     case failed
-    /// Closed for good.
+    /// Closed permanently.
     case closed
 }
 
@@ -198,16 +200,16 @@ public struct Statistic: Hashable, Sendable {
         case received
     }
 
-    /// Why a video is not as large or as smooth as it could be. The words are those of WebRTC's `qualityLimitationReason` for
-    /// sent video, and those of the server for received video.
+    /// Why a video is not as large or as smooth as it could be. The values are those of WebRTC's
+    /// `qualityLimitationReason` for sent video, and those of the server for received video.
     public enum Limitation: String, Hashable, Sendable {
         /// Nothing limits it.
         case unlimited = "none"
-        /// The network does not carry more.
+        /// The network cannot carry more.
         case bandwidth
         /// This device cannot encode more.
         case cpu
-        /// The subscriber has asked for another size or frame rate.
+        /// The subscriber requested another size or frame rate.
         case size
         /// The publisher sends no better layer.
         case publisher
@@ -235,28 +237,28 @@ public struct Statistic: Hashable, Sendable {
     public var packetsLost: Int64 = 0
     /// Whole video frames, encoded or received; 0 for audio.
     public var frames: UInt64 = 0
-    /// Whole video frames that need no others; 0 for audio.
+    /// Whole video frames that do not depend on others; 0 for audio.
     public var keyFrames: UInt64 = 0
     /// The size of the most recent frame in pixels; nil for audio or if unknown.
     public var size: VideoSize?
     /// The variation of the time between packets; nil if unknown.
     public var jitter: Duration?
-    /// The round-trip time to the other end; nil if unknown.
+    /// The round-trip time to the other peer; nil if unknown.
     public var roundTripTime: Duration?
     /// The loudness of the audio from 0 to 1; nil if unknown.
     public var audioLevel: Double?
-    /// When the counters were read. An engine that does not know it leaves it nil, and the SDK sets it.
+    /// When the counters were read. If the engine leaves it nil, the SDK sets it.
     public var timestamp: Date?
-    /// The frames of the last second; nil for audio or if unknown.
+    /// The number of frames in the last second; nil for audio or if unknown.
     public var frameRate: Double?
-    /// How often the video stood still; nil for audio, for sent video, or if unknown.
+    /// How often the video froze; nil for audio, for sent video, or if unknown.
     public var freezes: UInt64?
-    /// How long the video stood still in total; nil for audio, for sent video, or if unknown.
+    /// How long the video was frozen in total; nil for audio, for sent video, or if unknown.
     public var freezeDuration: Duration?
     /// Why the video is not as large or as smooth as it could be; nil for audio or if unknown.
     public var limitation: Limitation?
-    /// What the connection carries in the direction of this media, in bits per second, as congestion control estimates it; nil
-    /// if unknown, or if nothing limits it.
+    /// The bitrate that the connection can carry in the direction of this media, in bits per second, as congestion
+    /// control estimates it; nil if unknown, or if nothing limits it.
     public var availableBitrate: Int?
 
     /// Creates a statistic with all counters at 0.

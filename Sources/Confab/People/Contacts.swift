@@ -1,6 +1,6 @@
 import Wire
 
-/// People who met and both wanted to keep in touch.
+/// This person's contacts: people they met, where both wanted to keep in touch.
 public actor Contacts {
     /// Where two people met.
     public enum Meeting: Hashable, Sendable {
@@ -14,13 +14,13 @@ public actor Contacts {
         }
     }
 
-    /// What happened to contacts.
+    /// An event about contacts.
     public enum Event: Hashable, Sendable {
         /// The other person wants to keep in touch.
         case asked(Meeting)
         /// A person became a contact, because both wanted it.
         case added(Person, Meeting?)
-        /// A contact has another name, or went online or offline.
+        /// A contact changed their name, or went online or offline.
         case changed(Person)
         /// A person is no longer a contact.
         case removed(PersonID)
@@ -46,20 +46,21 @@ public actor Contacts {
         desk.onClose { source.finish() }
     }
 
-    /// What happens to contacts.
+    /// The events about contacts.
     nonisolated public var events: Events<Event> { source.events }
 
-    /// Says that this person wants to keep in touch with the partner of a chat, up to 60 s after its end.
+    /// Offers the partner of a chat to keep in touch, up to 60 s after its end. The two become contacts if both do so.
     ///
-    /// - Throws: `not_found`, `not_permitted` with 500 contacts.
+    /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
     public func keep(match: MatchID) async throws(ConfabError) { try await way.ask(.keep(.init(match: match))) }
 
-    /// Says that this person wants to keep in touch with the other person of a call, up to an hour after its end.
+    /// Offers the other person of a call to keep in touch, up to an hour after its end. The two become contacts if both
+    /// do so.
     ///
-    /// - Throws: `not_found`, `not_permitted` with 500 contacts.
+    /// - Throws: `not_found`, or `not_permitted` if this person already has 500 contacts.
     public func keep(call: CallID) async throws(ConfabError) { try await way.ask(.keep(.init(call: call))) }
 
-    /// All contacts, at most 500.
+    /// Returns all contacts, at most 500.
     public func list() async throws(ConfabError) -> [Person] {
         guard case .contact(.list(let list)) = try await way.ask(.list) else { throw .noAnswer }
         return list.people.map(Person.init)
@@ -69,7 +70,7 @@ public actor Contacts {
     public func remove(_ id: PersonID) async throws(ConfabError) { try await way.ask(.remove(.init(person: id))) }
 }
 
-/// Push notifications of calls to a device on which the application does not run.
+/// Push notifications of calls, for a device on which the application is not running.
 public actor Push {
     private let way: WayCore<PushMachine>
     private let source: EventSource<ConfabError>
@@ -81,10 +82,11 @@ public actor Push {
         desk.onClose { source.finish() }
     }
 
-    /// Why the device could not be registered again after a restart.
+    /// The errors of registering the device again after the connection was replaced.
     nonisolated public var failures: Events<ConfabError> { source.events }
 
-    /// Registers a device token of the Apple Push Notification service. The SDK registers it again after a restart.
+    /// Registers a device token of the Apple Push Notification service. The SDK registers it again after the connection
+    /// was replaced.
     ///
     /// - Parameters:
     ///   - token: the device token, in hexadecimal.
@@ -94,7 +96,7 @@ public actor Push {
         try await way.ask(.register(.init(kind: .apns, endpoint: token, sandbox: isSandbox)))
     }
 
-    /// Ends the notifications to a device token.
+    /// Stops the notifications to a device token.
     public func unregister(token: String) async throws(ConfabError) {
         try await way.ask(.unregister(.init(endpoint: token)))
     }

@@ -1,6 +1,6 @@
 import Wire
 
-/// The rules of contacts: requests, and what the server tells about contacts.
+/// The state machine of contacts: requests, and messages from the server about contacts.
 struct ContactsMachine: WayMachine, Equatable {
     enum News: Equatable, Sendable {
         case asked(MeetingReference)
@@ -37,8 +37,8 @@ struct ContactsMachine: WayMachine, Equatable {
     }
 }
 
-/// The rules of push notifications: the device is registered again after each restart of the connection, because the server
-/// may have lost it with the person's data.
+/// The state machine of push notifications. It registers the device again after each restart of the connection, because
+/// the server may have lost the registration with the person's data.
 struct PushMachine: WayMachine, Equatable {
     typealias News = ConfabError
     typealias Deed = Never
@@ -100,7 +100,7 @@ struct PushMachine: WayMachine, Equatable {
 }
 
 extension Requests where Purpose == WayCaller {
-    /// Handles everything about requests that have no purpose but their answer.
+    /// Handles an event of the connection for requests without a purpose other than their answer.
     mutating func handle<News, Deed>(_ news: LineNews) -> [WayEffect<News, Deed>] {
         switch news {
         case .connected: return released()

@@ -1,6 +1,6 @@
 import Wire
 
-/// People who are near this person. The server keeps only a coarse location, and tells distances only in steps.
+/// People near this person. The server keeps only a coarse location, and sends distances only in steps.
 ///
 /// ```swift
 /// try await client.nearby.move(to: Position(latitude: 52.52, longitude: 13.41))
@@ -21,11 +21,11 @@ public actor Nearby {
     public struct Neighbor: Hashable, Sendable, Identifiable {
         /// The person's id, by which they can be called.
         public let id: PersonID
-        /// What others see, as the person chose it.
+        /// The name that the person chose for others to see.
         public let name: String
-        /// At most so far away, in the unit of the page.
+        /// The maximum distance of the person, in the unit of the page.
         public let distance: Int
-        /// Whether the person is in a chat or call, or does not want to be disturbed.
+        /// Whether the person is in a chat or call, or has do-not-disturb on.
         public let isBusy: Bool
 
         init(_ row: NearbyRow) { (id, name, distance, isBusy) = (row.person, row.name, row.distance, row.busy) }
@@ -33,13 +33,13 @@ public actor Nearby {
 
     /// A page of the list, nearest people first.
     public struct Page: Hashable, Sendable {
-        /// Those on this page, nearest first.
+        /// The people on this page, nearest first.
         public let people: [Neighbor]
         /// The unit of the distances.
         public let unit: Unit
         /// The radius, in `unit`, rounded up to a step.
         public let radius: Int
-        /// What to pass as `after` for the next page; nil on the last.
+        /// The value of `after` for the next page; nil on the last page.
         public let next: String?
 
         init(_ rows: NearbyRows) {
@@ -62,11 +62,11 @@ public actor Nearby {
     private let pages: EventSource<Page>
     private let source: EventSource<Event>
 
-    /// What happened to the location.
+    /// An event about the location.
     public enum Event: Hashable, Sendable {
-        /// It was deleted on another device, so this person is not listed any longer.
+        /// It was deleted on another device, so this person is no longer listed.
         case positionForgotten
-        /// What was sent again after a restart was refused.
+        /// The server rejected the location or list that the SDK sent again after the connection was replaced.
         case failed(ConfabError)
     }
 
@@ -89,10 +89,10 @@ public actor Nearby {
         }
     }
 
-    /// What happens to the location.
+    /// The events about the location.
     nonisolated public var events: Events<Event> { source.events }
 
-    /// Tells the server where this person is.
+    /// Sends this person's location to the server.
     ///
     /// - Throws: `not_present` before ``Presence/appear(_:)``, `position_invalid`, `position_too_fast`.
     public func move(to position: Position) async throws(ConfabError) {
@@ -107,8 +107,8 @@ public actor Nearby {
     /// - Parameters:
     ///   - unit: the unit of all distances.
     ///   - radius: how far away people may be, in `unit`. The server rounds it up to a step.
-    ///   - after: ``Page/next`` of the page before; nil for the first.
-    /// - Returns: the page, and again after each change.
+    ///   - after: ``Page/next`` of the previous page; nil for the first.
+    /// - Returns: the page, and an updated page after each change.
     /// - Throws: `position_unknown` before ``move(to:)``, `rate_limited`.
     public func watch(unit: Unit = .kilometers, radius: Int = 320, after: String? = nil) async throws(ConfabError)
         -> Events<Page>

@@ -1,13 +1,14 @@
 import Wire
 
-/// The rules of people nearby: one location, and one watched page. Both are sent again after a restart of the connection.
+/// The state machine of people nearby: one location, and one watched page. Both are sent again after a restart of the
+/// connection.
 struct NearbyMachine: WayMachine, Equatable {
     enum News: Equatable, Sendable {
         /// The watched page, after it was requested and after each change.
         case page(NearbyRows)
         /// The location was deleted on another device.
         case positionForgotten
-        /// What was sent again after a restart was refused.
+        /// The server rejected the location or page request that was sent again after a restart.
         case failed(ConfabError)
     }
 
@@ -21,7 +22,7 @@ struct NearbyMachine: WayMachine, Equatable {
     }
 
     private enum Purpose: Equatable, Sendable {
-        /// `turn`: how often the location had been deleted.
+        /// `turn` is the value of `forgotten` when the request was sent.
         case move(WayCaller, NearbyVerb.Move, turn: Int)
         case watch(WayCaller, NearbyVerb.Watch, former: NearbyVerb.Watch?)
         case ask(WayCaller)
@@ -51,7 +52,7 @@ struct NearbyMachine: WayMachine, Equatable {
         }
     }
 
-    /// The person is offline on this device.
+    /// Drops the location, because the person went offline on this device.
     mutating func presenceLeft() {
         dropPosition()
     }
@@ -104,7 +105,7 @@ struct NearbyMachine: WayMachine, Equatable {
     }
 
     private mutating func listed(_ result: WayResult) -> [Effect] {
-        // Ignore the answer to a request that is no longer wanted.
+        // Ignore the answer if the page is no longer watched.
         guard case .success(.nearby(.list(let list))) = result, watched != nil else { return [] }
         let rows = NearbyRows(list)
         self.rows = rows
@@ -117,7 +118,7 @@ struct NearbyMachine: WayMachine, Equatable {
             rows?.apply(changed)
             return rows.map { [.tell(.page($0))] } ?? []
         case .presence(.own(let own)) where !own.hasPosition && (position != nil || watched != nil):
-            // Deleted on another device, so this one must not send it again later.
+            // The location was deleted on another device, so this device must not send it again later.
             dropPosition()
             return [.tell(.positionForgotten)]
         case .presence(.unlinked), .presence(.deleted):
@@ -136,7 +137,7 @@ struct NearbyMachine: WayMachine, Equatable {
     private mutating func stopWatching() { (watched, rows) = (nil, nil) }
 }
 
-/// The rows of one page of the people nearby: the server's list with all later changes applied.
+/// The rows of one page of people nearby: the server's list, with all later changes applied.
 struct NearbyRows: Equatable, Sendable {
     let unit: DistanceUnit
     let radius: Int

@@ -6,14 +6,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// This person, as other people see them. Other people can see and call a person who has appeared.
+/// This person, as other people see them. After ``appear(_:)`` other people can see and call this person.
 ///
 /// ```swift
 /// let me = try await client.presence.appear(Settings(name: "Ada"))
 /// print("Others call me at \(me.id)")
 /// ```
 ///
-/// After a restart of the connection the person appears again by themselves.
+/// After the connection has been replaced, the SDK makes the person appear again.
 public actor Presence {
     /// Who may call a person.
     public enum Ringable: String, Hashable, Sendable, CaseIterable {
@@ -25,18 +25,18 @@ public actor Presence {
         case nobody
     }
 
-    /// A person's name and settings. Nil keeps the present value. The server keeps them for all devices of the person.
+    /// A person's name and settings. Nil keeps the current value. The server keeps them for all devices of the person.
     public struct Settings: Hashable, Sendable {
         /// The name, at most 40 characters; empty for a generated one.
         public var name: String?
         /// Whether other people see the person in lists, and contacts see the person online.
         public var isVisible: Bool?
-        /// Whether callers always hear that the person is busy.
+        /// Whether the person always appears busy to callers.
         public var doNotDisturb: Bool?
         /// Who may call the person.
         public var ringable: Ringable?
 
-        /// Creates settings. Nil keeps the present value.
+        /// Creates settings. Nil keeps the current value.
         public init(
             name: String? = nil, isVisible: Bool? = nil, doNotDisturb: Bool? = nil, ringable: Ringable? = nil
         ) {
@@ -53,13 +53,13 @@ public actor Presence {
 
     /// This person.
     public struct Me: Hashable, Sendable, Identifiable {
-        /// The public id, by which others call this person.
+        /// The public id, which others use to call this person.
         public let id: PersonID
         /// The name that others see.
         public let name: String
         /// Whether others see this person in lists.
         public let isVisible: Bool
-        /// Whether callers always hear that this person is busy.
+        /// Whether this person always appears busy to callers.
         public let doNotDisturb: Bool
         /// Who may call this person.
         public let ringable: Ringable
@@ -96,15 +96,15 @@ public actor Presence {
         public let validFor: Duration
     }
 
-    /// What happened to this person.
+    /// An event about this person.
     public enum Event: Hashable, Sendable {
         /// The name or a setting changed, here or on another device.
         case changed(Me)
-        /// This device was unlinked, and is a person of its own now.
+        /// This device was unlinked, and is now a separate person.
         case unlinked
-        /// The person was deleted. This device is another person now.
+        /// The person was deleted. This device is now another person.
         case deleted
-        /// The settings that were sent again after a restart were refused.
+        /// The server rejected the settings that the SDK sent again after the connection was replaced.
         case failed(ConfabError)
     }
 
@@ -134,9 +134,9 @@ public actor Presence {
         desk.onClose { source.finish() }
     }
 
-    /// What happens to this person. Iterations begin with the present settings, if they are known.
+    /// The events about this person. An iteration begins with the current settings, if they are known.
     nonisolated public var events: Events<Event> { source.events }
-    /// This person, as the server told last; nil before ``appear(_:)``.
+    /// This person, as last reported by the server; nil before ``appear(_:)``.
     nonisolated public var me: Me? { way.read(\.own).map(Me.init) }
 
     /// Goes online on this device. Connects the client if needed.
@@ -173,47 +173,47 @@ public actor Presence {
     /// Blocks a person: the two no longer see, call or meet each other.
     public func block(_ id: PersonID) async throws(ConfabError) { try await way.ask(.plain(.block(.init(person: id)))) }
 
-    /// Ends the blocking of a person.
+    /// Unblocks a person.
     public func unblock(_ id: PersonID) async throws(ConfabError) {
         try await way.ask(.plain(.unblock(.init(person: id))))
     }
 
-    /// The people that this person has blocked. Use their ids only with ``unblock(_:)``.
+    /// Returns the people that this person has blocked. Their ids are valid only for ``unblock(_:)``.
     public func blocked() async throws(ConfabError) -> [Person] {
         guard case .presence(.blocked(let list)) = try await way.ask(.plain(.blocked)) else { throw .noAnswer }
         return list.people.map(Person.init)
     }
 
-    /// Makes a code with which another device becomes a device of this person.
+    /// Creates a code that links another device to this person.
     public func link() async throws(ConfabError) -> LinkCode {
         guard case .presence(.linkCode(let code)) = try await way.ask(.link) else { throw .noAnswer }
         return LinkCode(code: code.code, validFor: code.expiresIn)
     }
 
-    /// Makes this device a device of the person who made the code. The connection is replaced afterwards.
+    /// Links this device to the person who created the code. The connection is replaced afterwards.
     ///
     /// - Parameters:
-    ///   - code: the code; case, hyphens and spaces do not matter.
+    ///   - code: the code. Case, hyphens and spaces are ignored.
     ///   - label: a name for this device.
     /// - Throws: `link_invalid`, `rate_limited`.
     public func useLink(_ code: String, label: String? = nil) async throws(ConfabError) {
         try await way.ask(.useLink(code: code, label: label))
     }
 
-    /// The devices of this person.
+    /// Returns the devices of this person.
     public func devices() async throws(ConfabError) -> [Device] {
         guard case .presence(.devices(let list)) = try await way.ask(.plain(.devices)) else { throw .noAnswer }
         return list.devices.map(Device.init)
     }
 
-    /// Makes a device a person of its own again.
+    /// Unlinks a device from this person. It becomes a separate person again.
     public func unlink(_ device: PersonID) async throws(ConfabError) {
         try await way.ask(.plain(.unlink(.init(device: device))))
     }
 
-    /// Deletes all that the server has about this person, on all devices.
+    /// Deletes everything that the server has about this person, on all devices.
     public func delete() async throws(ConfabError) { try await way.ask(.delete) }
 
-    /// All that the server has stored about this person, as JSON.
+    /// Returns everything that the server has stored about this person, as JSON.
     public func export() async throws(ConfabError) -> Data { try await way.desk.core.download("/v1/person") }
 }

@@ -1,16 +1,16 @@
 import Wire
 
-/// The rules of presence: the server has the values that were set last. If it lost this person's presence, it is told again
-/// before anything else about people.
+/// The state machine of presence. It makes sure that the server has the values that were set last. If the server lost
+/// this person's presence, it is sent again before any other request about people.
 struct PresenceMachine: WayMachine, Equatable {
     enum News: Equatable, Sendable {
-        /// This person's own values changed, here or on another device.
+        /// This person's settings changed, here or on another device.
         case changed(PresenceNotice.Own)
         /// This device was unlinked from the person.
         case unlinked
         /// The person was deleted.
         case deleted
-        /// Values that were sent again after a restart were refused.
+        /// The server rejected the values that were sent again after a restart.
         case failed(ConfabError)
     }
 
@@ -40,9 +40,9 @@ struct PresenceMachine: WayMachine, Equatable {
 
     static var hearsFirst: Bool { true }
 
-    /// The values of `appear` and `set`; nil: offline on this device.
+    /// The values of `appear` and `set`; nil while offline on this device.
     private var said: Appearance?
-    /// This person's own values, as the server sent them last.
+    /// This person's settings, as last sent by the server.
     private(set) var own: PresenceNotice.Own?
     private var requests = Requests<Purpose>()
 
@@ -85,7 +85,8 @@ struct PresenceMachine: WayMachine, Equatable {
     private mutating func connected(_ welcome: Welcome, _ start: LineEvent.Start) -> [Effect] {
         var effects: [Effect] = []
         if start != .resumed, let said {
-            // The server keeps a person's settings, and another device may have changed them meanwhile. A new person has none.
+            // Send the settings only to a server that created a new person. Otherwise it has kept them, and another
+            // device may have changed them meanwhile.
             let appearance = welcome.identity != nil ? said : Appearance()
             let request = requests.sendFirst(.presence(.appear(appearance)), for: .again)
             effects.append(.send(request.id, request.message))
@@ -109,11 +110,11 @@ struct PresenceMachine: WayMachine, Equatable {
             if said != nil { said = Appearance() }
             return [.finish(caller, result)]
         case .delete(let caller):
-            // The event comes before the answer, if it comes.
+            // The event arrives before the answer, if it arrives.
             let deleted = result.failureCode == nil && said != nil ? forget(.deleted) : []
             return deleted + [.finish(caller, result)]
         case .again:
-            // With another restart, it is sent again.
+            // After another restart, the request is sent again.
             guard case .failure(let error) = result, error.code != .connectionRestarted, error.code != .left else {
                 return []
             }
@@ -133,7 +134,8 @@ struct PresenceMachine: WayMachine, Equatable {
         }
     }
 
-    /// This device no longer belongs to the person. The server closes the connection next, and the client begins another.
+    /// Drops the person's values, because this device no longer belongs to the person. The server closes the connection
+    /// next, and the client opens a new one.
     private mutating func forget(_ news: News) -> [Effect] {
         (said, own) = (nil, nil)
         return [.perform(.left), .tell(news)]
@@ -141,7 +143,7 @@ struct PresenceMachine: WayMachine, Equatable {
 }
 
 extension Appearance {
-    /// Returns these values with others, where they are not nil.
+    /// Returns these values, replaced by the other values that are not nil.
     fileprivate func changed(by other: Appearance) -> Appearance {
         Appearance(
             name: other.name ?? name, visible: other.visible ?? visible,

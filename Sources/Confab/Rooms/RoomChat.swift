@@ -1,7 +1,7 @@
 import Wire
 
-/// The last messages of a room's chat, bounded as on the server (protocol §15), because an application may stay in a room all
-/// day.
+/// The last messages of a room's chat, with the same limits as on the server (protocol §15), because an application may
+/// stay in a room all day.
 struct RoomChat: Equatable, Sendable {
     private static let maxLines = 100
     private static let maxBytes = 16 * 1024
@@ -25,9 +25,10 @@ struct RoomChat: Equatable, Sendable {
         lines.removeAll { $0.file?.id == file }
     }
 
-    /// Adds the lines that a rejoined room has. A room that began again has none of ours, which stay.
+    /// Adds the chat lines of a rejoined room. If the room was created again, it does not have the previous lines,
+    /// which are kept.
     ///
-    /// - Returns: those that were not known.
+    /// - Returns: the lines that were not known.
     mutating func catchUp(_ others: [RoomLine]) -> [RoomLine] {
         let known = Set(lines)
         let fresh = others.filter { !known.contains($0) }

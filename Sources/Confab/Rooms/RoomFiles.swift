@@ -5,15 +5,15 @@ import Wire
 public struct SharedFile: Hashable, Sendable, Identifiable {
     /// The id of the file.
     public let id: RoomFileID
-    /// The name, at most 200 bytes. It has no characters that lead out of a folder, or that hide what kind of file it is.
+    /// The name, at most 200 bytes. It has no characters that lead out of a folder or that hide the file's type.
     public let name: String
     /// The size in bytes.
     public let size: Int
 
     init(_ file: Wire.RoomFile, named name: String) { (id, self.name, size) = (file.id, Self.safe(name), file.size) }
 
-    /// A name for any file system, because an application may use it in a path, and the server chooses it. Names from an honest
-    /// server stay as they are.
+    /// Returns a name that is safe on any file system, because the server chooses it and an application may use it in a
+    /// path. Names from an honest server do not change.
     static func safe(_ name: String) -> String {
         var safe = String.UnicodeScalarView()
         var bytes = 0
@@ -29,33 +29,33 @@ public struct SharedFile: Hashable, Sendable, Identifiable {
     }
 }
 
-/// How much of a file was sent or received.
+/// The progress of sending or receiving a file.
 public struct TransferProgress: Hashable, Sendable {
-    /// Bytes so far.
+    /// The number of bytes so far.
     public let bytes: Int
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     public let size: Int
-    /// From 0 to 1.
+    /// The fraction of the file so far, from 0 to 1.
     public var fraction: Double { size > 0 ? Double(bytes) / Double(size) : 1 }
 }
 
-// Files go through the server (`protocol/rooms.md`). The server decides who may do what; this side keeps what it sends and
+// Files go through the server (`protocol/rooms.md`). The server checks permissions; this side limits what it sends and
 // receives to the announced sizes.
 extension Room {
     /// The files in the chat, oldest first.
     nonisolated public var files: [SharedFile] { chat.compactMap(\.file) }
-    /// The maximum size of a file in bytes; nil if the server takes no files.
+    /// The maximum size of a file in bytes; nil if the server does not accept files.
     nonisolated public var maxFileSize: Int? { access?.maxSize }
 
-    /// Sends a file to everyone, and returns when the server has it. It appears in the chat. If the task is cancelled, the file
-    /// is not sent.
+    /// Sends a file to everyone, and returns when the server has received it. It appears in the chat. If the task is
+    /// cancelled, the file is not sent.
     ///
     /// - Parameters:
     ///   - file: a file on this device.
-    ///   - name: the name to show, at most 200 bytes without `/ \ : * ? " < > |`; nil for that of the file.
+    ///   - name: the name to show, at most 200 bytes without `/ \ : * ? " < > |`; nil for the file's own name.
     ///   - progress: called on any thread. It must return quickly.
-    /// - Throws: `not_joined`, `file_unreadable`, `not_found` if the server takes no files, `message_too_large`, `invalid_name`,
-    ///   `storage_quota`, `rate_limited` and others, or an error of the connection.
+    /// - Throws: `not_joined`, `file_unreadable`, `not_found` if the server does not accept files, `message_too_large`,
+    ///   `invalid_name`, `storage_quota`, `rate_limited` and others, or an error of the connection.
     public func send(
         _ file: URL, as name: String? = nil, progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(ConfabError) {
@@ -86,7 +86,8 @@ extension Room {
     ///
     /// - Parameters:
     ///   - file: the file.
-    ///   - destination: where to write it. It exists only when it is complete; a file that is there is replaced.
+    ///   - destination: where to write it. The file appears there only when it is complete, and replaces an existing
+    ///     file.
     ///   - progress: called on any thread. It must return quickly.
     /// - Throws: `not_joined`, `not_found` if the file was deleted, `file_unwritable`, or an error of the connection.
     public func download(
@@ -133,13 +134,13 @@ extension ConfabError.Code {
 }
 
 extension ConfabError {
-    fileprivate static let noFiles = ConfabError(.notFound, "This server takes no files in rooms. Send a link instead.")
+    fileprivate static let noFiles = ConfabError(.notFound, "Files are disabled on this server. Send a link instead.")
     fileprivate static let emptyFile = ConfabError(.fileUnreadable, "This file is empty. Choose another one.")
     fileprivate static func unreadable(_ error: any Error) -> ConfabError {
         ConfabError(.fileUnreadable, "This file cannot be read. Choose another one.", cause: error)
     }
     fileprivate static func unwritable(_ error: any Error) -> ConfabError {
-        ConfabError(.fileUnwritable, "The file cannot be written. Choose another folder, or make space.", cause: error)
+        ConfabError(.fileUnwritable, "The file cannot be written. Choose another folder or free space.", cause: error)
     }
     fileprivate static func fileTooLarge(_ size: Int) -> ConfabError {
         ConfabError(.messageTooLarge, "This file is too large. The server allows \(size) bytes; send a smaller one.")

@@ -1,17 +1,17 @@
 import Wire
 
-/// The session of the current room, and the own media. Turns what the machine tells into events of the room.
+/// The session of the current room, and the local media. Turns events of the state machine into events of the room.
 final class RoomMedia: Sendable {
     private struct State: Sendable {
-        /// The events of the current room; nil outside of one.
+        /// The events of the current room; nil if there is none.
         var source: EventSource<Room.Event>?
         var stay: Stay?
-        /// The number of the stay.
+        /// The number of the session membership.
         var number = 0
-        /// What is sent in this room, also after joining again.
+        /// Which local media is sent in this room, also after rejoining.
         var sending = Stay.Sending()
         var own: (any LocalMedia)?
-        /// What calls of `join` want to know.
+        /// The `onWaiting` closures of pending calls of `join`.
         var onWaiting: [Int: @Sendable () -> Void] = [:]
         var waitingCount = 0
     }
@@ -30,15 +30,15 @@ final class RoomMedia: Sendable {
 
     private var way: WayCore<RoomsMachine>? { weakWay.withLock { $0.way } }
     var source: EventSource<Room.Event>? { state.withLock { $0.source } }
-    /// The current room. The application may keep it or not: it holds this object, not the other way around.
+    /// The current room. It holds this object, not the other way around, so the application need not keep it.
     var room: Room? {
         guard let way, let source else { return nil }
         return Room(way, self, source)
     }
     var session: Session? { state.withLock { $0.stay?.session } }
 
-    /// Calls a closure when a host must let this person in, until the returned token is released. The closure may hold the
-    /// application's objects, so it is not kept longer.
+    /// Calls a closure when a host must admit this person, until the returned token is released. The closure may hold
+    /// objects of the application, so it is not kept longer.
     func onWaiting(_ body: (@Sendable () -> Void)?) -> Listening? {
         guard let body else { return nil }
         let number = state.withLock { state in
@@ -103,7 +103,7 @@ final class RoomMedia: Sendable {
         }
     }
 
-    /// The events of the current room, unless this stay is an earlier one.
+    /// Returns the events of the current room; nil if this session membership is not the current one.
     private func source(of number: Int) -> EventSource<Room.Event>? {
         state.withLock { $0.stay == nil || $0.number != number ? nil : $0.source }
     }

@@ -1,10 +1,10 @@
 import Wire
 
-/// A room that this person is in: its people, its options and its chat. It stays the same when the room is joined again.
+/// A room that this person is in: its people, its options and its chat. It is kept when the room is rejoined.
 struct RoomState: Equatable, Sendable {
     typealias Effect = RoomsMachine.Effect
 
-    /// How many people, and how many who wait, are kept: more than a room has.
+    /// The maximum number of people in the room, and of people waiting, to keep. No room has that many.
     private static let maxPeople = Limits.routedRoom * 2
 
     private(set) var name: RoomName
@@ -14,12 +14,12 @@ struct RoomState: Equatable, Sendable {
     private(set) var role: RoomRole
     /// Everyone, in the order of joining.
     private(set) var people: [RoomMember]
-    /// People who wait, if this person may let them in.
+    /// People who wait to be admitted, if this person may admit them.
     private(set) var knocks: [RoomKnock] = []
     private(set) var chat = RoomChat()
-    /// This person's own connection.
+    /// This person's connection.
     private(set) var connection: ConnectionID?
-    /// What this person needs to send and to download files; nil if the server takes none.
+    /// The access for sending and downloading files; nil if the server does not accept files.
     private(set) var files: RoomFileAccess?
     var isReconnecting = false
     var isInSession = false
@@ -36,7 +36,7 @@ struct RoomState: Equatable, Sendable {
         joined.people.prefix(maxPeople).map(RoomMember.init)
     }
 
-    /// Takes the answer to joining again, and tells what has changed since.
+    /// Handles the answer to rejoining, and reports what has changed since.
     mutating func enter(_ joined: RoomNotice.Joined, as connection: ConnectionID?) -> [Effect] {
         (name, id, self.connection, files) = (joined.name, joined.room, connection, joined.files)
         // The server tells the knocks again.
@@ -69,7 +69,7 @@ struct RoomState: Equatable, Sendable {
         case .fileRemoved(let removed):
             chat.remove(removed.id)
             return [.tell(.fileRemoved(removed.id))]
-        // Only answers of requests, or about the stay itself.
+        // These are answers to requests, or concern this person's membership.
         case .joined, .waiting, .refused, .upload, .ended: return []
         }
     }
@@ -99,21 +99,21 @@ struct RoomState: Equatable, Sendable {
         return [.tell(.role(role))]
     }
 
-    /// The request to join this room again. If it is gone, it is created as it was, but not locked: everyone else must come in
-    /// again, too.
+    /// Returns the request to rejoin this room. If the room no longer exists, it is created again with the same
+    /// options, but not locked, because everyone else must rejoin too.
     ///
     /// - Parameters:
-    ///   - password: the password with which this person joined; nil for none.
-    ///   - token: the application's token with which this person joined; nil for none.
+    ///   - password: the password that this person joined with; nil for none.
+    ///   - token: the application's token that this person joined with; nil for none.
     func request(password: String?, token: String?) -> RoomVerb.Join {
         var changes = RoomChanges()
-        // A server refuses a capacity of 0, which it may have told.
+        // The server rejects a capacity of 0, although it may have sent one.
         (changes.media, changes.capacity) = (options.media, options.capacity > 0 ? options.capacity : nil)
         (changes.lobby, changes.chat) = (options.lobby, options.chat)
         (changes.share, changes.persistent) = (options.share, options.persistent)
         if options.password {
             changes.password = password
-            // Who does not know the password must not open the room to everyone.
+            // A person without the password must not open the room to everyone.
             if password == nil { changes.lobby = true }
         }
         let name = people.first { $0.id == connection }?.name ?? ""

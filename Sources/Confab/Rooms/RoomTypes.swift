@@ -3,13 +3,13 @@ import Wire
 
 /// A person in a room. Names need not be unique; the connection is.
 public struct RoomMember: Hashable, Sendable, Identifiable {
-    /// What a person may do in a room.
+    /// A person's role in a room.
     public enum Role: String, Hashable, Sendable, CaseIterable {
-        /// Does everything, and chooses hosts and cohosts.
+        /// May do everything, including choosing hosts and cohosts.
         case host
-        /// Does what a host does, but cannot change roles or remove hosts and cohosts.
+        /// May do everything that a host may, except change roles or remove hosts and cohosts.
         case cohost
-        /// Publishes, subscribes and writes.
+        /// May publish, subscribe and write in the chat.
         case guest
 
         init(_ role: RoomRole) { self = Role(rawValue: role.rawValue) ?? .guest }
@@ -20,7 +20,7 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
     public enum Presence: String, Hashable, Sendable, CaseIterable {
         /// The person is in the room.
         case connected
-        /// The connection dropped. The person keeps the place and may come back.
+        /// The connection dropped. The person keeps their place and may reconnect.
         case reconnecting
         /// The person is no longer in the room.
         case left
@@ -30,7 +30,7 @@ public struct RoomMember: Hashable, Sendable, Identifiable {
     public let id: ConnectionID
     /// The name to show.
     public let name: String
-    /// What the person may do.
+    /// The person's role.
     public let role: Role
     /// Whether the person is in the room.
     public internal(set) var presence: Presence
@@ -50,9 +50,9 @@ public struct RoomMessage: Hashable, Sendable {
     public let sender: ConnectionID
     /// The name of the person when they wrote it.
     public let name: String
-    /// What was written, at most 4096 bytes; the name of the file if there is a ``file``.
+    /// The text, at most 4096 bytes; the name of the file if there is a ``file``.
     public let text: String
-    /// The file that the person sent; nil for a text.
+    /// The file that the person sent; nil for a text message.
     public let file: SharedFile?
     /// When the server received it.
     public let sentAt: Date
@@ -65,7 +65,7 @@ public struct RoomMessage: Hashable, Sendable {
     }
 }
 
-/// A person who waits to be let in.
+/// A person who waits to be admitted.
 public struct RoomKnock: Hashable, Sendable, Identifiable {
     /// The person's connection.
     public let id: ConnectionID
@@ -75,21 +75,21 @@ public struct RoomKnock: Hashable, Sendable, Identifiable {
 
 /// The options of a room.
 public struct RoomSettings: Hashable, Sendable {
-    /// Whether media goes from device to device, so that people see each other's addresses.
+    /// Whether media goes directly between devices, so that people see each other's IP addresses.
     public let isMesh: Bool
     /// Maximum number of people.
     public let capacity: Int
-    /// Whether nobody else can join.
+    /// Whether the room is locked: nobody else can join.
     public let isLocked: Bool
-    /// Whether people wait until a host lets them in.
+    /// Whether people wait until a host admits them.
     public let hasLobby: Bool
     /// Whether joining requires a password.
     public let hasPassword: Bool
-    /// Whether people can write.
+    /// Whether the room has a chat.
     public let hasChat: Bool
     /// Whether only hosts may share a screen.
     public let onlyHostsShare: Bool
-    /// Whether the room stays when it is empty.
+    /// Whether the room is kept when it is empty.
     public let isPersistent: Bool
 
     init(_ options: RoomOptions) {
@@ -99,23 +99,23 @@ public struct RoomSettings: Hashable, Sendable {
     }
 }
 
-/// Options to create a room with, or to change. Nil keeps the default or the present value.
+/// Options for a new room, or changes of options. Nil keeps the default or the current value.
 public struct RoomSettingsChange: Hashable, Sendable {
-    /// Whether media goes from device to device. Only for a new room.
+    /// Whether media goes directly between devices. Only for a new room.
     public var isMesh: Bool?
-    /// Maximum number of people: 1 to 100, in a mesh room 1 to 6.
+    /// Maximum number of people: 1 to 100, or 1 to 6 in a mesh room.
     public var capacity: Int?
-    /// Whether nobody else can join.
+    /// Whether the room is locked: nobody else can join.
     public var isLocked: Bool?
-    /// Whether people wait until a host lets them in.
+    /// Whether people wait until a host admits them.
     public var hasLobby: Bool?
     /// The password for joining, at most 128 bytes; empty for none.
     public var password: String?
-    /// Whether people can write.
+    /// Whether the room has a chat.
     public var hasChat: Bool?
     /// Whether only hosts may share a screen.
     public var onlyHostsShare: Bool?
-    /// Whether the room stays when it is empty.
+    /// Whether the room is kept when it is empty.
     public var isPersistent: Bool?
 
     /// Creates a change that changes nothing.
@@ -137,11 +137,11 @@ public struct RoomEnding: Hashable, Sendable, RawRepresentable, ExpressibleByStr
     public init(rawValue: String) { self.rawValue = rawValue }
     public init(stringLiteral value: String) { rawValue = value }
 
-    /// You left.
+    /// This person left.
     public static let left: RoomEnding = "left"
-    /// A host removed you.
+    /// A host removed this person.
     public static let removed = RoomEnding(rawValue: RoomEndReason.removed.rawValue)
-    /// A host banned you.
+    /// A host banned this person.
     public static let banned = RoomEnding(rawValue: RoomEndReason.banned.rawValue)
     /// An operator ended the room.
     public static let closed = RoomEnding(rawValue: RoomEndReason.closed.rawValue)

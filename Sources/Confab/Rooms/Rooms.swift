@@ -1,6 +1,6 @@
 import Wire
 
-/// Rooms: places with a name where several people talk. A client is in one room at a time.
+/// Rooms, in which several people talk. Each room has a name. A client is in one room at a time.
 ///
 /// ```swift
 /// let room = try await client.rooms.join("garden", displayName: "Ada")
@@ -22,11 +22,12 @@ public actor Rooms {
         (self.way, self.media) = (way, media)
     }
 
-    /// The room that this person is in.
+    /// The room that this person is in; nil if there is none.
     nonisolated public var room: Room? { media.room }
 
-    /// Joins a room, or creates it. Returns when this person is in and the session is connected, also if a host had to let them
-    /// in first. Connects the client if needed. If the task is cancelled, this person does not join, or no longer waits.
+    /// Joins a room, or creates it. Returns when this person is in the room and the session is connected, even if a
+    /// host had to admit them first. Connects the client if needed. If the task is cancelled, this person does not
+    /// join, or stops waiting.
     ///
     /// - Parameters:
     ///   - name: the room's name, 1 to 64 characters; nil for a new room with a random name.
@@ -53,11 +54,12 @@ public actor Rooms {
         return try await join(request, onWaiting)
     }
 
-    /// Joins a room with a token that the application's server made for it.
+    /// Joins a room with a token that the application's server issued for it.
     ///
     /// - Parameters:
-    ///   - token: the token, which names the room. It must be valid for as long as the person may have to join again.
-    ///   - onWaiting: called when a host must let this person in.
+    ///   - token: the token, which contains the room's name. It must be valid for as long as the SDK may have to
+    ///     rejoin.
+    ///   - onWaiting: called when a host must admit this person.
     /// - Throws: `token_*`, `room_not_found` and others, or `left` after ``leave()``.
     public func join(token: String, onWaiting: (@Sendable () -> Void)? = nil) async throws(ConfabError) -> Room {
         try await join(.init(name: nil, displayName: "", token: token), onWaiting)
@@ -74,40 +76,40 @@ public actor Rooms {
         return room
     }
 
-    /// Leaves the room, or stops waiting to be let in.
+    /// Leaves the room, or stops waiting to be admitted.
     public func leave() async throws(ConfabError) { try await way.ask(.leave) }
 }
 
-/// A room that this person is in. It stays the same when the client reconnects and joins the room again.
+/// A room that this person is in. The object stays the same when the client reconnects and rejoins the room.
 public actor Room {
     /// Something that happened in a room.
     public enum Event: Sendable {
         /// The settings changed.
         case settings(RoomSettings)
-        /// Somebody joined, left, dropped, came back, raised a hand or has another role.
+        /// A person joined, left, lost the connection, reconnected, raised or lowered a hand, or changed roles.
         case person(RoomMember)
-        /// This person has another role.
+        /// This person's role changed.
         case role(RoomMember.Role)
-        /// Somebody wrote.
+        /// A person sent a chat message.
         case said(RoomMessage)
-        /// A file was deleted, and its line left the chat.
+        /// A file was deleted, and its message was removed from the chat.
         case fileRemoved(RoomFileID)
-        /// Somebody reacted.
+        /// A person sent a reaction.
         case reacted(ConnectionID, String)
-        /// Somebody waits to be let in, or no longer does.
+        /// A person waits to be admitted, or no longer waits.
         case knock(RoomKnock, isWaiting: Bool)
-        /// A stream can be seen or heard. It is told again when ``MediaSubscriber/video`` or a property of the stream has
-        /// changed. A person who sends only sound has a stream whose ``MediaStream/hasVideo`` is false.
+        /// A stream can be shown or played. Sent again whenever ``MediaSubscriber/video`` or a property of the stream
+        /// changes. A person who sends only audio has a stream whose ``MediaStream/hasVideo`` is false.
         case video(MediaStream, MediaSubscriber)
         /// A stream ended.
         case videoGone(MediaStream)
-        /// The connection was lost, and the room is joined again.
+        /// The connection was lost, and the SDK is rejoining the room.
         case reconnecting
-        /// Joined again, but a host must let this person in.
+        /// A host must admit this person again.
         case waiting
-        /// The room is joined again.
+        /// The room was rejoined.
         case reconnected
-        /// A stream failed. It is tried again if that can help.
+        /// A stream failed. The SDK retries if that can help.
         case failed(ConfabError)
         /// This person is no longer in the room. No events follow.
         case ended(RoomEnding, ConfabError?)
@@ -123,34 +125,34 @@ public actor Room {
 
     nonisolated var isCurrent: Bool { media.source === source }
 
-    /// What happens in the room.
+    /// The events of the room.
     nonisolated public var events: Events<Event> { source.events }
 
     nonisolated private func read<Value: Sendable>(_ body: (RoomState) -> Value) -> Value? {
         isCurrent ? way.read { machine in machine.room.map(body) } : nil
     }
 
-    /// The room's name, as its creator wrote it.
+    /// The room's name, in its creator's spelling.
     nonisolated public var name: String { read(\.name.text) ?? "" }
     /// Everyone, in the order of joining.
     nonisolated public var people: [RoomMember] { read(\.people) ?? [] }
-    /// People who wait, if this person may let them in.
+    /// People who wait to be admitted, if this person may admit them.
     nonisolated public var knocks: [RoomKnock] { read(\.knocks) ?? [] }
     /// The last messages, oldest first.
     nonisolated public var chat: [RoomMessage] { read { $0.chat.lines.map(RoomMessage.init) } ?? [] }
-    /// What this person may do.
+    /// This person's role.
     nonisolated public var role: RoomMember.Role { read { .init($0.role) } ?? .guest }
     /// The settings; nil after the end.
     nonisolated public var settings: RoomSettings? { read { RoomSettings($0.options) } }
     /// This person's connection; nil after the end.
     nonisolated public var connection: ConnectionID? { read(\.connection) ?? nil }
-    /// The session of this stay, in which media are exchanged. Another one after joining again.
+    /// The current session of the room, which carries its media. Rejoining replaces it.
     nonisolated public var session: Session? { isCurrent ? media.session : nil }
 
-    /// Publishes this media from now on, also after reconnecting; nil publishes nothing. It belongs to the application.
+    /// Publishes this media, also after reconnecting; nil publishes nothing. The media belongs to the application.
     public func publish(_ own: (any LocalMedia)?) { if isCurrent { media.use(own) } }
 
-    /// What this person needs for files; nil if the server takes none.
+    /// The access to files; nil if the server does not accept files.
     nonisolated var access: RoomFileAccess? { read(\.files) ?? nil }
 
     func send(_ verb: RoomVerb) async throws(ConfabError) {
@@ -158,21 +160,21 @@ public actor Room {
         try await way.ask(.verb(verb))
     }
 
-    /// Leaves at once, also while the server cannot be reached.
+    /// Leaves immediately, even if the server cannot be reached.
     public func leave() async throws(ConfabError) { if isCurrent { try await way.ask(.leave) } }
 
-    /// Sends audio and video or stops to send them, and tells everyone; nil changes nothing. It holds until the end of the
-    /// room, also for media that is published later.
+    /// Starts or stops sending audio and video, and notifies everyone; nil changes nothing. This applies until the room
+    /// ends, also to media that is published later.
     public func setSending(audio: Bool? = nil, video: Bool? = nil) {
         if isCurrent { media.setSending(audio: audio, video: video) }
     }
 
-    /// Writes to everyone.
+    /// Sends a chat message to everyone.
     ///
     /// - Parameter text: 1 to 4096 bytes.
     public func say(_ text: String) async throws(ConfabError) { try await send(.say(.init(text: text))) }
 
-    /// Raises or lowers this person's hand. It stays raised after joining again.
+    /// Raises or lowers this person's hand. It stays raised after rejoining.
     public func raiseHand(_ isRaised: Bool = true) async throws(ConfabError) {
         try await send(.hand(.init(raised: isRaised)))
     }
@@ -182,12 +184,12 @@ public actor Room {
         try await send(.react(.init(reaction: reaction)))
     }
 
-    /// Lets a person in who waits. Hosts and cohosts only.
+    /// Admits a waiting person. Hosts and cohosts only.
     public func admit(_ person: ConnectionID) async throws(ConfabError) {
         try await send(.admit(.init(connection: person)))
     }
 
-    /// Sends a person away who waits. Hosts and cohosts only.
+    /// Denies a waiting person entry. Hosts and cohosts only.
     public func deny(_ person: ConnectionID) async throws(ConfabError) {
         try await send(.deny(.init(connection: person)))
     }
@@ -202,7 +204,7 @@ public actor Room {
         try await send(.mute(.init(connection: person)))
     }
 
-    /// Ends the screens that one person, or everyone else, shares. Hosts and cohosts only.
+    /// Ends the screen sharing of one person, or of everyone else. Hosts and cohosts only.
     public func stopSharing(_ person: ConnectionID? = nil) async throws(ConfabError) {
         try await send(.stopShare(.init(connection: person)))
     }
@@ -211,7 +213,7 @@ public actor Room {
     ///
     /// - Parameters:
     ///   - person: the person's connection.
-    ///   - forGood: whether the person can never join this room again.
+    ///   - forGood: whether to ban the person from this room permanently.
     public func remove(_ person: ConnectionID, forGood: Bool = false) async throws(ConfabError) {
         try await send(.remove(.init(connection: person, ban: forGood)))
     }

@@ -1,12 +1,12 @@
 import Wire
 
-/// The rules of joining a room, and of joining it again after the server has lost this connection.
+/// The state machine for joining a room, and for rejoining it after the server has lost this connection.
 ///
 /// Invariants: at most one room or one attempt to join. Each `enter` is followed by exactly one `exit` before the next.
 struct RoomsMachine: WayMachine, Sendable {
     enum News: Equatable, Sendable {
         case joined(RoomName)
-        /// A host must let this person in.
+        /// A host must admit this person.
         case waiting
         case reconnecting
         case reconnected
@@ -21,7 +21,7 @@ struct RoomsMachine: WayMachine, Sendable {
     }
 
     enum Deed: Equatable, Sendable {
-        /// Join the session of the room. The stays in sessions are counted, because what happens in one may be told late.
+        /// Join the session of the room. Session memberships are numbered, because their events may arrive late.
         case enter(Admission, stay: Int)
         /// Leave it. `isLost`: the server has already ended it.
         case exit(isLost: Bool)
@@ -30,7 +30,7 @@ struct RoomsMachine: WayMachine, Sendable {
     enum Wish: Equatable, Sendable {
         case join(RoomVerb.Join)
         case leave
-        /// A request that only works in the room.
+        /// A request that requires being in the room.
         case verb(RoomVerb)
     }
 
@@ -41,7 +41,7 @@ struct RoomsMachine: WayMachine, Sendable {
         case quiet
     }
 
-    /// `idle` → `asking` → `answered`; all → `idle`, to ask again.
+    /// The progress of an attempt: `idle` → `asking` → `answered`; each → `idle`, to send the request again.
     enum Phase: Equatable, Sendable {
         case idle
         case asking
@@ -52,24 +52,24 @@ struct RoomsMachine: WayMachine, Sendable {
     struct Attempt: Equatable, Sendable {
         var number: Int
         var request: RoomVerb.Join
-        /// Nil if the room is joined again.
+        /// Nil when rejoining.
         var caller: WayCaller?
         var phase = Phase.idle
         var backoff = WayBackoff(longest: .seconds(5))
-        /// When to give up joining again; nil if the first refusal counts.
+        /// When to give up rejoining; nil if the first rejection is final.
         var until: Timestamp?
-        /// When to ask, while `idle`; nil when the connection is back.
+        /// When to send the request, while `idle`; nil: when the connection has been restored.
         var askAt: Timestamp?
     }
 
-    /// How long to try to join again, if the room refuses it for a reason that may pass.
+    /// How long to keep trying to rejoin, if the room rejects it for a reason that may pass.
     private static let rejoinTime = Duration.seconds(120)
-    /// How long a person who is not host waits before joining again. After a restart of the server the first person becomes
-    /// host, which should be who was host before.
+    /// How long a person who is not the host waits before rejoining. After a restart of the server the first person
+    /// becomes host, which should be the previous host.
     private static let guestsPause = Duration.milliseconds(1000)
-    /// How long to wait for `room.ended` after the session ended, before joining again.
+    /// How long to wait for `room.ended` after the session ended, before rejoining.
     private static let sessionPause = Duration.milliseconds(1000)
-    /// Refusals that may pass by themselves.
+    /// Rejections for reasons that may pass.
     private static let passing: Set<ConfabError.Code> = [
         .roomFull, .roomLocked, .roomNotFound, .alreadyJoined, .rateLimited, .mediaUnavailable,
     ]
@@ -79,23 +79,23 @@ struct RoomsMachine: WayMachine, Sendable {
     private var attempt: Attempt?
     private var attempts = 0
     private var password: String?
-    /// The application's token, which also joins the room again.
+    /// The application's token, which is also used for rejoining.
     private var token: String?
-    /// Whether requests are sent. Not between the loss of a connection and the next. Without a connection that follows by
-    /// itself, the client line answers each request with the reason.
+    /// Whether requests are sent. False between the loss of a connection and the next connection. If the client does
+    /// not reconnect automatically, the signal client answers each request with the reason.
     private var mayAsk = true
     private var connection: ConnectionID?
-    /// The number of the most recent stay.
+    /// The number of the most recent session membership.
     private var stay = 0
     private var requests = Requests<Purpose>()
-    /// How many requests to join or leave have no answer. A new attempt waits for them, so that each has one answer.
+    /// The number of unanswered requests to join or leave. A new attempt waits for them, so that each has one answer.
     private var unsettled = 0
-    /// When to look for another place, because the session of this one ended.
+    /// When to rejoin the room, because its session ended.
     private var sessionDeadline: Timestamp?
 
     init(random: any RandomNumberGenerator & Sendable) { self.random = random }
 
-    // MARK: Wishes
+    // MARK: Commands
 
     mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
         switch wish {
@@ -111,7 +111,7 @@ struct RoomsMachine: WayMachine, Sendable {
         }
     }
 
-    /// Nobody waits for the room any longer.
+    /// Stops joining, because the caller of `join` no longer waits.
     mutating func cancelled(_ caller: WayCaller, now: Timestamp) -> [Effect] {
         guard attempt?.caller == caller else { return [] }
         attempt = nil
@@ -168,10 +168,10 @@ struct RoomsMachine: WayMachine, Sendable {
         return effects + send(.hand(.init(raised: true)), for: .quiet)
     }
 
-    /// Whether what is told about a stay is about the present one.
+    /// Whether an event belongs to the current session membership.
     private func isCurrent(_ number: Int) -> Bool { number == stay && room?.isInSession == true }
 
-    /// The session of the room can be used.
+    /// Finishes joining, because the session of the room can be used.
     mutating func sessionJoined(stay number: Int) -> [Effect] {
         guard isCurrent(number), let joined = attempt, let room else { return [] }
         attempt = nil
@@ -180,17 +180,18 @@ struct RoomsMachine: WayMachine, Sendable {
         return [.tell(.joined(room.name)), .finish(caller, .success(nil))]
     }
 
-    /// The session of the room could not be joined: without it, a place in the room is of no use.
+    /// Handles a failure to join the session of the room. Without it, being in the room is of no use.
     mutating func sessionFailed(_ error: ConfabError, stay number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number) else { return [] }
         let exit = leaveSession(isLost: true)
         guard attempt != nil else { return exit + again(now) }
-        // With the connection, the place is lost as well.
+        // If the connection was lost, this person is no longer in the room.
         let left = error.code == .connectionRestarted ? [] : sendLeave()
         return exit + left + refused(error, passes: true, now)
     }
 
-    /// The session ended. Joins again, unless it ended because this person is no longer in the room: then `room.ended` follows.
+    /// Handles the end of the session. Rejoins, unless the session ended because this person is no longer in the room:
+    /// then `room.ended` follows.
     mutating func sessionLost(stay number: Int, now: Timestamp) -> [Effect] {
         guard isCurrent(number), attempt == nil else { return [] }
         sessionDeadline = now + Self.sessionPause
@@ -200,7 +201,7 @@ struct RoomsMachine: WayMachine, Sendable {
     private mutating func refused(_ error: ConfabError, passes: Bool? = nil, _ now: Timestamp) -> [Effect] {
         guard var refused = attempt else { return [] }
         if error.code == .connectionRestarted {
-            // Lost with the connection. It is sent again when there is another one, of which this machine may have heard.
+            // The request was lost with the connection. It is sent again over the next one, which may already exist.
             guard refused.phase != .idle else { return [] }
             (refused.phase, refused.askAt) = (.idle, now + refused.backoff.next(using: &random))
             attempt = refused
@@ -224,9 +225,9 @@ struct RoomsMachine: WayMachine, Sendable {
         return endRoom(ending, error) + (refused.caller.map { [.finish($0, .failure(error))] } ?? [])
     }
 
-    // MARK: Joining again
+    // MARK: Rejoining
 
-    /// The server no longer keeps this connection, and may have lost the room.
+    /// Handles the loss of this connection on the server, which may also have lost the room.
     private mutating func lost() -> [Effect] {
         mayAsk = false
         attempt?.phase = .idle
@@ -358,7 +359,7 @@ struct RoomsMachine: WayMachine, Sendable {
         var effects: [Effect] = []
         if let deadline = sessionDeadline, deadline <= now {
             sessionDeadline = nil
-            // This place does not work: give it up for another one.
+            // The room cannot be used without its session: leave it and rejoin.
             if room != nil, attempt == nil { effects = sendLeave() + again(now) }
         }
         return effects + askIfPossible(now)

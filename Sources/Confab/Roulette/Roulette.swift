@@ -1,6 +1,6 @@
 import Wire
 
-/// Chats with strangers: finds partners who are there now, one after the other.
+/// Chats with strangers: finds partners who are online now, one after the other.
 ///
 /// ```swift
 /// let events = client.roulette.events
@@ -10,10 +10,10 @@ import Wire
 /// }
 /// ```
 ///
-/// The search and the own media outlive a restart of the connection: a chat then ends with `connectionLost`, and the next search
-/// begins by itself.
+/// The search and the local media survive a restart of the connection: the chat ends with `connectionLost`, and the
+/// next search starts automatically.
 public actor Roulette {
-    /// The kind of chat. People meet only others who chose the same.
+    /// The kind of chat. People meet only others who chose the same kind.
     public enum Mode: String, Hashable, Sendable, CaseIterable {
         /// With camera and microphone.
         case video
@@ -23,42 +23,43 @@ public actor Roulette {
 
     /// Something that happened in the roulette.
     public enum Event: Sendable {
-        /// Looking for a partner. After many quick skips, the search begins only after a pause.
+        /// Searching for a partner. After many quick skips, the search starts only after a pause.
         case waiting(retryAfter: Duration?)
         /// A partner was found.
         case matched(Match)
-        /// The partner has entered the chat. What is said from now on arrives.
+        /// The partner has entered the chat. Messages that are sent now arrive.
         case entered
-        /// The partner's connection dropped, or is back.
+        /// The partner's connection dropped, or was restored.
         case partner(isConnected: Bool)
-        /// A line of the text chat, of either person.
+        /// A line of the text chat, from either person.
         case message(ChatLine)
-        /// The partner types, or no longer does.
+        /// The partner started or stopped typing.
         case typing(Bool)
-        /// What the partner sends arrives. It is told again when a source has changed.
+        /// Media from the partner has started to arrive. Sent again whenever its source changes.
         case receiving(MediaSubscriber)
-        /// The partner's picture is here. It is told again when the source has changed.
+        /// The partner's video has arrived. Sent again whenever its source changes.
         case video(any VideoSource)
-        /// The partner's sound is here, and the partner sends no picture now. ``video(_:)`` follows if that changes.
+        /// The partner's audio has arrived, and the partner is not sending video. ``video(_:)`` follows if that
+        /// changes.
         case audioOnly
-        /// The partner sends neither sound nor picture yet. The chat goes on.
+        /// The partner sends neither audio nor video yet. The chat continues.
         case noStream
-        /// The chat is over. Unless the reason is final, `waiting` follows.
+        /// The chat ended. Unless the reason is final, `waiting` follows.
         case ended(MatchEnding)
         /// The partner of the current or last chat wants to keep in touch: see ``Roulette/keepInTouch()``.
         case contactAsked
-        /// The search goes on after the connection was replaced.
+        /// The search continues after the connection was replaced.
         case recovered
         /// Something failed. If the server ended the search, ``Roulette/state`` is idle.
         case failed(ConfabError)
     }
 
-    /// Whether this device searches or chats.
+    /// Whether this device is searching or in a chat.
     public enum State: String, Hashable, Sendable {
         // `idle` → `waiting` → `matched`; `matched` → `waiting`, `idle`; `waiting` → `idle`.
-        /// Neither.
+        /// Not in the roulette: neither searching nor in a chat.
         case idle
-        /// Looking for a partner.
+        /// Searching for a partner.
         case waiting
         /// In a chat.
         case matched
@@ -82,28 +83,28 @@ public actor Roulette {
         }
     }
 
-    /// What happens. Iterations begin with the present search or chat.
+    /// The events. An iteration begins with the current search or chat.
     nonisolated public var events: Events<Event> { source.events }
-    /// What this device does now.
+    /// The current state of this device in the roulette.
     nonisolated public var state: State { way.read(\.state) }
     /// The current chat; nil while there is none.
     nonisolated public var match: Match? { way.read(\.currentMatch).map { Match($0, media) } }
-    /// Whether video chats go through this server or directly from person to person; nil before the first connection.
+    /// Whether video chats go through this server or directly between the two people; nil before the first connection.
     nonisolated public var mediaMode: Session.MediaMode? {
         way.desk.core.welcome.map { $0.media?.roulette == .routed ? .routed : .relayed }
     }
 
-    /// Publishes this media in every chat from now on, also in the current one; nil publishes nothing. The media belongs to the
-    /// application, which can show it before the search begins. What the application disables in it stays disabled in the next
-    /// chats.
+    /// Publishes this media in every chat, including the current one; nil publishes nothing. The media belongs to the
+    /// application, which can show it before the search starts. Audio or video that the application disables in it
+    /// stays disabled in later chats.
     public func preview(_ own: (any LocalMedia)?) { media.use(own) }
 
-    /// Looks for a partner. Connects the client if needed. A video chat without ``preview(_:)`` captures a camera and a
-    /// microphone, until the search ends.
+    /// Starts searching for a partner. Connects the client if needed. A video chat without ``preview(_:)`` captures a
+    /// camera and a microphone until the search ends.
     ///
     /// - Parameters:
     ///   - mode: with video, or text only.
-    ///   - interests: partners who share one are preferred.
+    ///   - interests: topics. Partners who share one are preferred.
     ///   - name: the name that partners see; nil for the client's name.
     /// - Throws: `banned`, `elsewhere`, `invalid_interests`, an error of the media engine or of the connection.
     public func start(_ mode: Mode = .video, interests: [String] = [], name: String? = nil) async throws(ConfabError) {
@@ -114,11 +115,11 @@ public actor Roulette {
         try await way.ask(.start(search))
     }
 
-    /// Ends the chat and looks for the next partner.
+    /// Ends the chat and searches for the next partner.
     public func next() async throws(ConfabError) { try await way.ask(.next) }
 
-    /// Sends audio and video or stops to send them, and tells the partner; nil changes nothing. It holds for all later chats,
-    /// too.
+    /// Starts or stops sending audio and video, and notifies the partner; nil changes nothing. This also applies to all
+    /// later chats.
     public func setSending(audio: Bool? = nil, video: Bool? = nil) { media.setSending(audio: audio, video: video) }
 
     /// Ends the chat and the search.
@@ -136,25 +137,25 @@ public actor Roulette {
         try await way.ask(.report(reason, match))
     }
 
-    /// Blocks a partner for good. The chat ends, and the search goes on.
+    /// Blocks a partner permanently. The chat ends, and the search continues.
     ///
     /// - Parameter match: the chat, up to 60 s after its end; nil for the current or last one.
     public func block(match: MatchID? = nil) async throws(ConfabError) { try await way.ask(.block(match)) }
 
-    /// Says that this person wants to keep in touch with the partner of the current or last chat. The two become contacts if
-    /// both say so.
+    /// Offers the partner of the current or last chat to keep in touch. The two become contacts if both do so.
     public func keepInTouch() async throws(ConfabError) {
         guard let match = way.read(\.lastMatch) else { throw .notMatched }
         try await contacts.keep(match: match)
     }
 
-    /// How many people are connected, and how many of them wait for a partner.
+    /// Returns how many people are connected, and how many of them wait for a partner.
     public func count() async throws(ConfabError) -> (online: Int, waiting: Int) {
         guard case .roulette(.count(let count)) = try await way.ask(.count) else { throw .noAnswer }
         return (count.online, count.waiting)
     }
 
-    /// Tells the partner that this person types. Call it on every key press; the SDK sends it from time to time.
+    /// Notifies the partner that this person is typing. Call it on every key press; the SDK limits how often it is
+    /// sent.
     public func setTyping(_ isTyping: Bool) async { _ = try? await way.ask(.typing(isTyping)) }
 
     /// Sends a line to the partner.
@@ -165,7 +166,7 @@ public actor Roulette {
         try await match.say(text)
     }
 
-    /// What a new iteration needs to know of the past.
+    /// Updates the events that a new iteration begins with.
     @Sendable private static func fold(_ present: inout [Event], _ event: Event) {
         switch event {
         case .waiting, .matched: present = [event]
@@ -214,18 +215,18 @@ public struct Match: Sendable, Identifiable {
 
 /// A line of a text chat.
 public struct ChatLine: Hashable, Sendable, CustomStringConvertible {
-    /// What was written.
+    /// The text of the line.
     public let text: String
     /// Whether this person wrote it.
     public let isMine: Bool
-    /// What was written, for `print`.
+    /// The text, for `print`.
     public var description: String { text }
 }
 
 extension Roulette.Event {
     fileprivate var isReceiving: Bool { if case .receiving = self { true } else { false } }
 
-    /// Whether this is what the partner sends.
+    /// Whether this event reports which media of the partner has arrived.
     fileprivate var isArrival: Bool {
         switch self {
         case .video, .audioOnly: true
@@ -235,10 +236,10 @@ extension Roulette.Event {
 }
 
 extension ConfabError {
-    fileprivate static let notMatched = ConfabError(.notMatched, "You have no partner now. Wait for the next one.")
+    fileprivate static let notMatched = ConfabError(.notMatched, "You have no partner. Wait for the next one.")
     fileprivate static let noTextChat = ConfabError(
-        .notPermitted, "Your partner's app has no text chat. Talk, or look for the next partner.")
+        .notPermitted, "Your partner's app has no text chat. Use audio, or search for the next partner.")
     static let noAnswer = ConfabError(
         .unexpectedAnswer,
-        "The server answered in a way that this version does not know. Update the client or the server.")
+        "The server sent an answer that this version does not support. Update the client or the server.")
 }

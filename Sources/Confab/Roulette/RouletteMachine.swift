@@ -1,11 +1,11 @@
 import Wire
 
-/// The rules of the roulette: requests partners from the server, and keeps at most one match, which is the server's current
-/// one. The search survives a restart of the connection.
+/// The state machine of the roulette. It requests partners from the server, and keeps at most one match, which is the
+/// server's current one. The search survives a restart of the connection.
 ///
 /// Invariant: each `begin` is followed by exactly one `end` of the same match, before the next `begin`.
 struct RouletteMachine: WayMachine, Equatable {
-    /// What the application is told.
+    /// An event for the application.
     enum News: Equatable, Sendable {
         case waiting(retryAfter: Duration?)
         case matched(RouletteNotice.Matched)
@@ -22,9 +22,9 @@ struct RouletteMachine: WayMachine, Equatable {
     enum Deed: Equatable, Sendable {
         /// Join the sessions of a match.
         case begin(RouletteNotice.Matched)
-        /// Leave the sessions. `isLost`: the server has already forgotten them.
+        /// Leave the sessions. `isLost`: the server no longer keeps them.
         case end(MatchID, isLost: Bool)
-        /// Send a signal in the session in which the partner is.
+        /// Send a signal in the partner's session.
         case signal(type: String, data: String)
     }
 
@@ -32,7 +32,7 @@ struct RouletteMachine: WayMachine, Equatable {
         case start(RouletteVerb.Start)
         case next
         case stop
-        /// nil: the current or most recent match.
+        /// Nil: the current or most recent match.
         case report(String, MatchID?)
         case block(MatchID?)
         case count
@@ -54,11 +54,11 @@ struct RouletteMachine: WayMachine, Equatable {
         var typing = TypingClock()
     }
 
-    /// How long to wait for video before telling that there is none, if the server sets no time (protocol §5).
+    /// How long to wait for video before reporting that there is none, if the server sets no time (protocol §5).
     private static let streamTimeout = Duration.seconds(10)
 
     private(set) var state = State.idle
-    /// What to search for, until stopped.
+    /// The search, until it is stopped.
     private var search: RouletteVerb.Start?
     private var match: Match?
     /// The most recent match, which can be reported after its end.
@@ -67,12 +67,12 @@ struct RouletteMachine: WayMachine, Equatable {
     private var isConnected = false
     private var limits: Welcome.Bounds?
 
-    /// Whether this device searches or chats, or will as soon as it is connected.
+    /// Whether this device is searching or in a chat, or will be as soon as it is connected.
     var isBusy: Bool { search != nil || state != .idle }
     /// The current match.
     var currentMatch: RouletteNotice.Matched? { match?.details }
 
-    // MARK: Wishes
+    // MARK: Commands
 
     mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect] {
         var effects: [Effect] = []
@@ -98,7 +98,7 @@ struct RouletteMachine: WayMachine, Equatable {
         return effects
     }
 
-    /// A line of the chat was sent, which implies that the person no longer types.
+    /// Resets the typing state, because a line of the chat was sent.
     mutating func said() { match?.typing.finished() }
 
     private func tellTyping(_ isTyping: Bool, _ effects: inout [Effect]) {
@@ -107,12 +107,14 @@ struct RouletteMachine: WayMachine, Equatable {
     }
 
     private mutating func send(_ verb: RouletteVerb, for purpose: Purpose, _ effects: inout [Effect]) {
-        // Never held, so never refused: the roulette begins again by itself.
+        // Requests are never held, and so never fail because too many wait: after a restart, the search starts again
+        // anyway.
         let request = requests.sendFirst(.roulette(verb), for: purpose)
         effects.append(.send(request.id, request.message))
     }
 
-    /// Leaves the current match. Without a connection, audio and video end at once: media between two people needs no server.
+    /// Leaves the current match. Without a connection, audio and video end immediately, because relayed media does not
+    /// need the server.
     private mutating func leave(
         _ verb: RouletteVerb, _ caller: WayCaller, _ ending: MatchEnding, _ left: MatchID?, _ effects: inout [Effect]
     ) {
@@ -142,7 +144,7 @@ struct RouletteMachine: WayMachine, Equatable {
         return effects
     }
 
-    /// The server no longer keeps this connection, and with it the match.
+    /// Ends the match, because the server no longer keeps this connection.
     private mutating func lost(_ effects: inout [Effect]) {
         isConnected = false
         endMatch(.connectionLost, &effects)
@@ -159,7 +161,7 @@ struct RouletteMachine: WayMachine, Equatable {
         switch purpose {
         case .ask(let caller): effects.append(.finish(caller, result))
         case .start(let caller):
-            // After a restart, the search begins again by itself.
+            // After a restart, the search starts again automatically.
             if result.failureCode != nil, !isRestart, state == .idle { search = nil }
             effects.append(.finish(caller, isRestart ? .success(nil) : result))
         case .leave(let caller, let stops):
@@ -201,7 +203,7 @@ struct RouletteMachine: WayMachine, Equatable {
         case .contact(.asked(let meeting)):
             if let asked = meeting.match, asked == lastMatch { effects.append(.tell(.contactAsked(asked))) }
         case .error(let failure):
-            // Another tab or a call took this device's place in the roulette.
+            // Another tab or a call has replaced this device in the roulette.
             if failure.re == nil, failure.error.code == .elsewhere, search != nil {
                 searchEnded(ConfabError(failure.error), &effects)
             }
@@ -214,7 +216,7 @@ struct RouletteMachine: WayMachine, Equatable {
     private mutating func begin(
         _ matched: RouletteNotice.Matched, _ now: Timestamp, _ effects: inout [Effect]
     ) {
-        // Stopped in the meantime: the end of this match is on its way.
+        // The search has been stopped meanwhile, so the server is about to end this match.
         guard search != nil else { return }
         endMatch(.partnerLeft, &effects)
         let pause = limits?.streamTimeout ?? Self.streamTimeout
@@ -230,10 +232,10 @@ struct RouletteMachine: WayMachine, Equatable {
         effects += [.perform(.end(match, isLost: ending == .connectionLost)), .tell(.ended(match, ending))]
     }
 
-    /// Video of the partner arrived.
+    /// Cancels the deadline for media, because the partner's media has arrived.
     mutating func streamArrived() { match?.streamDeadline = nil }
 
-    /// The media of the current match failed. Errors that come with its end are left out.
+    /// Reports a media error of the current match. Errors that are expected when it ends are ignored.
     mutating func mediaFailed(_ error: ConfabError, in failed: MatchID) -> [Effect] {
         let expected: [ConfabError.Code] = [
             .tokenMatchEnded, .connectionRestarted, .notJoined, .left, .notConnected,
@@ -241,7 +243,7 @@ struct RouletteMachine: WayMachine, Equatable {
         return failed == match?.details.match && !expected.contains(error.code) ? [.tell(.failed(error))] : []
     }
 
-    /// A signal came in the session of the current match.
+    /// Handles a signal in the session of the current match.
     mutating func heard(_ type: String, _ data: String, mine: Bool, now: Timestamp) -> [Effect] {
         guard match != nil else { return [] }
         switch type {
@@ -282,17 +284,17 @@ enum SignalType {
 
 /// Why a match ended.
 public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
-    /// You asked for the next partner.
+    /// This person requested the next partner.
     case next
-    /// You stopped, or accepted a call.
+    /// This person stopped, or accepted a call.
     case stopped
-    /// You blocked the partner.
+    /// This person blocked the partner.
     case blocked
-    /// The partner asked for the next person, or blocked you.
+    /// The partner requested the next person, or blocked this person.
     case partnerNext
-    /// The partner stopped, or did not come back in time.
+    /// The partner stopped, or did not reconnect in time.
     case partnerLeft
-    /// You were banned.
+    /// This person was banned.
     case banned
     /// The connection to the server was lost for too long. The search continues if it can.
     case connectionLost
@@ -308,6 +310,6 @@ public enum MatchEnding: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether the search is over, too.
+    /// Whether the search has ended too.
     public var isFinal: Bool { self == .stopped || self == .banned }
 }

@@ -1,18 +1,19 @@
 import Wire
 
-/// The sessions of the current match, and the own media. Turns what the machine tells into events.
+/// The sessions of the current match, and the local media. Turns events of the state machine into events for the
+/// application.
 final class RouletteMedia: Sendable {
     private struct State: Sendable {
         var own: (any LocalMedia)?
-        /// Whether the SDK captured `own`, and so stops it after the search.
+        /// Whether the SDK captured `own`, and therefore stops it after the search.
         var isCaptured = false
         var match: MatchID?
-        /// Where this person publishes, and where the partner is. Usually the same.
+        /// The session membership for publishing, and the one for receiving from the partner. Usually the same.
         var ours: Stay?
         var theirs: Stay?
-        /// Whether the partner was told to be in the chat.
+        /// Whether `entered` was reported for this match.
         var hasEntered = false
-        /// What is sent in each match.
+        /// Which local media is sent in each match.
         var sending = Stay.Sending()
     }
 
@@ -34,7 +35,7 @@ final class RouletteMedia: Sendable {
 
     private var way: WayCore<RouletteMachine>? { weakWay.withLock { $0.way } }
 
-    /// Captures media, unless there is some.
+    /// Captures media, unless there already is some.
     func capture() async throws(ConfabError) {
         guard let engine = core.media, state.withLock({ $0.own == nil }) else { return }
         let media = try await engine.capture(.camera())
@@ -55,7 +56,7 @@ final class RouletteMedia: Sendable {
         if let captured { Task { await captured.stop() } }
     }
 
-    /// The camera is off after the search.
+    /// Stops captured media after the search.
     func releaseIfIdle() { if way?.read(\.isBusy) == false { release() } }
 
     private func release() {
@@ -77,7 +78,7 @@ final class RouletteMedia: Sendable {
     }
 
     func say(_ text: String, in match: MatchID) async throws(ConfabError) {
-        // The application hears of a match before the sessions of the match exist, and may send a line at once.
+        // The application is notified of a match before its sessions exist, and may send a line immediately.
         await way?.settle()
         guard let stay = state.withLock({ $0.match == match ? $0.theirs : nil }) else {
             throw ConfabError(.notMatched, "This chat is over.")
@@ -95,14 +96,14 @@ final class RouletteMedia: Sendable {
         case .end(let match, _): end(match)
         case .signal(let type, let data):
             guard let session = state.withLock({ $0.theirs?.session }), session.status == .connected else { return }
-            // Not in a task of its own, which could overtake the one before.
+            // Not in a separate task, which could overtake the previous one.
             core.send(.session(.signal(.init(session: session.id, type: type, data: data))))
         }
     }
 
     private func begin(_ matched: RouletteNotice.Matched) {
         let match = matched.match
-        // In a text chat, only a modified client publishes. A subscription would show it this device's address.
+        // In a text chat, only a modified client publishes. A subscription would reveal this device's IP address to it.
         let shown: Stay.Plan.Shown = matched.mode == .video ? .one : .none
         let theirs = Stay(matched.subscribe, core, .init(shown: shown)) { [weak self] news in
             self?.heard(news, in: match)

@@ -1,19 +1,19 @@
 import Wire
 
-/// Who types in a match. The sender repeats that it types, and the receiver lets it expire, because the notification of the
-/// end can be lost.
+/// The typing state of both people in a match. The sender repeats the notification and the receiver lets it expire,
+/// because the notification of the end can be lost.
 struct TypingClock: Equatable, Sendable {
     /// How often to repeat the notification while the person types.
     private static let repeats = Duration.seconds(2)
-    /// After this time without a notification, the partner no longer counts as typing: two repeats and a slow network.
+    /// Without a notification for this time, the partner no longer counts as typing: two repeats and a slow network.
     private static let expires = Duration.seconds(5)
 
     private var isTyping = false
     private var toldAt: Timestamp?
-    /// When the partner no longer counts as typing; nil if the partner does not type.
+    /// When the partner no longer counts as typing; nil if the partner is not typing.
     private(set) var deadline: Timestamp?
 
-    /// Returns whether to tell the partner: the start at once and then every 2 s, the end once.
+    /// Returns whether to notify the partner: immediately at the start and then every 2 s, and once at the end.
     mutating func mayTell(_ typing: Bool, now: Timestamp) -> Bool {
         guard typing || isTyping else { return false }
         if typing, isTyping, let toldAt, now - toldAt < Self.repeats { return false }
@@ -24,7 +24,7 @@ struct TypingClock: Equatable, Sendable {
     /// Ends typing without a notification, because a sent line implies the end.
     mutating func finished() { isTyping = false }
 
-    /// Takes a notification of the partner.
+    /// Handles a notification from the partner.
     ///
     /// - Returns: whether it changes anything.
     mutating func heard(_ typing: Bool, now: Timestamp) -> Bool {

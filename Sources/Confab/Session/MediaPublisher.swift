@@ -1,26 +1,26 @@
 import Wire
 
-/// A stream that this client publishes in a ``Session``. It goes on until ``unpublish()`` or the end of the session,
-/// whether or not the application keeps this object.
+/// A stream that this client publishes in a ``Session``. It continues until ``unpublish()`` or the end of the session,
+/// even if the application releases this object.
 public actor MediaPublisher {
     /// Something that happened to a published stream.
     public enum Event: Hashable, Sendable {
         /// A moderator muted the stream. ``MediaPublisher/setAudio(_:)`` unmutes it.
         case muted
-        /// How well the stream reaches the server changed, and what is wrong, in a routed session. The reason is nil if the
+        /// The quality of the stream at the server has changed. Only in a routed session. The reason is nil if the
         /// quality is good.
         case quality(Session.Quality, Session.QualityReason?)
-        /// Whether the video will stop if this device's network stays as it is. Only with
-        /// ``Session/PublishOptions/audioFallback``.
+        /// True if the video will stop unless this device's network improves, false when that is no longer so. Only
+        /// with ``Session/PublishOptions/audioFallback``.
         case videoWarning(Bool)
-        /// The video is no longer sent, so that the network carries the audio. The local media continues. Only with
+        /// The video is no longer sent, so that the network can carry the audio. The local media continues. Only with
         /// ``Session/PublishOptions/audioFallback``.
         case videoStopped
         /// The video is sent again.
         case videoResumed
-        /// The layers that subscribers need changed, in a routed session. Only these are sent.
+        /// The layers that subscribers need have changed. Only these are sent. Only in a routed session.
         case layersWanted([String])
-        /// The media engine or the server could not do something. The SDK tries again by itself where that can help.
+        /// The media engine or the server could not do something. The SDK retries automatically where that can help.
         case failed(ConfabError)
         /// The stream ended. The local media continues.
         case ended(Session.Reason)
@@ -33,68 +33,69 @@ public actor MediaPublisher {
 
     /// The stream as others see it.
     nonisolated public var stream: MediaStream { publication.state.withLock { $0.stream } }
-    /// What happens to the stream. Iterations end after `ended`.
+    /// The events of the stream. Iterations end after `ended`.
     nonisolated public var events: Events<Event> { publication.events.events }
     /// Whether audio is sent.
     nonisolated public var hasAudio: Bool { publication.state.withLock { $0.hasAudio } }
     /// Whether video is sent, unless the network is too slow for it (``Event/videoStopped``).
     nonisolated public var hasVideo: Bool { publication.state.withLock { $0.hasVideo } }
 
-    /// Sends audio or stops to send it.
+    /// Starts or stops sending audio.
     ///
     /// - Throws: `not_found` if the stream has ended, or an error of the connection.
     public func setAudio(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, audio: isOn) }
 
-    /// Sends video or stops to send it.
+    /// Starts or stops sending video.
     ///
     /// - Throws: `not_found` if the stream has ended, `bandwidth_exceeded` if the server takes no more video for now, or an error of
     ///   the connection. After `bandwidth_exceeded` the video is off: try again after ``ConfabError/retryAfter``.
     public func setVideo(_ isOn: Bool) async throws(ConfabError) { try await media.set(publication, video: isOn) }
 
-    /// Sends the video of other media. The audio stays, and the media before is not stopped.
+    /// Replaces the video with that of other media. The audio is unchanged, and the previous media is not stopped.
     ///
     /// - Throws: `not_found` if the stream has ended, or `media_failed` if the new media has no video.
     public func replaceVideo(with other: any LocalMedia) async throws(ConfabError) {
         try await media.replaceVideo(of: publication, with: other)
     }
 
-    /// Counters of what is sent. In a relayed session, there is one set for each subscriber.
+    /// Returns the counters of the sent media. In a relayed session, there is one set for each subscriber.
     public func statistics() async -> [Statistic] { await media.statistics(of: publication) }
 
     /// Ends the stream. The local media continues.
     public func unpublish() async { await media.unpublish(publication) }
 }
 
-/// A stream of a ``Session`` that this client receives. It goes on until ``unsubscribe()`` or its end, whether or not
-/// the application keeps this object.
+/// A stream of a ``Session`` that this client receives. It continues until ``unsubscribe()`` or the end of the stream,
+/// even if the application releases this object.
 public actor MediaSubscriber {
-    /// Something that happened to a stream that is received.
+    /// Something that happened to a received stream.
     public enum Event: Hashable, Sendable {
         /// Media arrives. ``MediaSubscriber/video`` and the audio can be used.
         case connected
-        /// The first whole frame of video arrived. Told once.
+        /// The first whole frame of video arrived. Sent once.
         case firstFrame
-        /// Media no longer arrives. The SDK restores the connection by itself.
+        /// Media no longer arrives. The SDK restores the connection automatically.
         case dropped
-        /// Media arrives again. ``MediaSubscriber/video`` may be another object than before.
+        /// Media arrives again. ``MediaSubscriber/video`` may now be another object.
         case resumed
-        /// Audio or video arrives that did not before, or over another transceiver: read ``MediaSubscriber/video`` again.
+        /// Audio or video has started to arrive, or arrives over another transceiver: read ``MediaSubscriber/video``
+        /// again.
         case tracksChanged
-        /// The server sends no video for now.
+        /// The server has paused the video.
         case videoPaused(PauseReason)
         /// The server sends video again.
         case videoResumed
-        /// Whether the video will be paused if this device's network gets worse.
+        /// True if the video will be paused when this device's network gets worse, false when that is no longer so.
         case warning(Bool)
         /// The server forwards another layer of the video.
         case layer(String?)
-        /// Whether this device's network carries less of the video than was asked for.
+        /// Whether this device's network carries less of the video than was requested.
         case limited(Bool)
-        /// How loud the audio is, from 0 to 1. Only while ``MediaSubscriber/reportAudioLevel(every:)`` asks for it.
+        /// The level of the audio, from 0 to 1. Only while ``MediaSubscriber/reportAudioLevel(every:)`` requests it.
         case audioLevel(Double)
-        /// How well the stream reaches the server changed, and what is wrong. The reason is nil if the quality is good.
+        /// The quality of the stream at the server has changed. The reason is nil if the quality is good.
         case quality(Session.Quality, Session.QualityReason?)
-        /// The media engine or the server could not do something. The SDK tries again by itself where that can help.
+        /// The media engine or the server could not do something. The SDK retries automatically where that can help.
         case failed(ConfabError)
         /// The stream or the subscription ended.
         case ended(Session.Reason)
@@ -117,28 +118,29 @@ public actor MediaSubscriber {
         (self.subscription, self.media) = (subscription, media)
     }
 
-    /// The stream when the subscription began. ``Session/streams`` has its present properties.
+    /// The stream as it was when the subscription began. ``Session/streams`` has its current properties.
     nonisolated public var stream: MediaStream { subscription.stream }
-    /// What happens to the stream. Iterations begin with `connected` and `firstFrame` if they have
-    /// happened, and end after `ended`.
+    /// The events of the stream. Iterations begin with `connected` and `firstFrame` if these have happened, and end
+    /// after `ended`.
     nonisolated public var events: Events<Event> { subscription.events.events }
-    /// The pictures; nil before ``Event/connected``, without video, and after the end.
+    /// The video; nil before ``Event/connected``, after the end, and for a stream without video.
     nonisolated public var video: (any VideoSource)? { remote(.video)?.video }
-    /// The audio as the media engine knows it; nil before ``Event/connected``, without audio, and after the end.
+    /// The audio, as an object of the media engine; nil before ``Event/connected``, after the end, and for a stream
+    /// without audio.
     nonisolated public var audio: (any RemoteMedia)? { remote(.audio) }
 
     private nonisolated func remote(_ kind: TrackKind) -> (any RemoteMedia)? {
         subscription.state.withLock { $0.tracks[kind] }?.media
     }
 
-    /// Receives audio or stops to receive it.
+    /// Starts or stops receiving audio.
     ///
     /// - Throws: an error of the connection.
     public func setAudio(_ isOn: Bool) async throws(ConfabError) {
         try await media.change(subscription) { $0.audio = isOn }
     }
 
-    /// Receives video or stops to receive it.
+    /// Starts or stops receiving video.
     ///
     /// - Throws: an error of the connection.
     public func setVideo(_ isOn: Bool) async throws(ConfabError) {
@@ -151,7 +153,8 @@ public actor MediaSubscriber {
         await remote(.audio)?.setVolume(volume)
     }
 
-    /// Tells the server in which size the video is shown, so that it sends no more than that. Only in routed sessions.
+    /// Notifies the server of the size in which the video is shown, so that it sends no more than that. Only in routed
+    /// sessions.
     ///
     /// - Parameters:
     ///   - width: the width in pixels, at most 16384.
@@ -164,22 +167,22 @@ public actor MediaSubscriber {
         }
     }
 
-    /// Sets how important the video is, 0 to 100. Only in routed sessions: see ``Session/SubscribeOptions/priority``.
+    /// Sets the priority of the video, 0 to 100. Only in routed sessions: see ``Session/SubscribeOptions/priority``.
     ///
     /// - Throws: an error of the connection.
     public func setPriority(_ priority: Int) async throws(ConfabError) {
         try await media.change(subscription) { $0.priority = priority }
     }
 
-    /// Sends ``Event/audioLevel(_:)`` again and again, if the media engine knows the level. Each look costs a reading of the
-    /// connection's statistics.
+    /// Sends ``Event/audioLevel(_:)`` at regular intervals, if the media engine measures the level. Each report costs a
+    /// reading of the connection's statistics.
     ///
-    /// - Parameter interval: how often, at least 50 ms; 100 ms suit a display. Nil stops it.
+    /// - Parameter interval: the interval, at least 50 ms; 100 ms is suitable for a display. Nil stops the reports.
     public func reportAudioLevel(every interval: Duration?) {
         media.reportAudioLevel(of: subscription, every: interval)
     }
 
-    /// Counters of what arrives.
+    /// Returns the counters of the received media.
     public func statistics() async -> [Statistic] { await media.statistics(of: subscription) }
 
     /// Ends the subscription.
@@ -197,13 +200,13 @@ extension Session {
         MediaPublisher(try await media.publish(local, options), in: media)
     }
 
-    /// Publishes media as it is: audio and video that the application has disabled stay disabled.
+    /// Publishes media without enabling it: audio and video that the application has disabled stay disabled.
     func publish(asIs local: any LocalMedia, _ options: PublishOptions) async throws(ConfabError) -> MediaPublisher {
         MediaPublisher(try await media.publish(local, options, enabling: false), in: media)
     }
 
     /// Subscribes to a stream, and returns when the server has accepted it. Media arrives afterwards:
-    /// ``MediaSubscriber/events`` tells when.
+    /// ``MediaSubscriber/events`` reports when.
     ///
     /// - Throws: `no_media_engine`, `not_joined`, `not_permitted`, `not_found`, `already_subscribed`, or an error of
     ///   the connection.

@@ -1,7 +1,7 @@
 import Wire
 
 extension Session {
-    /// How to publish.
+    /// Options for publishing.
     public struct PublishOptions: Hashable, Sendable {
         /// The name of the stream, at most 256 bytes.
         public var name: String
@@ -11,10 +11,10 @@ extension Session {
         public var audio: Bool
         /// Whether the stream begins with video. Without video in the media, it has none.
         public var video: Bool
-        /// Whether to send a camera's video, or video that is encoded in layers already, in several sizes, so that each
-        /// subscriber gets what fits. Only in routed sessions.
+        /// Whether to send a camera's video, or video that is already encoded in layers, in several sizes, so that each
+        /// subscriber gets a suitable one. Only in routed sessions.
         public var simulcast: Bool
-        /// Whether the video stops while this device's network does not carry it, so that the audio gets through. Only in
+        /// Whether the video stops while this device's network cannot carry it, so that the audio gets through. Only in
         /// routed sessions, where the server judges the network. See ``MediaPublisher/Event/videoStopped``.
         public var audioFallback: Bool
 
@@ -29,7 +29,7 @@ extension Session {
         }
     }
 
-    /// How to subscribe.
+    /// Options for subscribing.
     public struct SubscribeOptions: Hashable, Sendable {
         /// Whether to receive audio.
         public var audio: Bool
@@ -39,8 +39,9 @@ extension Session {
         public var size: VideoSize?
         /// The maximum frames per second, 1 to 240; nil for no maximum.
         public var frameRate: Int?
-        /// How important the video is, 0 to 100. If this device's network cannot carry all videos, those of a higher priority
-        /// become sharp first and pause last. Above 0, a video comes before the active speaker. Only in routed sessions.
+        /// The priority of the video, 0 to 100. If this device's network cannot carry all videos, those with a higher
+        /// priority get a higher quality first and are paused last. Above 0, a video takes precedence over the active
+        /// speaker. Only in routed sessions.
         public var priority: Int
 
         /// Creates options. The defaults receive everything.
@@ -54,7 +55,7 @@ extension Session {
 }
 
 extension Session.SubscribeOptions {
-    /// The preference as the protocol has it, within its limits.
+    /// The preference for the protocol, clamped to its limits.
     var preference: VideoPreference {
         func limited(_ value: Int?, _ range: ClosedRange<Int>) -> Int? {
             value.map { min(max($0, range.lowerBound), range.upperBound) }
@@ -76,7 +77,7 @@ final class Publication: Sendable {
         var hasVideo: Bool
         /// The transceivers in a routed session.
         var pair: MediaLink.Pair?
-        /// The rules of audio fallback; nil if the application did not ask for it.
+        /// The state of audio fallback; nil if the application did not enable it.
         var fallback: Mailbox<AudioFallback>?
         /// Whether audio fallback withholds the video.
         var isVideoStopped = false
@@ -96,12 +97,14 @@ final class Publication: Sendable {
 
     var id: StreamID { state.withLock { $0.stream.id } }
 
-    /// What goes to a subscriber.
+    /// Returns the media for a subscriber.
     func outgoing(audio: Bool, video: Bool) -> RelayedPeer.Outgoing {
         state.withLock { RelayedPeer.Outgoing(audio: audio ? $0.audio : nil, video: video ? $0.sentVideo : nil) }
     }
 
-    /// - Returns: the transceivers to give back.
+    /// Ends the events of the stream.
+    ///
+    /// - Returns: the transceivers to release.
     func end(_ reason: Session.Reason) -> MediaLink.Pair? {
         let (pair, fallback) = state.withLock { state in
             defer { (state.isEnded, state.pair, state.fallback) = (true, nil, nil) }
@@ -109,7 +112,7 @@ final class Publication: Sendable {
         }
         events.send(.ended(reason))
         events.finish()
-        // Its timer ends outside of the lock.
+        // Releases it, and so its timer, outside the lock.
         withExtendedLifetime(fallback) {}
         return pair
     }
@@ -121,18 +124,18 @@ final class Subscription: Sendable {
         var options: Session.SubscribeOptions
         /// The transceivers in a routed session.
         var slot: MediaLink.Pair?
-        /// What arrives, by kind.
+        /// The received tracks, by kind.
         var tracks: [TrackKind: RemoteTrack] = [:]
-        /// The mids of what arrives, in a relayed session.
+        /// The mids of the received tracks, in a relayed session.
         var mids: Set<String> = []
         var volume = 1.0
-        /// Why the video is not the one that was asked for, as the server said last.
+        /// Why the video is not as requested, as last reported by the server.
         var limitation = Statistic.Limitation.unlimited
-        /// Whether the network carries less than the subscriber wants of the video.
+        /// Whether the network carries less of the video than the subscriber requested.
         var isLimited = false
-        /// Whether the server has said that the video will be paused if the network gets worse.
+        /// Whether the server has warned that the video will be paused if the network gets worse.
         var isWarned = false
-        /// Measures the level of the audio; nil while the application does not ask for it.
+        /// Measures the level of the audio; nil while the application does not request it.
         var meter: LevelMeter?
         var wasConnected = false
         var isConnected = false
@@ -150,8 +153,8 @@ final class Subscription: Sendable {
         (self.stream, state) = (stream, Guarded(State(options: options)))
     }
 
-    /// Keeps whether media and its first frame have arrived, and whether the video is paused. Both may happen before the
-    /// application can subscribe to the events.
+    /// Keeps for later iterations whether media and its first frame have arrived, and whether the video is paused. All
+    /// this may happen before the application can subscribe to the events.
     static let fold: EventSource<MediaSubscriber.Event>.Fold = { present, event in
         switch event {
         case .connected, .resumed: present = [.connected] + present.filter { $0 != .connected }
@@ -164,15 +167,15 @@ final class Subscription: Sendable {
         }
     }
 
-    /// The state of the connection or the tracks has changed.
+    /// Reports a change of the connection's state or of the tracks.
     func update(_ peer: PeerState) {
         if let event = state.withLock({ $0.update(peer, of: stream) }) { events.send(event) }
     }
 
-    /// Whether the server sends no video for now.
+    /// Whether the server has paused the video.
     var isPaused: Bool { events.present.contains(where: \.isPause) }
 
-    /// The server sets up the subscription again, over a new connection, and tells again what limits it.
+    /// Resets the subscription. The server sets it up again over a new connection, and reports again what limits it.
     func beginAgain() {
         let before = state.withLock { state in
             defer {
@@ -186,7 +189,7 @@ final class Subscription: Sendable {
         if isPaused { events.send(.videoResumed) }
     }
 
-    /// A whole frame arrived over a connection or transceiver that had none before. Only the stream's first is told.
+    /// Handles the first whole frame over a connection or transceiver. Only the first frame of the stream is reported.
     func frameArrived() {
         let isFirst = state.withLock { state in
             defer { state.hasFrame = true }
@@ -195,7 +198,9 @@ final class Subscription: Sendable {
         if isFirst { events.send(.firstFrame) }
     }
 
-    /// - Returns: the transceivers to give back.
+    /// Ends the events of the stream.
+    ///
+    /// - Returns: the transceivers to release.
     func end(_ reason: Session.Reason) -> MediaLink.Pair? {
         let (slot, meter) = state.withLock { state in
             defer { (state.isEnded, state.slot, state.tracks, state.mids, state.meter) = (true, nil, [:], [], nil) }
@@ -203,14 +208,14 @@ final class Subscription: Sendable {
         }
         events.send(.ended(reason))
         events.finish()
-        // Its timer ends outside of the lock.
+        // Releases it, and so its timer, outside the lock.
         withExtendedLifetime(meter) {}
         return slot
     }
 }
 
 extension Subscription.State {
-    /// Keeps why the video is limited. The reason of a change may be that what limited it has gone.
+    /// Updates why the video is limited. A reason such as `bandwidth` may also mean that this limit no longer applies.
     mutating func limit(_ change: SessionNotice.SubscriptionChanged) {
         (isLimited, isWarned) = (change.limited ?? isLimited, change.warning ?? isWarned)
         let lasting: Statistic.Limitation =
@@ -223,17 +228,19 @@ extension Subscription.State {
         limitation = change.videoPaused ? .init(rawValue: change.reason.rawValue) ?? .other : lasting
     }
 
-    /// - Returns: what to tell the application; nil for nothing.
+    /// Updates whether media arrives.
+    ///
+    /// - Returns: the event for the application; nil if there is none.
     mutating func update(_ peer: PeerState, of stream: MediaStream) -> MediaSubscriber.Event? {
         let isReceiving = peer == .connected && hasTracks(of: stream)
         guard !isEnded else { return nil }
         guard isReceiving != isConnected else {
-            // For example a stream that began with audio, and has video now.
+            // For example, a stream that began with audio only now has video.
             guard isConnected, tracks != announced else { return nil }
             announced = tracks
             return .tracksChanged
         }
-        // A connection that begins again is not yet lost.
+        // Missing tracks on a working connection are not a loss: the subscription is being set up again.
         if !isReceiving, peer == .connected { return nil }
         isConnected = isReceiving
         guard isReceiving else { return .dropped }
@@ -241,7 +248,7 @@ extension Subscription.State {
         return wasConnected ? .resumed : .connected
     }
 
-    /// Whether everything that is expected arrives. Audio and video are found one after the other.
+    /// Whether all expected tracks arrive. Audio and video are found one after the other.
     private func hasTracks(of stream: MediaStream) -> Bool {
         let lacksAudio = options.audio && stream.hasAudio && tracks[.audio] == nil
         let lacksVideo = options.video && stream.hasVideo && tracks[.video] == nil

@@ -1,10 +1,10 @@
 import Wire
 
 extension RelayedPeer.Message {
-    /// Reads a message of another member; nil if it is of no use.
+    /// Decodes a message from another member; nil if it can be ignored.
     init?(_ notice: SessionNotice.Negotiate) {
         if let description = notice.description {
-            // A rollback belongs to the sender's own state. Provisional answers are not used.
+            // A rollback only concerns the sender. Provisional answers are not used.
             guard let kind = PeerDescription.Kind(rawValue: description.type.rawValue) else { return nil }
             content = .description(PeerDescription(kind, sdp: description.sdp))
         } else if let candidate = notice.candidate {
@@ -34,7 +34,7 @@ extension RelayedPeer.Message {
 }
 
 extension PeerCandidate {
-    /// Reads an `RTCIceCandidateInit`; nil for the end of candidates.
+    /// Decodes an `RTCIceCandidateInit`; nil for the end of candidates.
     fileprivate init?(_ value: JSONValue) {
         guard case .object(let object) = value, case .string(let text) = object["candidate"] else { return nil }
         self.init(text)

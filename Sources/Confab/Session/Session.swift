@@ -1,6 +1,7 @@
 import Wire
 
-/// A place where connections publish and subscribe to streams and send each other signals, with OpenTok's life cycle.
+/// A session, in which connections publish and subscribe to streams and send each other signals, with OpenTok's life
+/// cycle.
 ///
 /// ```swift
 /// let session = await client.session(id, token: token)
@@ -26,14 +27,14 @@ public actor Session {
 
     // MARK: State
 
-    /// The status. Iterations begin with the present status and keep only the newest.
+    /// The status. An iteration begins with the current status and keeps only the newest.
     nonisolated public var statuses: Events<Status> { core.statuses.events }
-    /// What happens in the session. Iterations begin with one `connectionCreated` for each other member and one `streamCreated`
-    /// for each stream that exist already.
+    /// The events of the session. An iteration begins with one `connectionCreated` for each other member and one
+    /// `streamCreated` for each existing stream.
     nonisolated public var events: Events<Event> { core.events.events }
-    /// The status now.
+    /// The current status.
     nonisolated public var status: Status { core.machine.status }
-    /// The client's own connection; nil unless connected.
+    /// This client's connection; nil unless connected.
     nonisolated public var connection: Connection? { core.machine.connection }
     /// The other members, in the order of joining.
     nonisolated public var connections: [Connection] { core.machine.connections }
@@ -44,14 +45,15 @@ public actor Session {
     /// Whether the session's media is relayed or routed.
     nonisolated public var mediaMode: MediaMode { core.machine.mediaMode }
 
-    // MARK: Life
+    // MARK: Life cycle
 
     /// Joins the session. After ``disconnect()`` or a failure, it can be joined again.
     ///
     /// - Throws: `token_*`, `session_full`, `already_joined` or an error of the connection.
     public func connect() async throws(ConfabError) { try await awaitResult { core.connect($0) } }
 
-    /// Leaves the session, and returns when that has happened. While the connection is being restored, it happens afterwards.
+    /// Leaves the session, and returns when it has been left. If the connection is being restored, the session is left
+    /// afterwards.
     public func disconnect() async {
         do throws(ConfabError) { try await awaitResult { core.disconnect($0) } } catch {}
     }
@@ -64,8 +66,8 @@ public actor Session {
     ///   - type: at most 128 characters of `A-Z a-z 0-9 - _ ~`; nil for none. Text chat uses `chat`.
     ///   - data: at most 8 KiB; nil for none.
     ///   - connection: the only recipient; nil for everyone, including this client.
-    ///   - retryAfterReconnect: while the connection is being restored, whether to send the signal afterwards rather than to
-    ///     throw.
+    ///   - retryAfterReconnect: while the connection is being restored, whether to send the signal afterwards instead
+    ///     of throwing an error.
     /// - Throws: `signal_invalid`, `signal_too_large`, `not_permitted`, `not_found`, `rate_limited`, or an error of the
     ///   connection.
     public func signal(
@@ -78,9 +80,9 @@ public actor Session {
         }
     }
 
-    /// Sends a signal without waiting. The calls of one thread keep their order, which calls of
-    /// ``signal(_:_:to:retryAfterReconnect:)`` in several tasks do not. While the connection is being restored, the signal is
-    /// sent afterwards.
+    /// Sends a signal without waiting. Calls from one thread keep their order, unlike calls of
+    /// ``signal(_:_:to:retryAfterReconnect:)`` in several tasks. While the connection is being restored, the signal is
+    /// queued and sent afterwards.
     ///
     /// - Parameters:
     ///   - type: as in ``signal(_:_:to:retryAfterReconnect:)``.
@@ -128,9 +130,9 @@ public actor Session {
         try await request(.forceMute(mute))
     }
 
-    /// Mutes all streams, and those that are published until ``disableForceMute()``. Moderators only.
+    /// Mutes all streams, including those that are published before ``disableForceMute()``. Moderators only.
     ///
-    /// - Parameter excluded: at most 64 streams that stay as they are.
+    /// - Parameter excluded: at most 64 streams that are not muted.
     /// - Throws: `not_permitted`, or an error of the connection.
     public func forceMuteAll(excluding excluded: [StreamID] = []) async throws(ConfabError) {
         var mute = SessionVerb.ForceMute()
@@ -138,7 +140,7 @@ public actor Session {
         try await request(.forceMute(mute))
     }
 
-    /// Ends the muting of all streams. Those that are muted stay so until their publishers unmute them. Moderators only.
+    /// Stops muting new streams. Muted streams stay muted until their publishers unmute them. Moderators only.
     ///
     /// - Throws: `not_permitted`, or an error of the connection.
     public func disableForceMute() async throws(ConfabError) {
@@ -154,7 +156,7 @@ public actor Session {
 }
 
 extension ConfabClient {
-    /// A session that is not connected yet, so that the application can listen to its events first.
+    /// Returns a session that is not connected yet, so that the application can listen to its events first.
     ///
     /// - Parameters:
     ///   - id: the session's id, from the application's server or from a match, call or room.

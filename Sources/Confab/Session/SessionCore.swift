@@ -1,6 +1,6 @@
 import Wire
 
-/// Owns a session's machine. Inputs are processed in the order of the calls and of the connection's events.
+/// Owns a session's state machine. Inputs are processed in the order of the calls and of the connection's events.
 final class SessionCore: Sendable {
     typealias Ended = @Sendable (Result<Void, ConfabError>) -> Void
 
@@ -8,16 +8,16 @@ final class SessionCore: Sendable {
         var machine = SessionMachine()
         var effects: [SessionMachine.Effect] = []
         var isCarryingOut = false
-        /// Whether the client is closed for good, so that no events follow.
+        /// Whether the client is closed permanently, so that no events follow.
         var isClosed = false
         var joining: [Ended] = []
         var leaving: [Ended] = []
         var listening: Listening?
-        /// What hears about the session's media.
+        /// Receives the events that concern the session's media.
         var media: (@Sendable (MediaNews) -> Void)?
     }
 
-    /// News for the media of a session.
+    /// An event that concerns the media of a session.
     enum MediaNews: Sendable {
         case status(Session.Status)
         case notice(SessionNotice)
@@ -51,7 +51,7 @@ final class SessionCore: Sendable {
         post(.connect)
     }
 
-    /// Waits for a join that is in progress, and does not begin one.
+    /// Waits for a join that is in progress. Does not start one.
     func waitForJoin(_ ended: @escaping Ended) {
         let isJoining = state.withLock { state in
             guard state.machine.status == .connecting else { return false }
@@ -136,7 +136,7 @@ final class SessionCore: Sendable {
         for ended in ended { ended(result) }
     }
 
-    /// Keeps the members and streams with which a new iteration begins.
+    /// Keeps the members and streams that a new iteration begins with.
     private static let fold: EventSource<Session.Event>.Fold = { present, event in
         switch event {
         case .connectionCreated, .streamCreated: present.append(event)
@@ -186,5 +186,5 @@ extension ConfabError {
         .connectionRestarted, "The connection was lost for too long, so the session ended. Join it again.",
         isRetryable: true)
     static let reconnecting = ConfabError(
-        .connectionLost, "The connection is being restored. Send the signal again when it is.", isRetryable: true)
+        .connectionLost, "The connection is being restored. Send the signal again afterwards.", isRetryable: true)
 }

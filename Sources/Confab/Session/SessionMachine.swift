@@ -1,9 +1,9 @@
 import Wire
 
-/// The rules of a ``Session``: its life cycle, its members and their streams.
+/// The state machine of a ``Session``: its life cycle, its members and their streams.
 ///
-/// Invariants: the status changes only along the edges that ``Session/Status`` lists. Each `join` gets one `joinEnded`, and each
-/// `leave` one `leaveEnded`.
+/// Invariants: the status changes only along the transitions that ``Session/Status`` lists. Each `join` gets one
+/// `joinEnded`, and each `leave` one `leaveEnded`.
 struct SessionMachine: Sendable {
     enum Input: Sendable {
         case connect
@@ -13,7 +13,7 @@ struct SessionMachine: Sendable {
         case leaveAnswered
         case reconnecting
         case resumed
-        /// The server has forgotten this client's place.
+        /// The server no longer keeps this client's place in the session.
         case lost(ConfabError)
     }
 
@@ -28,7 +28,7 @@ struct SessionMachine: Sendable {
         case media(SessionNotice)
     }
 
-    /// How many members and how many streams are kept. Larger sessions are not followed completely.
+    /// The maximum number of members, and of streams, to keep. Larger sessions are not tracked completely.
     static let maxMembers = 10_000
 
     private(set) var status = Session.Status.notConnected
@@ -39,7 +39,7 @@ struct SessionMachine: Sendable {
     private var order: [ConnectionID] = []
     private var published: [StreamID: MediaStream] = [:]
     private var streamOrder: [StreamID] = []
-    /// Whether `disconnect` was called while it could not take effect yet.
+    /// Whether `disconnect` was called before it could take effect.
     private var isLeaving = false
 
     /// The other members, in the order of joining.
@@ -63,7 +63,7 @@ struct SessionMachine: Sendable {
         return effects
     }
 
-    // MARK: Life
+    // MARK: Life cycle
 
     private mutating func connect(_ effects: inout [Effect]) {
         switch status {
@@ -72,7 +72,7 @@ struct SessionMachine: Sendable {
             enter(.connecting, &effects)
             effects.append(.join)
         case .connected, .reconnecting: effects.append(.joinEnded(nil))
-        // The answer to the first call is the answer to this one.
+        // The answer to the first call also completes this one.
         case .connecting: break
         case .disconnecting, .failed: effects.append(.joinEnded(.disconnected))
         }
@@ -98,7 +98,7 @@ struct SessionMachine: Sendable {
         switch status {
         case .notConnected: effects.append(.leaveEnded)
         case .connected: leave(&effects)
-        // These states end by themselves, and then the session is left.
+        // The session is left when these states end.
         case .connecting, .reconnecting: isLeaving = true
         case .disconnecting, .failed: break
         }

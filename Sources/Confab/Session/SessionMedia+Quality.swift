@@ -1,10 +1,10 @@
 import Wire
 
-// What a session does because of the quality of its media: audio fallback, and reports of the level.
+// Media quality in a session: audio fallback, and reports of the audio level.
 extension SessionMedia {
     // MARK: Audio fallback
 
-    /// Begins to stop the video of a stream whenever the network does not carry it.
+    /// Starts audio fallback: stops the video of a stream whenever the network cannot carry it.
     func beginFallback(of publication: Publication) {
         let mailbox = Mailbox(AudioFallback(), clock: core.surroundings.clock) { [weak self, weak publication] effect in
             guard let self, let publication else { return }
@@ -13,8 +13,8 @@ extension SessionMedia {
         publication.state.withLock { if !$0.isEnded { $0.fallback = mailbox } }
     }
 
-    /// The server has judged how a stream reaches it. A long way alone, which only delays media, would not be shorter for less.
-    /// Without video, the judgment is about the audio, and there is nothing to stop.
+    /// Handles the server's judgment of a stream. Delay alone does not stop the video: on a long path, sending less
+    /// would not reduce it. Without video, the judgment is about the audio, and there is nothing to stop.
     func judge(_ publication: Publication, _ level: Session.Quality, _ reason: Session.QualityReason?) {
         let (hasVideo, fallback) = publication.state.withLock { ($0.hasVideo, $0.fallback) }
         let isTooSlow = hasVideo && level == .poor && (reason == .loss || reason == .bandwidth)
@@ -74,7 +74,7 @@ extension SessionMedia {
     }
 }
 
-/// Measures again and again, until it is released. The next measurement waits for the end of the one before.
+/// Repeats a measurement until it is released. The next measurement is scheduled when the previous one has ended.
 final class LevelMeter: Sendable {
     static let shortestInterval = Duration.milliseconds(50)
 

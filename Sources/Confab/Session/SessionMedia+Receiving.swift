@@ -1,6 +1,6 @@
 import Wire
 
-// Subscriptions, and what the session tells about media.
+// Subscriptions, and notifications of the session about media.
 extension SessionMedia {
     func subscribe(
         _ stream: MediaStream, _ options: Session.SubscribeOptions
@@ -23,7 +23,7 @@ extension SessionMedia {
             let request = subscribeVerb(subscription, mids)
             _ = try await awaitResult { (answer: @escaping ClientCore.Completion) in
                 core.send(.session(request), answer)
-                // After the request, because only then the server passes an offer on.
+                // After the request, because the server forwards an offer only to a subscriber.
                 if !isRouted { peer(stream.connection)?.mailbox.post(.expect) }
             }
         } catch {
@@ -98,7 +98,7 @@ extension SessionMedia {
         release(stream.connection)
     }
 
-    /// Finds what arrives over the subscription's transceivers, in a routed session.
+    /// Finds the tracks that arrive over the subscription's transceivers, in a routed session.
     func refresh(_ subscription: Subscription) {
         guard let link = state.withLock({ $0.link }), let slot = subscription.state.withLock({ $0.slot }) else {
             return
@@ -109,7 +109,7 @@ extension SessionMedia {
         subscription.update(link.receiving)
     }
 
-    /// Gives arrived media to its subscription.
+    /// Assigns an arrived track to its subscription.
     func take(_ track: RemoteTrack, _ kind: TrackKind, for subscription: Subscription) {
         let volume = subscription.state.withLock { state -> Double in
             if !state.isEnded { state.tracks[kind] = track }
@@ -122,7 +122,7 @@ extension SessionMedia {
         let (isSlot, limitation) = subscription.state.withLock { ($0.slot != nil, $0.limitation) }
         let link = state.withLock { $0.link }
         guard isSlot, let link else { return await counters(of: subscription) }
-        // Only the server knows how much it could send, and why it sends what it sends.
+        // Only the server knows how much it could send, and what limits the video.
         let estimate = await link.estimate.read()
         return await counters(of: subscription).map { known in
             var statistic = known
@@ -132,7 +132,7 @@ extension SessionMedia {
         }
     }
 
-    /// What the media engine has counted.
+    /// Returns the counters of the media engine.
     func counters(of subscription: Subscription) async -> [Statistic] {
         let (slot, mids) = subscription.state.withLock { ($0.slot, $0.mids) }
         let (link, peer) = state.withLock { ($0.link, $0.peers[subscription.stream.connection]) }
@@ -140,7 +140,7 @@ extension SessionMedia {
         return await peer?.runner.statistics().filter { $0.mid.map(mids.contains) ?? false } ?? []
     }
 
-    // MARK: What the session tells
+    // MARK: Notifications of the session
 
     func hear(_ status: Session.Status) {
         switch status {
@@ -163,7 +163,7 @@ extension SessionMedia {
         }
         for publication in publications { stop(publication, reason) }
         for subscription in subscriptions { stop(subscription, reason) }
-        // Released outside of the lock, because that closes connections.
+        // Release it outside the lock, because that closes connections.
         let obsolete = state.withLock { state in
             defer { state = State() }
             return state
@@ -224,7 +224,8 @@ extension SessionMedia {
         if let audio { Task { await audio.media.setEnabled(audio: false, video: nil) } }
     }
 
-    /// The codec that the server advises is not used yet. Engines send VP8, unless the application has chosen another codec.
+    /// Handles the layers that subscribers need. The codec that the server recommends is not used yet: engines send
+    /// VP8, unless the application has chosen another codec.
     private func layersWanted(_ notice: SessionNotice.LayersWanted) {
         let (publication, link) = state.withLock { ($0.publications[notice.stream], $0.link) }
         guard let publication, let pair = publication.state.withLock({ $0.pair }) else { return }

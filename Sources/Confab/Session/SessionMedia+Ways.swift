@@ -1,10 +1,12 @@
 import Wire
 
-// The ways of media: relayed, over one peer connection with each other member, or routed, over the client's media link.
+// Transports for media: relayed, over one peer connection with each other member, or routed, over the client's
+// connections to the SFU.
 extension SessionMedia {
     // MARK: Relayed
 
-    /// The peer connection with a member, made if there is none; nil without a media engine.
+    /// Returns the peer connection with a member, and creates it if needed; nil without a media engine, or if there are
+    /// too many connections.
     func peer(_ connection: ConnectionID) -> RelayedConnection? {
         let (present, isFull) = state.withLock { ($0.peers[connection], $0.peers.count >= Self.maxPeers) }
         if let present { return present }
@@ -19,7 +21,7 @@ extension SessionMedia {
             report: { report, number in
                 reports.withLock { $0.mailbox }?.post(.report(report, connection: number))
             })
-        // The end with the lower id, compared as text, is polite.
+        // The peer with the lower id, compared as text, is polite.
         let rules = RelayedPeer(isPolite: "\(own)" < "\(connection)", random: core.surroundings.random)
         let mailbox = Mailbox(rules, clock: core.surroundings.clock) { [weak self, runner] effect in
             if case .step(let step) = effect { runner.run(step) } else { self?.carryOut(effect, with: connection) }
@@ -43,7 +45,7 @@ extension SessionMedia {
         release(connection)
     }
 
-    /// Closes the peer connection with a member with whom no stream is exchanged any longer.
+    /// Closes the peer connection with a member if no stream is exchanged with it anymore.
     func release(_ connection: ConnectionID) {
         let obsolete = state.withLock { state in
             state.isRelated(connection) ? nil : state.peers.removeValue(forKey: connection)
@@ -68,7 +70,7 @@ extension SessionMedia {
     }
 
     func negotiate(_ notice: SessionNotice.Negotiate) {
-        // Late messages of a member that is no longer relevant begin nothing.
+        // Ignore late messages from a member with which no stream is exchanged anymore.
         guard !isRouted, state.withLock({ $0.isRelated(notice.from) }), let message = RelayedPeer.Message(notice) else {
             return
         }
@@ -89,7 +91,7 @@ extension SessionMedia {
             }
             for subscription in subscriptions(from: connection) { subscription.update(next) }
         case .arrived(let stream, let mid, let track):
-            // A member may only send media for its own streams.
+            // A member may send media only for its own streams.
             let subscription = subscriptions(from: connection).first { "\($0.stream.id)" == stream }
             guard let subscription else { return }
             _ = subscription.state.withLock { $0.mids.insert(mid) }
@@ -115,7 +117,7 @@ extension SessionMedia {
         }
     }
 
-    /// Tells only the publications of this source.
+    /// Reports the error only to the publications of this source.
     private func tell(notSent source: MediaSource, _ error: ConfabError) {
         for publication in state.withLock({ Array($0.publications.values) }) {
             let isMeant = publication.state.withLock { $0.video == source || $0.audio == source }
@@ -150,7 +152,7 @@ extension SessionMedia {
         }
     }
 
-    /// The relayed session became a routed one: all streams move to the media link.
+    /// Moves all streams to the SFU, because the relayed session became a routed one.
     func moveAll() {
         let (publications, subscriptions, obsolete) = state.withLock { state in
             defer { (state.peers, state.reported) = ([:], []) }
@@ -183,7 +185,7 @@ extension SessionMedia {
         }
     }
 
-    /// Tells the server which transceivers carry a stream.
+    /// Notifies the server which transceivers carry a stream.
     private func tell(_ publication: Publication) async {
         guard let pair = publication.state.withLock({ $0.isEnded ? nil : $0.pair }) else { return }
         do throws(ConfabError) {
@@ -196,7 +198,7 @@ extension SessionMedia {
         }
     }
 
-    /// Requests a stream again, over the present transceivers.
+    /// Requests a stream again, over the current transceivers.
     private func tell(_ subscription: Subscription) async {
         guard !subscription.state.withLock({ $0.isEnded }) else { return }
         do throws(ConfabError) {

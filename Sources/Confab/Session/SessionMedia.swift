@@ -1,17 +1,17 @@
 import Wire
 
-/// The streams that a client publishes and receives in a session. It decides over which peer connections they travel:
-/// `RelayedPeer` has the rules of relayed media, `RoutedSide` those of routed media.
+/// The streams that a client publishes and receives in a session. Chooses the peer connections that carry them:
+/// `RelayedPeer` handles relayed media, `RoutedSide` routed media.
 ///
-/// Invariant: whatever ends a stream, its transceivers are given back once, and its events end.
+/// Invariant: however a stream ends, its transceivers are released once, and its events end.
 final class SessionMedia: Sendable {
     struct State: Sendable {
         var publications: [StreamID: Publication] = [:]
         var subscriptions: [StreamID: Subscription] = [:]
-        /// What the subscribers of own streams want, also before the stream's id is known.
+        /// What the subscribers of local streams want. They may be reported before the stream's id is known here.
         var subscribers: [StreamID: [ConnectionID: Wanted]] = [:]
         var peers: [ConnectionID: RelayedConnection] = [:]
-        /// Connections with which media has worked, as reported to the server.
+        /// Connections with which media has worked, and which have been reported to the server.
         var reported: Set<ConnectionID> = []
         var link: MediaLink?
         var listening: Listening?
@@ -19,21 +19,21 @@ final class SessionMedia: Sendable {
         var startsMuted = false
     }
 
-    /// What of a stream a subscriber wants.
+    /// Which media of a stream a subscriber wants.
     struct Wanted: Hashable, Sendable {
         var audio: Bool
         var video: Bool
     }
 
-    /// Peer connection with one other connection.
+    /// The peer connection with one other member.
     struct RelayedConnection: Sendable {
         let mailbox: Mailbox<RelayedPeer>
         let runner: PeerRunner
     }
 
-    /// How many streams may have subscribers before their ids are known.
+    /// The maximum number of streams with subscribers before their ids are known.
     static let maxEarlySubscribers = 64
-    /// How many peer connections a relayed session has. Larger sessions are routed.
+    /// The maximum number of peer connections of a relayed session. Larger sessions are routed.
     static let maxPeers = 100
 
     let session: SessionCore
@@ -73,6 +73,8 @@ final class SessionMedia: Sendable {
         return link
     }
 
+    /// Checks that the session can publish.
+    ///
     /// - Throws: `no_media_engine` or `not_joined`.
     private func demand() throws(ConfabError) {
         guard core.media != nil else { throw .noMediaEngine }
@@ -81,8 +83,10 @@ final class SessionMedia: Sendable {
 
     // MARK: Publishing
 
-    /// - Parameter enabling: whether to enable what the stream begins with. False for media that the application may have
-    ///   muted.
+    /// Publishes media as a stream.
+    ///
+    /// - Parameter enabling: whether to enable the audio and video that the stream begins with. False for media that
+    ///   the application may have muted.
     func publish(
         _ local: any LocalMedia, _ options: Session.PublishOptions, enabling: Bool = true
     ) async throws(ConfabError) -> Publication {
@@ -127,15 +131,19 @@ final class SessionMedia: Sendable {
         return kind == .camera ? Layer.simulcast(of: local.size) : []
     }
 
-    /// - Parameter link: the link of the pair, which is given back to it even if the session has ended meanwhile.
+    /// Requests the publication from the server.
+    ///
+    /// - Parameter link: the link that owns the pair. The pair is released to it even if the session has ended
+    ///   meanwhile.
     private func announce(
         _ verb: SessionVerb.Publish, _ begun: Publication.State, _ layers: [Layer], _ link: MediaLink?
     ) async throws(ConfabError) -> Publication {
-        /// Set when the task was cancelled or the stream exists, whatever comes first.
+        /// Whether the task was cancelled, and the stream once it exists. Whichever is set second ends the unwanted
+        /// stream.
         let outcome = Guarded<(isCancelled: Bool, publication: Publication?)>((false, nil))
         do {
             return try await awaitResult { (answer: @escaping @Sendable (Result<Publication, ConfabError>) -> Void) in
-                // The stream is known before the next event, because a subscriber may be told next.
+                // Register the stream before the next event, which may report its first subscriber.
                 core.send(.session(.publish(verb))) { [self] result in
                     switch result {
                     case .success(.session(.published(let published))):
@@ -175,7 +183,7 @@ final class SessionMedia: Sendable {
             return state.subscribers[id] ?? [:]
         }
         if isRouted {
-            // The session was relayed when the stream was announced.
+            // The session was still relayed when the stream was announced.
             if publication.state.withLock({ $0.pair == nil }) { Task { await self.move(publication) } }
         } else {
             for (connection, wanted) in subscribers { send(publication, to: connection, wanted) }
@@ -221,7 +229,7 @@ final class SessionMedia: Sendable {
         }
         guard !now.isEnded else { throw .streamEnded }
         await other.setEnabled(audio: nil, video: now.hasVideo || !hadVideo)
-        // A video that audio fallback withholds is sent when the network is better.
+        // A video that audio fallback withholds is sent when the network has improved.
         if let pair = now.pair, !now.isVideoStopped { state.withLock { $0.link }?.send(source, .video, on: pair) }
         for (connection, wanted) in state.withLock({ $0.subscribers[publication.id] ?? [:] }) where !isRouted {
             send(publication, to: connection, wanted)
@@ -281,5 +289,5 @@ extension ConfabError {
     static let ownStream = ConfabError(
         .notPermitted, "This is your own stream, and the session is relayed. Show the local media instead.")
     static let alreadySubscribed = ConfabError(
-        "already_subscribed", "The session receives this stream already. Use that subscriber, or unsubscribe it first.")
+        "already_subscribed", "Already subscribed to this stream. Use the existing subscriber, or unsubscribe first.")
 }

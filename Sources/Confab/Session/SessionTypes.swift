@@ -1,11 +1,12 @@
 import Foundation
 import Wire
 
-/// A stream that a connection publishes in a session. It is not called `Stream`, because Foundation has a type of that name.
+/// A stream that a connection publishes in a session. It is not called `Stream`, because Foundation has a type with
+/// that name.
 public struct MediaStream: Hashable, Sendable, Identifiable {
     /// What a stream's video shows.
     public enum VideoKind: String, Hashable, Sendable {
-        /// What a camera of the device sees.
+        /// The video of a camera.
         case camera
         /// A shared screen or window.
         case screen
@@ -21,13 +22,13 @@ public struct MediaStream: Hashable, Sendable, Identifiable {
     public let createdAt: Date
     /// The name that the publisher gave the stream, at most 256 bytes; may be empty.
     public let name: String
-    /// Whether the stream has audio now.
+    /// Whether the stream currently has audio.
     public let hasAudio: Bool
-    /// Whether the stream has video now.
+    /// Whether the stream currently has video.
     public let hasVideo: Bool
-    /// What the video shows; nil if the publisher did not say.
+    /// What the video shows; nil if the publisher did not specify it.
     public let videoKind: VideoKind?
-    /// The size of the video in pixels; nil if the publisher did not say.
+    /// The size of the video in pixels; nil if the publisher did not specify it.
     public let size: VideoSize?
 
     init(_ info: StreamInfo) {
@@ -46,7 +47,7 @@ extension Session {
     /// `reconnecting` → `failed` → `notConnected`; `connected` → `disconnecting` → `notConnected`; `connecting` → `failed` →
     /// `notConnected`.
     public enum Status: Int, Hashable, Sendable {
-        /// Not connected yet, or not any longer.
+        /// Not connected yet, or no longer connected.
         case notConnected = 0
         /// In the session.
         case connected = 1
@@ -85,7 +86,7 @@ extension Session {
     public enum Reason: String, Hashable, Sendable {
         /// The client left.
         case clientDisconnected
-        /// The client's connection dropped and did not come back in time.
+        /// The client's connection dropped and was not restored in time.
         case networkDisconnected
         /// A moderator or the server removed the client.
         case forceDisconnected
@@ -93,7 +94,7 @@ extension Session {
         case clientUnpublished
         /// A moderator ended the stream.
         case forceUnpublished
-        /// The match or call that the client joined for is over.
+        /// The match or call that the session belongs to is over.
         case matchEnded
 
         init(_ reason: GoneReason) {
@@ -139,7 +140,7 @@ extension Session {
         }
     }
 
-    /// A message from a member to one member or all.
+    /// A message from a member to one member or to all.
     public struct Signal: Hashable, Sendable {
         /// The sender; nil if the server sent it.
         public let from: ConnectionID?
@@ -155,9 +156,9 @@ extension Session {
         case connectionCreated(Connection)
         /// Another client left.
         case connectionDestroyed(Connection, Reason)
-        /// Another client's connection dropped. It may come back.
+        /// Another client's connection dropped. It may be restored.
         case connectionReconnecting(Connection)
-        /// Another client's connection is back.
+        /// Another client's connection was restored.
         case connectionReconnected(Connection)
         /// Another client published a stream.
         case streamCreated(MediaStream)
@@ -167,13 +168,13 @@ extension Session {
         case streamDestroyed(MediaStream, Reason)
         /// A signal arrived. A signal for everyone also arrives at its sender.
         case signal(Signal)
-        /// A moderator muted streams, or ended the muting. Without a stream, everyone is meant.
+        /// A moderator muted a stream, or stopped muting. Nil stands for all streams.
         case muted(active: Bool, stream: StreamID?)
-        /// A relayed session became a routed one. The SDK moves the media by itself.
+        /// A relayed session became a routed one. The SDK moves the media automatically.
         case mediaModeChanged(MediaMode)
-        /// The member with this stream is speaking now; nil: nobody is.
+        /// The member with this stream is speaking now; nil if no member is.
         case speaking(MediaStream?)
-        /// How well a stream reaches the server changed, and what is wrong, in a routed session. The reason is nil if the
+        /// The quality of a stream at the server has changed. Only in a routed session. The reason is nil if the
         /// quality is good.
         case streamQuality(MediaStream, Quality, QualityReason?)
         /// The session could not be joined, or is lost. ``disconnected(_:)`` follows.
@@ -182,17 +183,17 @@ extension Session {
         case disconnected(Reason)
     }
 
-    /// How well a stream reaches the server.
+    /// The quality of a stream at the server.
     public enum Quality: String, Hashable, Sendable {
-        /// Nothing is lost that matters.
+        /// No noticeable loss.
         case good
-        /// People may notice it.
+        /// People may notice a loss of quality.
         case fair
-        /// People cannot miss it.
+        /// The loss of quality is obvious.
         case poor
     }
 
-    /// What keeps a stream from reaching the server well.
+    /// What impairs a stream on its way to the server.
     public enum QualityReason: String, Hashable, Sendable {
         /// Packets are lost.
         case loss

@@ -1,4 +1,5 @@
-/// The parts of a client beyond sessions. The client makes them once, so that none misses what happens on the connection.
+/// The client's features besides sessions. They are created with the client, so that none misses an event of the
+/// connection.
 final class ConfabWays: Sendable {
     let presence: Presence
     let nearby: Nearby
@@ -25,11 +26,11 @@ extension ConfabClient {
     nonisolated public var roulette: Roulette { ways.roulette }
     /// This person, as others see them.
     nonisolated public var presence: Presence { ways.presence }
-    /// People who are near.
+    /// People nearby.
     nonisolated public var nearby: Nearby { ways.nearby }
-    /// Calls from person to person.
+    /// Calls between two people.
     nonisolated public var calls: Calls { ways.calls }
-    /// People who want to keep in touch.
+    /// This person's contacts.
     nonisolated public var contacts: Contacts { ways.contacts }
     /// Rooms for several people.
     nonisolated public var rooms: Rooms { ways.rooms }

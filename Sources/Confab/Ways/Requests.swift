@@ -1,9 +1,10 @@
 import Wire
 
-/// The requests of one part that have no answer yet, and what each is for.
+/// The pending requests of one feature, with the purpose of each.
 ///
-/// While the server does not know this client, requests are held. A request that may be sent twice is held again if the
-/// connection was replaced before its answer. Invariant: `answered` or `failed` returns the purpose of each request once.
+/// Requests are held while the server does not know this client. A request that may be repeated is held again if the
+/// connection was replaced before the server answered. Invariant: `answered` or `endHeld` returns the purpose of each
+/// request once.
 struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
     /// A request to send.
     struct Outgoing: Equatable, Sendable {
@@ -17,7 +18,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         var repeats: Bool
     }
 
-    /// As many as the client line keeps unanswered.
+    /// The same as the limit of the signal client for unanswered requests.
     private static var maxHeld: Int { ClientLine.Options().maxRequests }
 
     private var lastID: UInt64 = 0
@@ -27,9 +28,10 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
 
     /// Adds a request.
     ///
-    /// - Parameter repeats: whether to send the request again if its answer was lost. False for what must not happen twice.
-    /// - Returns: the request, unless it has to wait.
-    /// - Throws: if too many requests wait.
+    /// - Parameter repeats: whether to send the request again if its answer was lost. False for actions that must not
+    ///   happen twice.
+    /// - Returns: the request to send; nil if it is held.
+    /// - Throws: an error if too many requests are held.
     mutating func send(
         _ message: ClientMessage, for purpose: Purpose, repeats: Bool = true
     ) throws(ConfabError) -> Outgoing? {
@@ -61,7 +63,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
         return held.compactMap { id in open[id].map { Outgoing(id: id, message: $0.message) } }
     }
 
-    /// Returns what an answered request was for; nil if there is no such request, or if it is sent again.
+    /// Returns the purpose of an answered request; nil if there is no such request, or if it will be sent again.
     mutating func answered(_ id: UInt64, _ result: Result<ServerMessage, ConfabError>) -> Purpose? {
         guard let entry = open[id] else { return nil }
         if result.failureCode == .connectionRestarted, entry.repeats, held.count < Self.maxHeld {
@@ -75,7 +77,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
 
     /// Ends all held requests.
     ///
-    /// - Returns: what they were for.
+    /// - Returns: their purposes.
     mutating func endHeld() -> [Purpose] {
         isHolding = false
         defer { held = [] }
@@ -84,7 +86,7 @@ struct Requests<Purpose: Equatable & Sendable>: Equatable, Sendable {
 }
 
 extension Requests {
-    /// Adds a request of a caller, and returns the effects: nothing if it has to wait.
+    /// Adds a caller's request, and returns the effects: none if the request is held.
     mutating func effects<News, Deed>(
         of message: ClientMessage, for purpose: Purpose, _ caller: WayCaller, repeats: Bool = true
     ) -> [WayEffect<News, Deed>] {
@@ -104,6 +106,6 @@ extension Requests {
 
 extension ConfabError {
     fileprivate static let tooManyHeld = ConfabError(
-        .offlineQueueFull, "Too many requests wait for the connection. Try again when it is restored.",
+        .offlineQueueFull, "Too many requests are waiting for the connection. Try again when it is restored.",
         isRetryable: true)
 }

@@ -1,6 +1,6 @@
 import Wire
 
-/// What happens during a stay in a session.
+/// An event of a session membership.
 enum StayNews: Sendable {
     case joined
     /// The session could not be joined.
@@ -8,18 +8,19 @@ enum StayNews: Sendable {
     /// Another person is in the session.
     case there
     case signal(type: String, data: String, mine: Bool)
-    /// Media of a stream arrives, or has other properties. New: it arrives for the first time, or from another source.
+    /// The media of a stream has arrived, or its properties have changed. `isNew` is true if it arrives for the first
+    /// time or from another source.
     case media(MediaStream, MediaSubscriber, isNew: Bool)
-    /// What of a stream can be shown now, each time that it changes.
+    /// What can now be shown of a stream. Sent whenever that changes.
     case shows(Arrival)
     case gone(MediaStream)
-    /// Something else failed; the stay goes on.
+    /// Something else failed. The session membership continues.
     case trouble(ConfabError)
-    /// The session ended, although nobody here ended it.
+    /// The session ended, but not because this client left it.
     case lost
 }
 
-/// What of a stream can be shown.
+/// What can be shown of a stream.
 enum Arrival: Equatable, Sendable {
     case video(any VideoSource)
     /// The publisher sends no video.
@@ -44,19 +45,19 @@ enum Arrival: Equatable, Sendable {
     }
 }
 
-/// Audio and video of one stay in a session, for a match, a call or a room: joins it, publishes the own media, and subscribes to
-/// streams. Invariant: after `end`, nothing is told and nothing keeps running. The own media goes on.
+/// A session membership, for a match, a call or a room: joins the session, publishes the local media, and subscribes to
+/// streams. Invariant: after `end`, no event is reported and no task keeps running. The local media is not stopped.
 final class Stay: Sendable {
-    /// What a stay does in its session.
+    /// What to do in the session.
     struct Plan: Sendable {
         /// Which streams to subscribe to.
         enum Shown: Sendable { case none, one, all }
         var shown = Shown.one
-        /// Whether to try again what fails, so that no two people stay without each other.
+        /// Whether to retry after a failure, so that no two people remain in the session without each other's media.
         var retries = false
     }
 
-    /// What of the own media is sent.
+    /// Which local media is sent.
     struct Sending: Sendable {
         var audio = true
         var video = true
@@ -64,7 +65,7 @@ final class Stay: Sendable {
 
     private struct State: Sendable {
         var isOver = false
-        /// Whether the session was joined, so that its end is news.
+        /// Whether the session was joined, so that its end has to be reported.
         var hasJoined = false
         var tasks: [Int: Task<Void, Never>] = [:]
         var taskCount = 0
@@ -80,7 +81,7 @@ final class Stay: Sendable {
         var received: [StreamID: Received] = [:]
     }
 
-    /// A stream whose media arrives, as it was told.
+    /// A stream being received, as last reported.
     private struct Received: Sendable {
         let subscriber: MediaSubscriber
         var stream: MediaStream
@@ -92,7 +93,7 @@ final class Stay: Sendable {
     private static let longestPause = Duration.seconds(30)
     /// How long a signal waits for another person.
     private static let longestWait = Duration.seconds(10)
-    /// Reasons for which the same request fails every time.
+    /// Errors that the same request would cause again.
     private static let final: Set<ConfabError.Code> = [
         .notPermitted, .mediaUnavailable, .init(.malformed), .noMediaEngine,
     ]
@@ -101,7 +102,8 @@ final class Stay: Sendable {
     private let plan: Plan
     private let report: @Sendable (StayNews) -> Void
     private let state = Guarded(State())
-    /// What happens in the session and to its streams, so that the application hears the newest last.
+    /// Keeps the events of the session and of its streams in one order, so that the application receives the newest
+    /// last.
     private let order = WayMailbox()
 
     init(_ admission: Admission, _ core: ClientCore, _ plan: Plan, report: @escaping @Sendable (StayNews) -> Void) {
@@ -114,7 +116,7 @@ final class Stay: Sendable {
     /// Joins the session, and publishes.
     func begin(publishing media: (any LocalMedia)?) {
         let events = session.events.makeAsyncIterator()
-        // At once: signals and media wait for a session that is connecting, and `end` leaves one.
+        // Connect immediately: signals and media wait for a session that is connecting, and `end` leaves one.
         session.core.connect { [weak self] result in self?.inOrder { $0.joined(result, media) } }
         run { [weak self] in
             while let event = await events.next() { self?.inOrder { $0.handle(event) } }
@@ -132,13 +134,13 @@ final class Stay: Sendable {
         }
     }
 
-    /// The session sent more than this device can read, so this stay no longer knows who is there.
+    /// Reports a lost session after an overflow of unread events, because its members are then no longer known.
     private func fellBehind(_ error: ConfabError) {
         tell(.trouble(error))
         tell(.lost)
     }
 
-    /// Publishes this media from now on; nil for none.
+    /// Publishes this media instead of the previous media; nil for none.
     func publish(_ media: (any LocalMedia)?) {
         let (turn, former) = state.withLock { state in
             state.turn += 1
@@ -158,19 +160,19 @@ final class Stay: Sendable {
         }
     }
 
-    /// Sends a signal, as soon as the session is joined and another person is in it: the server keeps no signals for people who
-    /// join later.
+    /// Sends a signal as soon as the session is joined and another person is in it. The server keeps no signals for
+    /// people who join later.
     func signal(_ type: String, _ data: String) async throws(ConfabError) {
         try await waitForSession()
         try await waitForPerson()
         try await session.signal(type, data)
     }
 
-    /// Returns at once if another person is in the session, or if nobody can come.
+    /// Waits for another person in the session. Returns immediately if there is one, or if the session has ended.
     ///
-    /// - Throws: `not_matched` if nobody comes for a while.
+    /// - Throws: `not_matched` if no other person joins within ``longestWait``.
     private func waitForPerson() async throws(ConfabError) {
-        // Begins with the people who are in the session.
+        // The iteration begins with the people who are in the session.
         let events = session.events.makeAsyncIterator()
         guard [.connected, .reconnecting].contains(session.status) else { return }
         let isLate = Guarded(false)
@@ -209,7 +211,7 @@ final class Stay: Sendable {
         }
         guard let tasks else { return }
         for task in tasks { task.cancel() }
-        // At once, because the session may be joined again next. It is kept until it is left.
+        // Disconnect immediately, because the session may be joined again next. Keep it until it has been left.
         session.core.disconnect { [session] _ in withExtendedLifetime(session) {} }
     }
 
@@ -239,12 +241,12 @@ final class Stay: Sendable {
             state.publisher = publisher
             return true
         }
-        // What is sent may have been changed while the stream was published.
+        // `sending` may have changed while the stream was being published.
         if isKept { adjust(publisher) } else { Task { await publisher.unpublish() } }
     }
 
-    /// Sends audio and video or stops to send them, and tells the others; nil changes nothing. It also holds for media that is
-    /// published later.
+    /// Starts or stops sending audio and video, and notifies the other members; nil changes nothing. This also applies
+    /// to media that is published later.
     func setSending(audio: Bool? = nil, video: Bool? = nil) {
         let publisher = state.withLock { state in
             if let audio { state.sending.audio = audio }
@@ -260,7 +262,7 @@ final class Stay: Sendable {
                 await before?.value
                 guard let sending = self?.state.withLock(\.sending) else { return }
                 let has = publisher.publication.state.withLock { (audio: $0.audio != nil, video: $0.video != nil) }
-                // Only a stream that has ended refuses this.
+                // This fails only if the stream has ended.
                 if has.audio, publisher.hasAudio != sending.audio { try? await publisher.setAudio(sending.audio) }
                 if has.video, publisher.hasVideo != sending.video { await self?.send(video: sending.video, publisher) }
             }
@@ -332,7 +334,7 @@ final class Stay: Sendable {
         }
     }
 
-    /// Tells when media arrives, and when it arrives over another connection, which has other sources.
+    /// Reports when media arrives, and when it arrives over another connection, which has other sources.
     private func watch(_ subscriber: MediaSubscriber) {
         let events = subscriber.events.makeAsyncIterator()
         run { [weak self] in
@@ -346,10 +348,10 @@ final class Stay: Sendable {
         }
     }
 
-    /// Media of a stream arrives, or its properties have changed. Tells only what is new.
+    /// Handles media that has arrived, or properties of a stream that have changed. Reports only changes.
     private func arrived(_ subscriber: MediaSubscriber) {
         let id = subscriber.stream.id
-        // The end of the stream may be known already.
+        // The stream may have ended already.
         guard let stream = session.core.machine.stream(id) else { return }
         let video = subscriber.video
         let arrival = Arrival(stream, subscriber)
@@ -366,7 +368,8 @@ final class Stay: Sendable {
         for news in news { tell(news) }
     }
 
-    /// Tries until it succeeds, if the plan says so. Tells only the first of several failures.
+    /// Retries `body` until it succeeds if the plan says so, otherwise tries once. Reports only the first of several
+    /// failures.
     ///
     /// - Returns: whether it succeeded.
     @discardableResult
@@ -392,5 +395,5 @@ final class Stay: Sendable {
 
 extension ConfabError {
     fileprivate static let nobodyThere = ConfabError(
-        .notMatched, "Your partner has not entered the chat yet. Write again in a moment.", isRetryable: true)
+        .notMatched, "Your partner has not joined the chat yet. Try again in a moment.", isRetryable: true)
 }

@@ -1,16 +1,16 @@
 import Wire
 
-/// What happens on the connection to the server, as the parts of a client hear of it. A part gets the answers to its own
-/// requests, and all events, in the order of the server's messages.
+/// An input from the connection to a feature. A feature receives the answers to its own requests and all events, in the
+/// order of the server's messages.
 enum LineNews: Sendable {
     case connected(Welcome, LineEvent.Start)
-    /// The socket ended. The client tries to connect again, and the server keeps the connection for the grace period.
+    /// The socket ended. The client reconnects, and the server keeps the connection for the grace period.
     case reconnecting
     /// The server no longer keeps the connection. `connected` with `restarted` follows, or `ended`.
     case expired
     case answered(UInt64, Result<ServerMessage, ConfabError>)
     case event(ServerMessage)
-    /// The client does not try to connect by itself. Nil: the application closed it.
+    /// The client has stopped trying to connect. Nil: the application closed it.
     case ended(ConfabError?)
 
     init(_ event: LineEvent) {
@@ -24,40 +24,40 @@ enum LineNews: Sendable {
     }
 }
 
-/// What a part's machine wants to be done.
+/// An action that a feature's state machine requests.
 enum WayEffect<News: Equatable & Sendable, Deed: Equatable & Sendable>: Equatable, Sendable {
     /// Send a request.
     case send(UInt64, ClientMessage)
-    /// Let a method that waits return.
+    /// Let a waiting method return.
     case finish(WayCaller, WayResult)
-    /// Tell the application.
+    /// Send an event to the application.
     case tell(News)
-    /// Do something with media, sessions or other parts.
+    /// Do something with media, sessions or other features.
     case perform(Deed)
 }
 
-/// The result of a method that waits; nil if there is nothing to return.
+/// The result of a waiting method; nil if there is nothing to return.
 typealias WayResult = Result<ServerMessage?, ConfabError>
 
-/// A method call that waits for a machine.
+/// A method call that waits for a state machine.
 struct WayCaller: Hashable, Sendable {
     var number: UInt64
 }
 
-/// The rules of one part of a client, such as the roulette: events in, effects out. It reads no clock.
+/// The state machine of one feature, such as the roulette: events in, effects out. It does not read a clock.
 protocol WayMachine: Sendable {
     associatedtype News: Equatable & Sendable
     associatedtype Deed: Equatable & Sendable
-    /// What the application asks for.
+    /// A request of the application.
     associatedtype Wish: Sendable
     typealias Effect = WayEffect<News, Deed>
 
-    /// Whether this part hears of the connection before the others.
+    /// Whether this feature receives connection events before the others.
     static var hearsFirst: Bool { get }
 
     mutating func handle(_ news: LineNews, now: Timestamp) -> [Effect]
     mutating func handle(_ wish: Wish, from caller: WayCaller, now: Timestamp) -> [Effect]
-    /// The task of a method that waits was cancelled, so the method has returned.
+    /// Handles the cancellation of a waiting method's task. The method has already returned.
     mutating func cancelled(_ caller: WayCaller, now: Timestamp) -> [Effect]
     /// When to call `handleTimeout`; nil for never.
     var nextTimeout: Timestamp? { get }

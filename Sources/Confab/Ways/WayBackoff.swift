@@ -1,5 +1,5 @@
-/// The pauses between attempts of a part of the client. Each is random between half of a ceiling and all of it, and the ceiling
-/// doubles, so that the clients of a restarted server do not all return at the same moment.
+/// The pauses between a feature's attempts. Each is random between half of a ceiling and the whole ceiling, and the
+/// ceiling doubles each time. This prevents the clients of a restarted server from all returning at the same moment.
 struct WayBackoff: Equatable, Sendable {
     private let longest: Duration
     private var ceiling = Duration.milliseconds(250)

@@ -1,6 +1,7 @@
 import Wire
 
-/// Runs the machine of one part of a client. Invariant: effects are carried out in order, and no other event comes between.
+/// Runs the state machine of one feature. Invariant: the effects of an event are carried out in order, before the next
+/// event.
 final class WayCore<Machine: WayMachine>: Sendable {
     private struct State: Sendable {
         var machine: Machine
@@ -33,20 +34,21 @@ final class WayCore<Machine: WayMachine>: Sendable {
 
     private var clock: any LineClock { desk.core.surroundings.clock }
 
-    /// Returns a part of the machine's state.
+    /// Reads from the machine's state.
     func read<Value: Sendable>(_ body: (Machine) -> Value) -> Value { state.withLock { body($0.machine) } }
 
-    /// Hands an event to the machine, after all events before it.
+    /// Passes an event to the machine, after all earlier events.
     func post(_ body: @escaping @Sendable (inout Machine, Timestamp) -> [Machine.Effect]) {
         desk.mailbox.post { [weak self] in self?.run { state, now in body(&state.machine, now) } }
     }
 
-    /// Waits until the effects of all events before this call are carried out.
+    /// Waits until the effects of all earlier events have been carried out.
     func settle() async {
         await withCheckedContinuation { continuation in desk.mailbox.post { continuation.resume() } }
     }
 
-    /// Hands a wish to the machine, and waits until it is done. If the task is cancelled, the wish still counts.
+    /// Passes a command to the machine, and waits until it is done. Cancelling the task ends the wait, but does not
+    /// revoke the command.
     @discardableResult
     func ask(_ wish: Machine.Wish) async throws(ConfabError) -> ServerMessage? {
         let caller = state.withLock { state in
@@ -56,7 +58,8 @@ final class WayCore<Machine: WayMachine>: Sendable {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isWaiting = state.withLock { state in
-                    // Under the lock, so that the handler below finds the continuation or runs before it exists.
+                    // Checked under the lock: the handler below then finds the continuation, or has run before it
+                    // exists.
                     guard !Task.isCancelled else { return false }
                     state.callers[caller] = continuation
                     return true
@@ -72,17 +75,17 @@ final class WayCore<Machine: WayMachine>: Sendable {
         return try result.get()
     }
 
-    /// Only in the mailbox.
+    /// Passes a command to the machine. Call this only in the mailbox.
     private func handle(_ wish: Machine.Wish, from caller: WayCaller) {
         run { state, now in
             let effects = state.machine.handle(wish, from: caller, now: now)
-            // The task may have been cancelled before the machine knew of the wish.
+            // The task may have been cancelled before the machine received the command.
             guard state.callers[caller] == nil else { return effects }
             return effects + state.machine.cancelled(caller, now: now)
         }
     }
 
-    /// Only in the mailbox.
+    /// Runs the machine and carries out its effects. Call this only in the mailbox.
     private func run(_ body: (inout State, Timestamp) -> [Machine.Effect]) {
         let now = clock.now
         for effect in state.withLock({ body(&$0, now) }) { carryOut(effect) }

@@ -1,4 +1,4 @@
-/// Carries out items one after the other, in the order of the calls. No call waits for another thread.
+/// Runs closures one after the other, in the order of the calls. No call blocks on another thread.
 final class WayMailbox: Sendable {
     private struct State: Sendable {
         var items: [@Sendable () -> Void] = []
@@ -28,10 +28,10 @@ final class WayMailbox: Sendable {
     }
 }
 
-/// What the parts of one client share: the connection, and one mailbox.
+/// Shared by the features of one client: the connection, and one mailbox.
 ///
-/// The parts hear of the connection in the order in which they were added, but presence first: after a restart, the server must
-/// know the person before it accepts anything else about people.
+/// Features receive connection events in the order in which they were added, but presence comes first: after a restart,
+/// the server accepts other requests about people only when this person is present again.
 final class WayDesk: Sendable {
     typealias Listener = @Sendable (LineNews) -> Void
 
@@ -53,10 +53,10 @@ final class WayDesk: Sendable {
         listening.withLock { $0 = token }
     }
 
-    /// Calls back when the client is closed for good, after the parts have heard of it.
+    /// Calls back when the client is closed permanently, after all features have been notified.
     func onClose(_ closer: @escaping @Sendable () -> Void) { closers.withLock { $0.append(closer) } }
 
-    /// Adds a part. Hold its owner weakly.
+    /// Adds the listener of a feature. It must hold its owner weakly.
     func add(first: Bool = false, _ listener: @escaping Listener) {
         listeners.withLock { $0.insert(listener, at: first ? 0 : $0.count) }
     }

@@ -26,14 +26,14 @@ func answerCalls(_ client: ConfabClient) async throws {
     for await event in client.calls.events {
         switch event {
         case .incoming(let call):
-            print("\(call.person.name) calls")
+            print("Call from \(call.person.name)")
             try await client.calls.accept(call.id, video: call.isVideo)
         case .changed(let call): print("\(call.person.name): \(call.state)")
         case .video(_, let picture): show(picture)
-        case .audioOnly: print("They send no picture")
+        case .audioOnly: print("Audio only")
         case .receiving: break
         case .ended(let ending):
-            print("Over: \(ending.outcome.rawValue)")
+            print("Call ended: \(ending.outcome.rawValue)")
             try await client.calls.seen(ending.id)
         case .failed(_, let error): print(error)
         }

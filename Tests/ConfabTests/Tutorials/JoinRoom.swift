@@ -6,7 +6,7 @@ import Foundation
 // begin: join
 func joinGarden(_ client: ConfabClient, _ engine: any MediaEngine) async throws -> Room {
     let room = try await client.rooms.join("garden", displayName: "Ada") {
-        print("A host must let you in")
+        print("Waiting for a host to admit you")
     }
     try await room.publish(engine.capture(.camera(.small)))
     return room
@@ -23,7 +23,7 @@ func follow(_ room: Room) async throws {
         case .video(let stream, let subscriber): show(subscriber.video, of: stream)
         case .reconnecting: print("Reconnecting…")
         case .reconnected: print("Back in the room")
-        case .ended(let reason, _): print("Over: \(reason.rawValue)")
+        case .ended(let reason, _): print("Room ended: \(reason.rawValue)")
         default: break
         }
     }

@@ -12,14 +12,14 @@ import Foundation
         try await roulette.start(interests: ["swift", "chess"])
         for await event in events {
             switch event {
-            case .waiting(let pause): print("Looking for somebody", pause.map { "in \($0)" } ?? "")
+            case .waiting(let pause): print("Searching for a partner", pause.map { "in \($0)" } ?? "")
             case .matched(let match):
-                print("You meet \(match.partnerName)")
+                print("Matched with \(match.partnerName)")
                 try await match.say("Hello from thirty lines")
             case .message(let line): print(line.isMine ? "You:" : "Partner:", line)
-            case .video: print("The picture is here")
+            case .video: print("Video received")
             case .partner(let isConnected): print("Partner:", isConnected ? "connected" : "reconnecting")
-            case .ended(let reason): print("Over:", reason)
+            case .ended(let reason): print("Chat ended:", reason)
             case .failed(let error): print(error)
             default: break
             }

@@ -1,10 +1,10 @@
 import Wire
 
-/// Rules that depend on time.
+/// A state machine with timeouts.
 protocol TimedRules: Sendable {
     associatedtype Input: Sendable
     associatedtype Effect: Sendable
-    /// When `handleTimeout` is due; nil if nothing waits.
+    /// When `handleTimeout` is due; nil if no timeout is pending.
     var nextTimeout: Timestamp? { get }
     mutating func handle(_ input: Input, now: Timestamp) -> [Effect]
     mutating func handleTimeout(now: Timestamp) -> [Effect]
@@ -13,8 +13,9 @@ protocol TimedRules: Sendable {
 extension RelayedPeer: TimedRules {}
 extension RoutedSide: TimedRules {}
 
-/// Owns rules and their timer. Inputs are processed in the order of the calls, and effects in the order of the rules.
-/// An input that an effect causes waits until the present effects are done.
+/// Owns a state machine and its timer. Inputs are processed in the order of the calls, and effects in the order in
+/// which the machine returns them. If an effect causes another input, the effects of that input wait until the current
+/// ones are done.
 final class Mailbox<Rules: TimedRules>: Sendable {
     private struct State: Sendable {
         var rules: Rules
@@ -27,7 +28,7 @@ final class Mailbox<Rules: TimedRules>: Sendable {
     private let clock: any LineClock
     private let carryOut: @Sendable (Rules.Effect) -> Void
 
-    /// - Parameter carryOut: called by one thread at a time. Hold the mailbox's owner weakly.
+    /// - Parameter carryOut: called by one thread at a time. It must hold the mailbox's owner weakly.
     init(_ rules: Rules, clock: any LineClock, carryOut: @escaping @Sendable (Rules.Effect) -> Void) {
         state = Guarded(State(rules: rules))
         (self.clock, self.carryOut) = (clock, carryOut)
@@ -60,7 +61,7 @@ final class Mailbox<Rules: TimedRules>: Sendable {
         schedule()
     }
 
-    /// Arms the timer for the next timeout. A timer that runs too early arms the next one.
+    /// Schedules the timer for the next timeout. A timer that fires too early schedules the next one.
     private func schedule() {
         let obsolete = state.withLock { state -> (@Sendable () -> Void)? in
             guard let next = state.rules.nextTimeout else {

@@ -1,12 +1,12 @@
 import Wire
 
-/// A client connection's routed media: one peer connection to send and one to receive, shared by all sessions. Pairs of
-/// transceivers are kept and reused, so that the next partner needs no negotiation. Its release closes both
-/// connections.
+/// A client's media connections to the SFU: one peer connection to send and one to receive, shared by all sessions.
+/// Pairs of transceivers are kept and reused, so that the next partner needs no negotiation. Releasing this object
+/// closes both connections.
 ///
 /// Invariant: a pair carries at most one stream at a time.
 final class MediaLink: Sendable {
-    /// Transceivers for audio and video, by the ids of their plans.
+    /// An audio and a video transceiver, identified by the ids of their plans.
     struct Pair: Hashable, Sendable {
         let side: MediaSide
         let audio: Int
@@ -14,11 +14,11 @@ final class MediaLink: Sendable {
         func id(_ kind: TrackKind) -> Int { kind == .audio ? audio : video }
     }
 
-    /// What happens to media.
+    /// An event of the media connections.
     enum Event: Sendable {
-        /// The state of the connection over which media arrives.
+        /// The state of the receiving connection changed.
         case state(PeerState)
-        /// A connection was replaced: tell the server this side's mids again.
+        /// A connection was replaced. Send the server the new mids of this side.
         case renewed(MediaSide)
         case found(mid: String)
         case firstFrame(mid: String)
@@ -44,11 +44,11 @@ final class MediaLink: Sendable {
         let runner: PeerRunner
     }
 
-    /// The maximum number of pairs of a side, which stays below the server's limit of sections.
+    /// The maximum number of pairs per side. It stays below the server's limit of media sections.
     static let maxPairs = 100
 
     private let core: ClientCore
-    /// What the connection from the server carries.
+    /// The bitrate that the connection from the server can carry.
     let estimate: DownlinkEstimate
     private let state = Guarded(State())
     private let sides = Guarded<[MediaSide: Side]>([:])
@@ -91,18 +91,18 @@ final class MediaLink: Sendable {
 
     // MARK: Pairs
 
-    /// The state of the connection over which media arrives.
+    /// The state of the receiving connection.
     var receiving: PeerState { side(.receive)?.mailbox.rules.state ?? .new }
 
-    /// Takes a pair that sends these layers.
+    /// Reserves a pair that sends these layers.
     func takeOutgoing(layers: [Layer]) throws(ConfabError) -> Pair { try take(.send, layers) }
 
-    /// Takes a pair for a stream of the server.
+    /// Reserves a pair that receives a stream from the server.
     func takeSlot() throws(ConfabError) -> Pair { try take(.receive, []) }
 
     private func take(_ side: MediaSide, _ layers: [Layer]) throws(ConfabError) -> Pair {
         let (pair, plans) = state.withLock { state -> (Pair?, [TransceiverPlan]) in
-            // The pair that has been free for the longest time, because the others may still receive packets.
+            // Take the pair that has been free the longest, because the others may still receive packets.
             let index = state.pairs.firstIndex { !$0.isTaken && $0.pair.side == side && $0.layers == layers }
             if let index {
                 var one = state.pairs.remove(at: index)
@@ -129,11 +129,11 @@ final class MediaLink: Sendable {
         return pair
     }
 
-    /// Gives a pair back. It sends nothing from then on.
+    /// Releases a pair. It sends nothing afterwards.
     func release(_ pair: Pair) {
         if pair.side == .send { for kind in TrackKind.allCases { send(nil, kind, on: pair) } }
         state.withLock { state in
-            // It becomes the last of the free ones.
+            // Move it to the end, so that it is reused last.
             guard let index = state.pairs.firstIndex(where: { $0.pair == pair }) else { return }
             var one = state.pairs.remove(at: index)
             one.isTaken = false
@@ -161,7 +161,7 @@ final class MediaLink: Sendable {
         }
     }
 
-    /// What arrives over a pair; nil before the first negotiation.
+    /// Returns the track that arrives over a pair; nil before the first negotiation.
     func track(_ kind: TrackKind, on pair: Pair) -> RemoteTrack? {
         state.withLock { state in state.mids[.receive]?[pair.id(kind)].flatMap { state.tracks[$0] } }
     }
@@ -179,7 +179,7 @@ final class MediaLink: Sendable {
 
     // MARK: The two sides
 
-    /// Restarts ICE, because the network is another one.
+    /// Restarts ICE, because the network has changed.
     func networkChanged() { postAll(.networkChanged) }
 
     private func side(_ side: MediaSide) -> Side? { sides.withLock { $0[side] } }
@@ -198,7 +198,7 @@ final class MediaLink: Sendable {
         }
     }
 
-    /// The server has forgotten both connections.
+    /// Resets both sides, because the server has discarded both connections.
     private func reset() {
         state.withLock { ($0.pairs, $0.mids, $0.tracks) = ([], [:], [:]) }
         postAll(.reset)
@@ -240,7 +240,7 @@ final class MediaLink: Sendable {
         }
     }
 
-    /// Fails those who wait for the mids of certain pairs.
+    /// Fails the pending requests for the mids of certain pairs.
     private func refuse(_ error: ConfabError, _ isMeant: @Sendable (Pair) -> Bool) {
         let refused = state.withLock { state in
             let waiting = state.waiting
@@ -273,14 +273,14 @@ extension MediaLink.State {
 }
 
 extension Layer {
-    /// The layers that are sent before the server asks for any.
+    /// The layers that are sent until the server requests others.
     static let initial = ["f"]
 
-    /// The layers for a video of this size; empty for one encoding.
+    /// Returns the layers for a video of this size; empty for one encoding.
     static func simulcast(of size: VideoSize?) -> [Layer] {
         guard let size, min(size.width, size.height) >= 480 else { return [] }
         let full = Layer(rid: "f", scale: 1, maxBitrate: 1_500_000)
-        // Of a smaller picture, WebRTC encodes only two layers.
+        // WebRTC encodes only two layers of a smaller video.
         guard size.width * size.height >= 490_000 else {
             return [full, Layer(rid: "h", scale: 2, maxBitrate: 300_000)]
         }
@@ -289,9 +289,9 @@ extension Layer {
 }
 
 extension ClientCore {
-    /// ICE servers with valid credentials.
+    /// Returns ICE servers with valid credentials.
     ///
-    /// - Parameter isRelayed: whether media goes to another client, which should not learn this device's address.
+    /// - Parameter isRelayed: whether media goes to another client, which should not learn this device's IP address.
     func peerConfiguration(isRelayed: Bool) async throws(ConfabError) -> PeerConfiguration {
         var ice = welcome?.ice ?? ICEConfiguration()
         let deadline = (surroundings.clock.now + .seconds(30)).milliseconds
@@ -310,5 +310,5 @@ extension ClientCore {
 extension ConfabError {
     static let tooManyStreams = ConfabError(
         .mediaFailed,
-        "One connection carries at most \(MediaLink.maxPairs) streams in each direction. End some of them.")
+        "A connection carries at most \(MediaLink.maxPairs) streams in each direction. End some of them.")
 }

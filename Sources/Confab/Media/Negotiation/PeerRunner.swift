@@ -1,7 +1,7 @@
 import Foundation
 import Wire
 
-/// Carries out steps with a media engine, one after the other. Its release closes the connection.
+/// Carries out steps with a media engine, one after the other. Releasing this object closes the connection.
 final class PeerRunner: Sendable {
     /// Receives each report with the number of its connection, counted from 1.
     typealias Report = @Sendable (PeerReport, Int) -> Void
@@ -12,7 +12,7 @@ final class PeerRunner: Sendable {
     private let peer = Guarded<(any MediaPeer)?>(nil)
 
     /// - Parameters:
-    ///   - configure: the configuration with valid credentials.
+    ///   - configure: returns the configuration with valid credentials.
     ///   - report: must hold the runner's owner weakly.
     init(engine: any MediaEngine, configure: @escaping Configure, report: @escaping Report) {
         let (stream, steps) = AsyncStream.makeStream(of: PeerStep.self)
@@ -27,13 +27,13 @@ final class PeerRunner: Sendable {
 
     deinit {
         steps.finish()
-        // Ends a request for ICE servers that has no answer yet.
+        // Cancels a pending request for ICE servers.
         task.cancel()
     }
 
     func run(_ step: PeerStep) { steps.yield(step) }
 
-    /// The counters, with the time of the reading if the engine does not know it.
+    /// Returns the counters, with the current time if the engine does not set one.
     func statistics() async -> [Statistic] {
         let all = await peer.withLock { $0 }?.statistics() ?? []
         let now = Date()
@@ -130,7 +130,7 @@ private struct PeerWorker {
             do throws(ConfabError) {
                 handle = try await present.add(setup)
             } catch {
-                // If only the source is refused, the transceiver sends nothing, and another source can follow.
+                // If the engine rejects only the source, add the transceiver without one. Another source can follow.
                 guard let source = plan.source else { throw error }
                 setup.source = nil
                 handle = try await present.add(setup)
@@ -148,14 +148,14 @@ private struct PeerWorker {
             try await present?.replace(handle, with: source?.media)
         } catch {
             guard let source else { return }
-            // Otherwise the former source would still be sent.
+            // Otherwise the previous source would still be sent.
             try? await present?.replace(handle, with: nil)
             report(.notReplaced(source, error), connection)
         }
     }
 
     private func refreshServers() async {
-        // Without fresh credentials, those in use may still be valid.
+        // If there are no fresh credentials, those in use may still be valid.
         guard let present, let fresh = try? await configure() else { return }
         await present.setServers(fresh.servers, relayOnly: fresh.relayOnly)
     }
@@ -170,7 +170,7 @@ private struct PeerWorker {
         await closed?.close()
     }
 
-    /// Closes the connection in a task of its own, because this one is cancelled.
+    /// Closes the connection in a separate task, because this one is cancelled.
     func finish() {
         events?.cancel()
         let closed = peer.withLock { peer in

@@ -1,6 +1,6 @@
 import Wire
 
-/// A transceiver that a peer connection should have. It is made again on each new connection.
+/// A transceiver that a peer connection should have. It is created again on each new connection.
 struct TransceiverPlan: Equatable, Sendable {
     let id: Int
     let kind: TrackKind
@@ -24,7 +24,7 @@ struct RemoteTrack: Equatable, Sendable {
     static func == (left: Self, right: Self) -> Bool { left.media === right.media }
 }
 
-/// What the rules ask of a peer connection. Steps are carried out one after the other.
+/// An operation that a state machine requests on a peer connection. Steps are carried out one after the other.
 enum PeerStep: Equatable, Sendable {
     /// Replaces the connection by a new one. Reported as `opened`.
     case open([TransceiverPlan])
@@ -42,13 +42,13 @@ enum PeerStep: Equatable, Sendable {
     /// Accepts an answer. Reported as `accepted`.
     case accept(answer: String)
     case candidate(PeerCandidate?)
-    /// Looks for what arrives over a transceiver. Reported as `found` if there is something.
+    /// Gets the remote track of a transceiver. Reported as `found` if there is one.
     case find(mid: String)
     /// Reports the next whole frame over a transceiver as its first.
     case expectFrame(mid: String)
 }
 
-/// What became of a ``PeerStep``, and what happens on the connection.
+/// The result of a ``PeerStep``, or an event of the connection.
 enum PeerReport: Sendable {
     case opened
     /// The mids of all transceivers that have one, by the ids of their plans.
@@ -65,7 +65,7 @@ enum PeerReport: Sendable {
     case event(PeerEvent)
 }
 
-/// Times at which something is due, by name.
+/// Deadlines by name.
 struct Deadlines<Name: Hashable & Sendable>: Sendable {
     private var times: [Name: Timestamp] = [:]
 

@@ -1,12 +1,12 @@
 import Wire
 
-// What arrives from the other end, and what becomes of the steps.
+// Messages from the other peer, and reports about the steps.
 extension RelayedPeer {
     static let answerDelay = Duration.seconds(4)
     static let maxAnswerDelay = Duration.seconds(16)
-    /// How long media may take to connect after the descriptions were exchanged. Without candidates, ICE never fails.
+    /// How long media may take to connect after the exchange of descriptions. Without candidates, ICE never fails.
     static let connectTimeout = Duration.seconds(15)
-    /// How long to wait in state `disconnected`, which often ends by itself.
+    /// How long to wait in the state `disconnected`, which often ends without a restart.
     static let disconnectedDelay = Duration.seconds(3)
     static let failedDelay = Duration.milliseconds(250)
     /// The pause between restarts.
@@ -19,20 +19,20 @@ extension RelayedPeer {
         switch message.content {
         case .candidate(let candidate):
             if origin != nil, negotiation.concerns(message.label) {
-                // The engine may be slower than the other end.
+                // The engine may be slower than the other peer.
                 guard candidates < Self.maxCandidates else { return }
                 candidates += 1
                 effects.append(.step(.candidate(candidate)))
             } else {
                 early.append(message)
-                // The oldest may belong to a connection that never came about.
+                // The oldest may belong to a connection that was never established.
                 if early.count > Self.maxWaiting { early.removeFirst() }
             }
         case .description(let description):
             switch description.kind {
             case .offer: takeOffer(message, description.sdp, now, &effects)
             case .answer:
-                // The offer was withdrawn meanwhile, or its connection is gone.
+                // Otherwise the offer was withdrawn meanwhile, or its connection is gone.
                 guard negotiation.isAnswer(message.label) else { return }
                 timers[.answer] = nil
                 phase = .accepting
@@ -54,7 +54,7 @@ extension RelayedPeer {
             if let sent, sent.kind == .answer { post(sent, negotiation.answerLabel, &effects) }
         case .ignore: break
         case .refuse:
-            // Instead, the other end accepts our first offer.
+            // The other peer accepts this peer's first offer instead.
             guard !negotiation.isOffering, canOffer else { return }
             (needsOffer, firstOfferAt) = (true, now)
         }
@@ -65,7 +65,7 @@ extension RelayedPeer {
         let isRollingBack = negotiation.isOffering
         if isRollingBack {
             negotiation.withdraw()
-            // What the own offer contained still has to be offered.
+            // The changes in the local offer still have to be offered.
             needsOffer = true
         }
         phase = .answering(message, isRepeated: isRepeated)
@@ -76,7 +76,7 @@ extension RelayedPeer {
         effects.append(.post(Message(content: .description(description), label: label)))
     }
 
-    /// The session id of a description's `o=` line (RFC 8866 §5.2).
+    /// Returns the session id of a description's `o=` line (RFC 8866 §5.2).
     static func origin(of sdp: String) -> String? {
         for line in sdp.utf8.split(whereSeparator: { $0 == 10 || $0 == 13 }).prefix(8)
         where line.starts(with: "o=".utf8) {
@@ -101,7 +101,7 @@ extension RelayedPeer {
             negotiation.accepted(message.label)
             sent = PeerDescription(.answer, sdp: sdp)
             post(PeerDescription(.answer, sdp: sdp), negotiation.answerLabel, &effects)
-            // The other end is already restarting.
+            // The other peer is already restarting.
             if timers[.restart] != nil { restart(after: Self.restartPause, now) }
             learn(from: message, now, &effects)
         case (.accepted, .accepting):
@@ -126,7 +126,7 @@ extension RelayedPeer {
         }
     }
 
-    /// Notes who wrote the description that was applied, and adds its candidates that came before it.
+    /// Stores the origin of the description that was applied, and adds its candidates that arrived before it.
     private mutating func learn(from message: Message, _ now: Timestamp, _ effects: inout [Effect]) {
         guard case .description(let description) = message.content else { return }
         origin = Self.origin(of: description.sdp) ?? ""
@@ -198,10 +198,10 @@ extension RelayedPeer {
         effects.append(.state(next))
     }
 
-    /// Plans a restart. A connection whose state alternates quickly does not restart each time.
+    /// Schedules a restart. A connection whose state alternates quickly does not restart each time.
     mutating func restart(after delay: Duration, _ now: Timestamp) {
         let earliest = restartedAt.map { $0 + Self.restartPause } ?? now
-        // Both ends notice the same failure. The polite one waits longer, so that usually one end restarts.
+        // Both peers notice the same failure. The polite one waits longer, so that usually only one restarts.
         timers[.restart] = max(now + (isPolite ? delay * 2 : delay), earliest)
     }
 
@@ -222,7 +222,7 @@ extension RelayedPeer {
 
     mutating func repeatOffer(_ now: Timestamp, _ effects: inout [Effect]) {
         guard let sent, sent.kind == .offer, let label = negotiation.pendingLabel else { return }
-        // The other end may have lost the connection that this offer is about.
+        // The other peer may have lost the connection that this offer belongs to.
         if (label.number ?? 1) > 1, repeats > 0, canOffer {
             needsRenewal = true
             return
@@ -232,8 +232,8 @@ extension RelayedPeer {
         timers[.answer] = now + min(Self.answerDelay * (1 << min(repeats, 8)), Self.maxAnswerDelay)
     }
 
-    /// Sends a message later if there were too many. Any other error means that the other end left or does not expect
-    /// us yet.
+    /// Resends a message later if it was rate-limited. Any other error means that the other peer has left or does not
+    /// expect this peer yet.
     mutating func refuse(_ message: Message, _ error: ConfabError, _ now: Timestamp) {
         guard error.code == .rateLimited, refused.count < Self.maxWaiting else { return }
         refusals += 1
@@ -241,7 +241,7 @@ extension RelayedPeer {
         timers[.post(refusals)] = now + (error.retryAfter ?? .seconds(1))
     }
 
-    /// Whether a message that was refused is still worth sending.
+    /// Whether a rejected message is still worth sending.
     func isCurrent(_ message: Message) -> Bool {
         switch message.content {
         case .candidate: negotiation.concerns(message.label)

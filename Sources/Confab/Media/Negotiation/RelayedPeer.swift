@@ -1,23 +1,23 @@
 import Wire
 
-/// The rules of relayed media with one other connection (`protocol/README.md` §4): perfect negotiation, resends, ICE
-/// restarts, and a new peer connection when restarts fail.
+/// The state machine of relayed media with one other connection (`protocol/README.md` §4): perfect negotiation,
+/// resends, ICE restarts, and a new peer connection when restarts fail.
 ///
-/// Invariants: at most one negotiating step is in progress. Messages that arrive meanwhile wait. Of two ends, one is
-/// polite; if offers cross, the polite end takes its own back.
+/// Invariants: at most one negotiation step is in progress. Messages that arrive meanwhile wait. One of the two peers
+/// is polite: if offers cross, it rolls back its own.
 struct RelayedPeer: Sendable {
     enum Input: Sendable {
-        /// Sends a stream, or changes what of it is sent.
+        /// Sends a stream, or changes which of its media is sent.
         case send(StreamID, Outgoing)
         case stopSending(StreamID)
-        /// Media from the other end is expected, so the first offer should ask for it.
+        /// Media from the other peer is expected, so the first offer should request it.
         case expect
         case received(Message)
         /// A report about the connection with this number; connections are counted from 1.
         case report(PeerReport, connection: Int)
-        /// The line to the server works again.
+        /// The connection to the server works again.
         case resumed
-        /// The server refused a message.
+        /// The server rejected a message.
         case refused(Message, ConfabError)
     }
 
@@ -32,15 +32,15 @@ struct RelayedPeer: Sendable {
         case notSent(MediaSource, ConfabError)
     }
 
-    /// What of a stream is sent.
+    /// The media of a stream to send.
     struct Outgoing: Equatable, Sendable {
-        /// By the kind of the tracks that the stream has; nil for one that the subscriber does not want.
+        /// Nil for a track that the stream does not have, or that the subscriber does not want.
         var audio: MediaSource?
         var video: MediaSource?
         func source(_ kind: TrackKind) -> MediaSource? { kind == .audio ? audio : video }
     }
 
-    /// What `session.negotiate` carries.
+    /// The content of a `session.negotiate` message.
     struct Message: Hashable, Sendable {
         enum Content: Hashable, Sendable {
             case description(PeerDescription)
@@ -48,7 +48,7 @@ struct RelayedPeer: Sendable {
         }
         var content: Content
         var label = Negotiation.Label()
-        /// Stream ids by the ids in the description, if these are different.
+        /// Stream ids by the ids in the description, if they differ.
         var names: [String: String] = [:]
     }
 
@@ -74,50 +74,50 @@ struct RelayedPeer: Sendable {
     var planCount = 0
     var connections = 0
     var state = PeerState.new
-    /// Messages that wait for the present step.
+    /// Messages that wait for the current step.
     var inbox: [Message] = []
-    /// Candidates that came before the description that they belong to.
+    /// Candidates that arrived before their description.
     var early: [Message] = []
-    /// Messages that the server refused because they were too many.
+    /// Messages that the server rejected because of a rate limit.
     var refused: [Int: Message] = [:]
     var refusals = 0
-    /// The own offer or answer that was sent last.
+    /// The local offer or answer that was sent last.
     var sent: PeerDescription?
-    /// How often the pending offer was sent again.
+    /// How often the pending offer was resent.
     var repeats = 0
     var needsOffer = false
     var needsRestart = false
     var needsRenewal = false
-    /// Whether the engine refused to negotiate on this connection, so that a new one is needed.
+    /// Whether the engine failed to negotiate on this connection, so that a new one is needed.
     var isBroken = false
     var isExpecting = false
-    /// The session id of the other end's descriptions; nil before the first.
+    /// The session id of the remote descriptions; nil before the first.
     var origin: String?
-    /// Stream ids by the ids that the other end uses in its descriptions.
+    /// Stream ids by the ids in the remote descriptions.
     var names: [String: String] = [:]
     /// Stream ids by the mids over which they arrive.
     var arrivals: [String: String] = [:]
-    /// The mids whose track was told.
+    /// Mids whose track has already been reported.
     var found: Set<String> = []
-    /// The mids whose first frame came before their track was found. It is told with the track.
+    /// Mids whose first frame arrived before their track was found. The frame is reported with the track.
     var earlyFrames: Set<String> = []
-    /// How many candidates came since the last description.
+    /// The number of candidates since the last description.
     var candidates = 0
     /// The answer that is being applied.
     var accepting: Message?
-    /// The offer that is tried again on a new connection.
+    /// The offer that is retried on a new connection.
     var retried: Message?
     var restartedAt: Timestamp?
     /// The number of restarts since media last worked.
     var restarts = 0
 
-    /// When the polite end makes its first offer if none has come.
+    /// When the polite peer makes its first offer if it has not received one.
     var firstOfferAt: Timestamp?
 
     static let firstOfferDelay = Duration.seconds(3)
-    /// How many messages and candidates may wait. No engine gathers this many candidates.
+    /// The maximum number of waiting messages and candidates. No engine gathers this many candidates.
     static let maxWaiting = 100
-    /// How many candidates are used between two descriptions.
+    /// The maximum number of candidates between two descriptions.
     static let maxCandidates = 1000
 
     init(isPolite: Bool, random: any RandomNumberGenerator & Sendable) {
@@ -126,7 +126,7 @@ struct RelayedPeer: Sendable {
 
     var isPolite: Bool { negotiation.isPolite }
     var nextTimeout: Timestamp? { timers.next }
-    /// Without anything to offer, this end cannot begin a connection.
+    /// Whether this peer has anything to offer. Otherwise it cannot start a connection.
     var canOffer: Bool { plans.contains { $0.source != nil } || (isExpecting && !isPolite) }
 
     mutating func handle(_ input: Input, now: Timestamp) -> [Effect] {
@@ -213,7 +213,7 @@ struct RelayedPeer: Sendable {
         if origin == nil { askForMedia(&effects) }
     }
 
-    /// The first offer of the impolite end asks for media, in case it has nothing to send.
+    /// Makes the first offer of the impolite peer request media, even if that peer has nothing to send.
     private mutating func askForMedia(_ effects: inout [Effect]) {
         guard isExpecting, !isPolite else { return }
         for kind in TrackKind.allCases
@@ -224,12 +224,12 @@ struct RelayedPeer: Sendable {
 
     // MARK: Progress
 
-    /// Begins the next step if none is in progress.
+    /// Starts the next step if none is in progress.
     private mutating func advance(_ now: Timestamp, _ effects: inout [Effect]) {
         while true {
             switch phase {
             case .closed:
-                // A connection that could not be made is tried again when its timer ends.
+                // Opening failed before: try again when the timer fires.
                 guard timers[.restart] == nil else { return }
                 open(&effects)
             case .idle:
@@ -266,7 +266,7 @@ struct RelayedPeer: Sendable {
         if state != .new { changeState(.connecting, &effects) }
     }
 
-    /// Begins an offer if one is due.
+    /// Starts an offer if one is due.
     ///
     /// - Returns: false if there is nothing to do.
     private mutating func offer(_ now: Timestamp, _ effects: inout [Effect]) -> Bool {
@@ -275,7 +275,8 @@ struct RelayedPeer: Sendable {
         return true
     }
 
-    /// The polite end waits before its first offer, because not all engines recover when first offers cross.
+    /// Whether this peer may offer now. The polite peer waits before its first offer, because not all engines recover
+    /// when first offers cross.
     private mutating func mayOffer(_ now: Timestamp) -> Bool {
         guard isPolite, origin == nil else { return true }
         let due = firstOfferAt ?? now + Self.firstOfferDelay

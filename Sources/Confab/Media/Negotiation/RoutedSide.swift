@@ -1,8 +1,8 @@
 import Wire
 
-/// The rules of one of the two peer connections with the server (`protocol/README.md` §8): one negotiation at a time,
-/// ICE restarts, and a new connection when restarts fail. The client always offers and the server always answers. The
-/// answer has all candidates of the server, and the server needs none of the client's.
+/// The state machine of one of the two peer connections with the server (`protocol/README.md` §8): one negotiation at a
+/// time, ICE restarts, and a new connection when restarts fail. The client always offers and the server always answers.
+/// The answer contains all candidates of the server, and the server needs none from the client.
 struct RoutedSide: Sendable {
     enum Input: Sendable {
         case add(TransceiverPlan)
@@ -10,16 +10,16 @@ struct RoutedSide: Sendable {
         case activate(Int, [String]?)
         /// Another stream will arrive over the transceiver of this plan.
         case reuse(Int)
-        /// An offer with all present transceivers is needed.
+        /// An offer with all current transceivers is needed.
         case negotiate
         /// The server's answer to the request with this number.
         case answered(Int, Result<String, ConfabError>)
         case report(PeerReport, connection: Int)
-        /// The line to the server was interrupted and works again, or the network is another one.
+        /// The connection to the server was interrupted and works again, or the network has changed.
         case networkChanged
         case lineLost
         case endedByServer(ConfabError)
-        /// The server has forgotten everything, or nothing is wanted any longer.
+        /// The server has discarded everything, or no media is needed anymore.
         case reset
     }
 
@@ -34,11 +34,11 @@ struct RoutedSide: Sendable {
         case found(mid: String, RemoteTrack)
         case firstFrame(mid: String)
         case failed(ConfabError)
-        /// The engine refused the transceiver of this plan, which is dropped.
+        /// The engine rejected the transceiver of this plan, which is dropped.
         case notAdded(Int, ConfabError)
         /// The engine cannot send this source.
         case notSent(MediaSource, ConfabError)
-        /// No offer will follow for those who wait for one.
+        /// The requests that wait for an offer fail, because none will follow.
         case refused(ConfabError)
     }
 
@@ -47,7 +47,7 @@ struct RoutedSide: Sendable {
     }
     private enum Timer: Hashable, Sendable { case attempt, again }
 
-    /// How long to wait in state `disconnected`, which often ends by itself.
+    /// How long to wait in the state `disconnected`, which often ends without a restart.
     static let disconnectedDelay = Duration.seconds(3)
     /// How long to wait for a restart or a new connection to succeed.
     static let restartPause = Duration.seconds(10)
@@ -55,7 +55,7 @@ struct RoutedSide: Sendable {
     static let maxPause = Duration.seconds(60)
     /// After this many failed restarts, the connection is replaced.
     static let maxRestarts = 2
-    /// The pause after a refusal if the server does not set one.
+    /// The pause after a rejection if the server does not set one.
     static let retryDelay = Duration.seconds(1)
 
     /// Whether media comes over this connection.
@@ -183,7 +183,7 @@ struct RoutedSide: Sendable {
             }
             if state != .connected, timers[.attempt] == nil { attempt(after: Self.restartPause, now) }
         case (.failed(let error), _):
-            // The engine refused, but a new connection may work.
+            // The engine failed, but a new connection may work.
             attempts = max(attempts, Self.maxRestarts)
             phase = phase == .opening ? .closed : .idle
             effects.append(.failed(error))
@@ -261,11 +261,11 @@ struct RoutedSide: Sendable {
     }
 
     private mutating func ended(_ error: ConfabError, _ now: Timestamp, _ effects: inout [Effect]) {
-        // Before the answer to a new connection's first offer, the message is about the previous connection.
+        // Until the first offer of a new connection is answered, this message is about the previous connection.
         guard phase != .closed, isDescribed else { return }
         effects.append(.failed(error))
         shut(&effects)
-        // The server has forgotten the connection, so a restart cannot help.
+        // The server has discarded the connection, so a restart cannot help.
         attempts = max(attempts, Self.maxRestarts)
         attempt(after: .zero, now)
     }
