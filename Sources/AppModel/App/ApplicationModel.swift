@@ -336,10 +336,10 @@ import Observation
     /// waits for the server.
     ///
     /// - Parameters:
-    /// - contacts: the participants of that call; the first with a valid id is called. A call that ended before the
-    /// server reported the caller has no id.
+    ///   - contacts: the participants of that call; the first with a valid id is called. A call that ended before the
+    ///     server reported the caller has no id.
     ///   - video: nil if the system does not know the kind of call. Then the call is voice only, which keeps the camera
-    /// off.
+    ///     off.
     public func callBack(_ contacts: [(id: String?, name: String)], video: Bool?) {
         let known = contacts.lazy.compactMap { contact in contact.id.map { ($0, contact.name) } }
         guard let (id, name) = known.first(where: { UUID(callID: $0.0) != nil }) else {
