@@ -46,7 +46,7 @@ private struct RouletteSetup: View {
                 ModelText(model.peopleText)
             }
             Section {
-                Picker("Chat by", selection: $model.mode) {
+                Picker("Chat mode", selection: $model.mode) {
                     Text("Video").tag(RouletteMode.video)
                     Text("Text only").tag(RouletteMode.text)
                 }

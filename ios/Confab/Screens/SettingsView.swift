@@ -34,7 +34,7 @@ private struct MediaSettings: View {
 
     var body: some View {
         Section {
-            Picker("Picture size", selection: $model.settings.size) {
+            Picker("Camera resolution", selection: $model.settings.size) {
                 ForEach(PictureSize.allCases, id: \.self) { Text($0.text).tag($0) }
             }
             Picker("Renderer", selection: $model.settings.renderer) {
@@ -46,7 +46,7 @@ private struct MediaSettings: View {
             Picker("Audio codec", selection: $model.settings.audioCodec) {
                 ForEach(AudioCodecChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
-            Picker("Connect by", selection: $model.settings.candidates) {
+            Picker("Connection type", selection: $model.settings.candidates) {
                 ForEach(CandidateChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
             Picker("Protocol", selection: $model.settings.transport) {
