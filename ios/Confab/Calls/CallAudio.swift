@@ -2,20 +2,20 @@ import AVFoundation
 import AppModel
 import WebRTC
 
-/// The audio session of WebRTC. `AudioMachine` decides when sound flows. WebRTC must not start it on its own: during calls, CallKit
-/// activates the session.
+/// Controls WebRTC's audio session. `AudioMachine` decides when audio is enabled. WebRTC must not activate the session
+/// on its own, because during calls CallKit does.
 @MainActor final class CallAudio: AudioControl {
     private let session = RTCAudioSession.sharedInstance()
 
     init() {
         session.useManualAudio = true
         session.isAudioEnabled = AudioMachine.isEnabledAtLaunch
-        // Otherwise a call during a conversation would not ring, where the app itself rings.
+        // Otherwise, the app's own ringtone would stay silent for a call that arrives during a conversation.
         try? AVAudioSession.sharedInstance().setAllowHapticsAndSystemSoundsDuringRecording(true)
         use(AudioMode(speaker: AudioMachine.usesSpeakerAtLaunch))
     }
 
-    /// The loudspeaker or the receiver, unless a headset is connected.
+    /// Uses the loudspeaker or the earpiece, unless a headset is connected.
     private func use(_ mode: AudioMode) {
         let configuration = RTCAudioSessionConfiguration.webRTC()
         configuration.mode = mode.native.rawValue
@@ -35,9 +35,9 @@ import WebRTC
         return true
     }
 
-    /// The session refuses changes without its lock.
+    /// Performs a change with the session's lock, without which the session rejects changes.
     ///
-    /// - Returns: whether the system made the change.
+    /// - Returns: false if the system refused the change.
     private func locked(_ change: () throws -> Void) -> Bool {
         session.lockForConfiguration()
         defer { session.unlockForConfiguration() }

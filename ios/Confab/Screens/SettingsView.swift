@@ -122,7 +122,7 @@ private struct DataSection: View {
     }
 }
 
-/// Made when it is opened, and not with each change of the settings.
+/// A separate view, so that diagnostics are collected only when it opens, and not with each change of the settings.
 private struct DiagnosticsView: View {
     let model: SettingsModel
 

@@ -3,7 +3,7 @@ import Foundation
 import SwiftUI
 import UIKit
 
-/// The first screen: which server to use.
+/// The first screen, for choosing a server.
 struct WelcomeView: View {
     @Bindable var model: WelcomeModel
 
