@@ -6,8 +6,8 @@ import Server
 import Signaling
 import Wire
 
-/// The `confab bench line` command: one robot behind the network link that this process runs on. `Benchmarks/networks` starts
-/// several, each in a network namespace of its own.
+/// The `confab bench line` command: runs one robot behind this process's network link. `Benchmarks/networks` starts
+/// several, each in a separate network namespace.
 struct BenchLine: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "line",
@@ -54,7 +54,7 @@ struct BenchLine: AsyncParsableCommand {
             print(
                 "\(second)\t\(Int(sample.kilobits))\t\(layers)\t\(String(format: "%.1f", sample.concealed))\t"
                     + "\(Int(sample.delay))")
-            // Others read the lines while they are printed.
+            // Flush, because other programs read the lines while they are printed.
             fflush(nil)
         }
     }

@@ -204,7 +204,7 @@ struct BenchSFU: AsyncParsableCommand {
             Target(server: child.url, project: child.project, process: child.id, metrics: child.metrics))
     }
 
-    /// Makes sessions for the rooms, and returns what admits members to them.
+    /// Creates sessions for the rooms, and returns a function that admits members to them.
     private static func admission(_ project: Project, rooms: Int) -> @Sendable (_ room: Int) throws -> Admission {
         var generator = SystemRandomNumberGenerator()
         let sessions = (0..<rooms).map { _ in
@@ -220,8 +220,8 @@ struct BenchSFU: AsyncParsableCommand {
     }
 }
 
-/// Raises the limit of open files, because each simulated client needs a WebSocket and one or two sockets for media.
-/// Raises the limit of open files as far as the system allows: each client needs one.
+/// Raises the limit of open files as far as the system allows, because each simulated client needs a WebSocket and one
+/// or two sockets for media.
 func raiseDescriptorLimit() {
     var limit = rlimit()
     #if os(Linux)

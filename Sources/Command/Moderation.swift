@@ -104,7 +104,7 @@ struct BanCommand: AsyncParsableCommand {
             throw ValidationError(
                 "\"\(text)\" is neither an identity (32 hexadecimal digits, as in reports) nor an IP address or block.")
         }
-        // Limits and bans treat a /64 as one client, so a ban of one IPv6 address would stop nobody.
+        // Limits and bans treat a /64 as one client, because a ban of a single IPv6 address would be ineffective.
         let isLone = !block.network.isIPv4 && block.prefixLength > 64
         return .address("\(isLone ? block.network.limitingBlock : block)")
     }
@@ -157,8 +157,8 @@ struct BanCommand: AsyncParsableCommand {
             }
             let (reported, address) = (stored.report.against, stored.report.againstAddress)
             var subjects: [(subject: BanSubject, note: String)] = [(.identity(reported), "")]
-            // The reported person may have become a device of another account since then. A ban of the device would miss the
-            // account's other devices, and one of the account alone would end if the device were unlinked.
+            // The reported person may have become a device of another account since then. A ban of the device would
+            // miss the account's other devices, and a ban of the account alone would end if the device were unlinked.
             if case .person(let owner) = try await storage.resolve(reported) {
                 subjects.append((.identity(owner), " (the account that \(reported) is linked to)"))
             }
@@ -269,7 +269,7 @@ extension AuditEntry {
 }
 
 extension StoredReport {
-    /// The report with everything that is stored about it.
+    /// The report with all its stored data.
     fileprivate func json() throws -> String {
         struct Line: Encodable {
             var at: String

@@ -2,7 +2,7 @@ import ArgumentParser
 import Server
 import Wire
 
-/// The `confab room` command. Rooms are in the memory of the server, so it asks the running one.
+/// The `confab room` command. Rooms are in the memory of the server, so the command queries the running server.
 struct RoomCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "room", abstract: "Create, list and close rooms of the running server.",
@@ -152,7 +152,7 @@ private func roomName(_ text: String) throws -> RoomName {
     return name
 }
 
-/// The server is of another version.
+/// Returns the error for a server of another version.
 private func unreadable(_ error: WireError) -> CommandError {
     CommandError(
         description: "The server's answer cannot be read. Use the confab program of the server's version. "

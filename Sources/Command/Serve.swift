@@ -61,7 +61,8 @@ struct Serve: AsyncParsableCommand {
         try await server.run(signals: true)
     }
 
-    /// Returns nil in a terminal: closing the terminal sends SIGHUP too, and must end the server.
+    /// Reloads the configuration on SIGHUP. Returns nil in a terminal, because closing the terminal also sends SIGHUP,
+    /// which must end the server.
     private func reloading(_ overrides: [String: String]) async -> Reloading? {
         guard isatty(STDERR_FILENO) == 0 else { return nil }
         let data = data

@@ -67,7 +67,7 @@ struct ProjectCommand: AsyncParsableCommand {
             try await storage.close()
         }
 
-        /// Standard output has only the secret.
+        /// Prints to standard error, because standard output contains only the secret.
         private func say(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
     }
 }
