@@ -149,7 +149,7 @@ struct BanCommand: AsyncParsableCommand {
             try await storage.close()
         }
 
-        /// What to ban, each with a note for the output.
+        /// Returns the subjects to ban, each with a note for the output.
         private func subjects(_ storage: any Storage) async throws -> [(subject: BanSubject, note: String)] {
             if let subject { return [(try BanCommand.subject(subject), "")] }
             guard let report, let stored = try await storage.report(id: report) else {
@@ -262,7 +262,7 @@ extension BanSubject {
 }
 
 extension AuditEntry {
-    /// The entry for what this command does.
+    /// Returns the entry for an action of this command.
     static func byOperator(_ action: String, _ subject: String, detail: String = "") -> AuditEntry {
         AuditEntry(at: .now, actor: operatorActor, action: action, subject: subject, detail: detail)
     }

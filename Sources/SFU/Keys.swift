@@ -92,7 +92,7 @@ public enum SubscriptionReason: String, Equatable, Sendable {
     case codec
     /// The bitrate that the subscriber's connection carries has changed.
     case bandwidth
-    /// The subscriber has asked for another size or frame rate.
+    /// The subscriber has requested another size or frame rate.
     case size
     /// The publisher has started or stopped sending a layer.
     case publisher

@@ -77,7 +77,7 @@ final class OutgoingTrack {
     /// The values of `octets` and `packets` when the bitrate was last measured.
     var measuredOctets: UInt32 = 0
     var measuredPackets: UInt32 = 0
-    /// The payload type of retransmissions of the first codec that has any.
+    /// The RTX payload type of the first codec that has one.
     var repairPayloadType: UInt8? { codecs.lazy.compactMap(\.rtxPayloadType).first }
     var reportedAt: MediaTime?
     /// The packets and octets that were already counted against the bandwidth limits.

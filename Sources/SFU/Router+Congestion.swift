@@ -82,7 +82,7 @@ extension Router {
 
     // MARK: Padding
 
-    /// Retransmits recent video packets to probe the path while the subscriber gets less than it wants.
+    /// Retransmits recent video packets to probe the path while the subscriber gets less than it requests.
     private func pad(_ peer: Peer, now: MediaTime) {
         guard let downlink = peer.downlink, peer.isLimited, !peer.isBehind, !downlink.isTrying(now: now),
             let path = peer.transport.selectedPath

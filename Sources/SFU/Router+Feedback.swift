@@ -176,7 +176,7 @@ extension Router {
     private func senderInfo(_ track: OutgoingTrack, _ encoding: IncomingEncoding, now: MediaTime) -> RTCP.SenderInfo? {
         guard let report = encoding.report, let offset = encoding.track.peer.clockOffset else { return nil }
         let wallClock = wallClock(now)
-        // This is the time since the report by the publisher's clock. The media clock has advanced by the same amount.
+        // The time since the report, on the publisher's clock. The media clock has advanced by the same amount.
         let elapsed = (wallClock - report.ntp) - offset
         let rate = Int64(encoding.track.clockRate)
         let ticks = UInt32(truncatingIfNeeded: elapsed.nanoseconds / 1000 &* rate / 1_000_000)

@@ -170,7 +170,7 @@ extension AudioControl {
     }
 }
 
-/// The system clock.
+/// An ``AppClock`` that runs in real time.
 @MainActor public final class SystemClock: AppClock {
     public init() {}
 

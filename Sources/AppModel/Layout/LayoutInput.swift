@@ -79,7 +79,7 @@ public struct PlacedOwnPicture: Equatable, Sendable {
     public var fit: Fit
 }
 
-/// The input of a layout.
+/// The viewport and the tiles from which a layout is computed.
 public struct LayoutInput: Equatable, Sendable {
     /// The size of the viewport.
     public var width: Double

@@ -39,7 +39,7 @@ public struct KeyframeReport: Codable, Sendable {
     /// The upper bounds of `counts`, in milliseconds, and of `serverCounts`, in seconds.
     public var bounds: [Int64] = DelayHistogram.bandBounds
     public var serverBounds: [Double] = []
-    /// The room of two alone, and next to the crowd.
+    /// The delays in the room of two: alone, and next to the crowd.
     public var alone = Delays()
     public var beside = Delays()
     /// The number of connections that failed.
