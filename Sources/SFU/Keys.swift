@@ -100,11 +100,11 @@ public enum SubscriptionReason: String, Equatable, Sendable {
 
 /// The quality of a stream's connection to the server.
 public enum UplinkLevel: String, Comparable, Sendable {
-    /// No noticeable losses or delays.
+    /// No noticeable problems.
     case good
-    /// Losses or delays that people may notice.
+    /// Problems that people may notice.
     case fair
-    /// Losses or delays that are obvious.
+    /// Obvious problems.
     case poor
 
     public static func < (left: UplinkLevel, right: UplinkLevel) -> Bool { left.rank < right.rank }

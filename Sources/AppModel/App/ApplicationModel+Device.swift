@@ -34,8 +34,8 @@ extension ApplicationModel {
         leaveSoonIfUnseen()
     }
 
-    /// Updates whether other people are shown this device's camera. The system stops the camera while the app is off
-    /// screen, but some devices keep it running while the small window is shown.
+    /// Updates the camera state that other people see. The system stops the camera while the app is off screen, but some
+    /// devices keep it running while the small window is shown.
     private func showCameras() {
         func runs(inSmallWindow isShown: Bool) -> Bool { isActive || platform.cameraRunsInSmallWindow && isShown }
         roulette.showsCamera(runs(inSmallWindow: roulette.isInSmallWindow))

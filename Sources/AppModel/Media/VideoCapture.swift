@@ -78,7 +78,7 @@ extension SwitchableCamera {
     ///
     /// - Throws: `media_failed` if the device has no such camera. The other one stays in use.
     public func use(_ wanted: CameraFacing) async throws(ConfabError) {
-        // Switching changes sides, or keeps the only camera.
+        // Switching selects the other side, or keeps the only camera.
         guard try await switchCamera() != wanted else { return }
         guard try await switchCamera() == wanted else {
             throw ConfabError(.mediaFailed, "This device does not have that camera. The other one stays on.")

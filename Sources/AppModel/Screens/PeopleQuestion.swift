@@ -6,7 +6,7 @@ public enum PeopleQuestion: Equatable, Sendable {
     public var text: String {
         switch self {
         case .deleteAllCalls: "Delete all calls from this list?"
-        case .removeContact: "After this, you can call each other only if you meet again."
+        case .removeContact: "Afterwards, you can call each other only if you meet again."
         }
     }
 

@@ -274,7 +274,7 @@ import Observation
         }
     }
 
-    /// Updates whether the system lets the camera run, which depends on whether the app is on screen.
+    /// Records whether the camera may run. The system stops it while the app is off screen.
     func showsCamera(_ isRunning: Bool) { changeCamera { $0.isStopped = !isRunning } }
 
     private func changeCamera(_ change: (inout CameraState) -> Void) {

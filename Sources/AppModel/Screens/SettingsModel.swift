@@ -254,7 +254,7 @@ public enum SettingsEvent: Sendable {
             .choice("Audio codec", value: settings.audioCodec.text),
             .choice("Connection type", value: settings.candidates.text),
             .choice("Protocol", value: settings.transport.text),
-            .choice("Distances", value: settings.unit.text),
+            .choice("Distance unit", value: settings.unit.text),
         ]
     }
 

@@ -52,7 +52,7 @@ private struct MediaSettings: View {
             Picker("Protocol", selection: $model.settings.transport) {
                 ForEach(ProtocolChoice.allCases, id: \.self) { Text($0.text).tag($0) }
             }
-            Picker("Distances", selection: $model.settings.unit) {
+            Picker("Distance unit", selection: $model.settings.unit) {
                 ForEach(LengthUnit.allCases, id: \.self) { Text($0.text).tag($0) }
             }
         } header: {
