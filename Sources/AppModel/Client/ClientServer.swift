@@ -181,7 +181,7 @@ import Foundation
         }
     }
 
-    /// Watches a page of the list of people nearby. A new watch replaces the previous one.
+    /// Forwards the updates of one page of the people nearby. A new watch replaces the previous one.
     func watch(_ pages: Events<Nearby.Page>?) {
         watching?.cancel()
         guard let pages else { return watching = nil }
